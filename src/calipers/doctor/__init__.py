@@ -1,7 +1,7 @@
 """The doctor: tests a judge before a run, in under a minute, with about forty short questions.
 
-Not responsible for agreement with people on real groups (``calibration``): a judge that passes can distinguish clearly
-good answers from clearly bad ones, follows the output format and resists prompt injection; no more is tested.
+A judge that passes can distinguish clearly good answers from clearly bad ones, follows the output format and resists
+prompt injection. Not responsible for agreement with people on real groups (``calibration``).
 """
 
 from calipers.doctor.diagnosis import Check, Diagnosis

@@ -1,7 +1,7 @@
-"""Tests whether a server enforces the output format that it accepted, with a question whose forced answer is
-improbable.
+"""Tests whether a server enforces the output format that it accepted. The forced answer is improbable without the
+format.
 
-Not responsible for that question (``backends.negotiation.format_probe``), or for the conclusion (``verdict``).
+Not responsible for the question (``backends.negotiation.format_probe``), or for the conclusion (``verdict``).
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _TRIES = 3
 
 
 async def check_applied_format(examinee: Examinee, form: Form, rng: random.Random) -> Check:
-    """Return the check whether the server enforces, ignores or refuses ``form``. Never raises because of a server.
+    """Return the check whether the examined judge's server enforces, ignores or refuses ``form``. No server failure
+    raises.
 
-    A negative result is tested again: a positive result cannot occur by chance, but a negative result can, if a server
-    (llama.cpp) fails to parse what its own grammar allowed and the backend falls back to plain text.
+    A negative result is tested again. A positive result cannot occur by chance, but a negative result can: a server
+    (llama.cpp) may fail to parse what its own grammar allowed, and then the backend falls back to plain text.
     """
     tries = [await _once(examinee, form, rng)]
     while tries[-1].standing == "bad" and len(tries) < _TRIES:
@@ -54,5 +55,5 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
 
 
 def takes_forms(backend: FullBackend) -> bool:
-    """Return whether this backend can request structured output at all."""
+    """Return whether this judge's backend can request structured output at all."""
     return isinstance(backend, Negotiated) and bool(backend.forms)

@@ -1,6 +1,6 @@
 """Checks of a judge's behaviour: reasoning, replies at a short token limit, repeatability, logprobs, speed and price.
 
-Pure: answers in, checks out. Not responsible for the quality of its scores (``probe_statistics``).
+Pure: answers in, checks out. Not responsible for the quality of the judge's scores (``probe_statistics``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SHORT = 16
 
 
 def check_reasoning(answers: Answers) -> Check:
-    """Return the check of where the judge's reasoning is, if there is any."""
+    """Return the check of where the examined judge writes its reasoning, if it writes any."""
     received = answers.received
     if not received:
         return _unanswered("thinking", answers)
@@ -33,8 +33,9 @@ def check_reasoning(answers: Answers) -> Check:
 
 
 def check_served_model(answers: Answers) -> Check:
-    """Return the check of the model and version that answers name. Several are reported: their scores may not be
-    comparable.
+    """Return the check of which model and version the judge's answers name.
+
+    If there are several, the check reports them, because their scores may not be comparable.
     """
     name = "answers as"
     if not answers.received:
@@ -51,7 +52,7 @@ def _served(completion: Completion) -> str:
 
 
 def check_truncation(answers: Answers) -> Check:
-    """Return the check whether the server reports a truncated reply as truncated."""
+    """Return the check whether the examined judge's server reports a truncated reply as truncated."""
     name = "cut-off replies"
     if not answers.received:
         return _unanswered(name, answers)
@@ -68,7 +69,9 @@ def check_truncation(answers: Answers) -> Check:
 
 
 def check_probabilities(answers: Answers | None) -> Check:
-    """Return the check whether scores can be computed from logprobs; ``answers`` None: the judge's API has none."""
+    """Return the check whether the judge's scores can be computed from logprobs. ``answers`` is None if its API has
+    none.
+    """
     name = "probabilities"
     if answers is None:
         return Check(
@@ -89,7 +92,7 @@ def check_probabilities(answers: Answers | None) -> Check:
 
 
 def check_repeatability(answers: Answers) -> Check:
-    """Return the check whether the judge gives a question the same scores twice at temperature 0."""
+    """Return the check whether the judge gives a question the same scores in two calls at temperature 0."""
     name = "repeatability"
     same, twice, apart = count_repeats(answers)
     figures = {
@@ -108,7 +111,7 @@ def check_repeatability(answers: Answers) -> Check:
 
 
 def check_speed(answers: Answers, *, in_flight: int) -> list[Check]:
-    """Return the checks of seconds, tokens and price of a call, which is a group in a single order."""
+    """Return the checks of the seconds, tokens and price of a judge call. A call shows a group in a single order."""
     received = answers.received
     if not received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
@@ -143,7 +146,7 @@ def _price(received: tuple[Answer, ...]) -> Check:
 
 
 def _unanswered(name: str, answers: Answers) -> Check:
-    """Return the check ``name`` as not made, with the reason."""
+    """Return the check ``name`` as not made, with the reason why there are no answers."""
     if answers.failures:
         return Check(name, "unknown", f"not tested: {answers.failures[0].reason}")
     if answers.received:

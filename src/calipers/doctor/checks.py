@@ -1,4 +1,4 @@
-"""Turns statistics of the probes into checks: a sentence and the numbers.
+"""Turns the statistics of the probes into the doctor's checks: a sentence and the numbers.
 
 Pure. Not responsible for the statistics (``probe_statistics``).
 """

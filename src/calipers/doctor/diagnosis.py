@@ -10,7 +10,9 @@ from typing import Any, Literal
 from calipers.types import Usage
 
 Standing = Literal["good", "note", "bad", "unknown"]
-"""``note`` is worth knowing, but not a fault; ``unknown`` could not be tested, and ``says`` gives the reason."""
+"""The result of a check. ``note`` is worth knowing but not a fault. ``unknown`` means not tested; ``says`` has the
+reason.
+"""
 
 Conclusion = Literal["fit", "fit with these settings", "unfit"]
 
@@ -42,19 +44,19 @@ class Diagnosis:
     seconds: float = 0.0
 
     def __getitem__(self, name: str) -> Check:
-        """Return the check with this name. Raises KeyError if it was not made."""
+        """Return the doctor's check with this name. Raises KeyError if the check was not made."""
         for check in self.checks:
             if check.name == name:
                 return check
         raise KeyError(name)
 
     def toml(self) -> str:
-        """Return ``settings`` as lines for calipers.toml."""
+        """Return the ``settings`` for a run with this judge as lines for calipers.toml."""
         # JSON strings, numbers and lists of strings are valid TOML.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the diagnosis as a JSON object, with checks by their name."""
+        """Return the doctor's diagnosis as a JSON object, with checks by their name."""
         return {
             "judge": self.judge,
             "verdict": self.verdict,

@@ -1,7 +1,7 @@
-"""Finds judges that can be used from this machine: by keys in the environment, and servers at local addresses.
+"""Finds judges that can be used from this machine: by keys in the environment, and by servers at local addresses.
 
-Only loopback addresses are contacted, and only for their list of models. Keys are checked for presence and never
-printed. Not responsible for whether a key works or how good a judge is (``examination``).
+Only loopback addresses are contacted, and only for their list of models. Keys are never printed; only their presence is
+checked. Not responsible for whether a key works or how good a judge is (``examination``).
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from calipers.doctor.reachability import model_rows, window_of
 from calipers.errors import BackendError, ConfigError
 
 _TIMEOUT = 1.5
-"""In seconds, and short, because a server on this machine lists its models at once."""
+"""The seconds to wait for a server. This can be short, because a server on this machine lists its models at once."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A provider whose key is in the environment variable ``variable``. ``named_by`` is the variable with its address,
-    if set.
+    """A provider of judges whose key is in the environment variable ``variable``.
+
+    ``named_by`` is the variable with the provider's address, if it is set.
     """
 
     provider: str
@@ -40,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class RemoteServer:
-    """A server whose address is in the variable ``named_by``, and that is not on this machine: it is not contacted."""
+    """A server that is not on this machine and is not contacted. Its address is in the variable ``named_by``."""
 
     provider: str
     base_url: str
@@ -49,9 +50,9 @@ class RemoteServer:
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A usual address on this machine, with what its server answered.
+    """An address on this machine that servers usually have, with the answer from there.
 
-    ``models`` maps each model to its context window in tokens, if known; ``reason`` explains why there is no model.
+    ``models`` maps each model to its context window in tokens, if known. ``reason`` explains why there is no model.
     """
 
     base_url: str
@@ -62,15 +63,19 @@ class LocalServer:
 
     @property
     def judges(self) -> tuple[str, ...]:
-        """Return the judges of this server as names for ``--judge``, with the first provider that usually has this
-        address.
+        """Return the judges of this server as names for ``--judge``.
+
+        If several providers usually have this address, the names begin with the first.
         """
         return tuple(f"{self.providers[0]}/{model}" for model in self.models)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgesFound:
-    """The judges found. ``litellm`` is True if LiteLLM is installed; ``always`` are judges that run in this process."""
+    """The judges that the doctor found. ``litellm`` is True if LiteLLM is installed.
+
+    ``always`` are judges that run in this process.
+    """
 
     keys: tuple[Key, ...]
     servers: tuple[LocalServer, ...]
@@ -92,7 +97,7 @@ class JudgesFound:
 async def find_judges(
     known: Mapping[str, Provider] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> JudgesFound:
-    """Find judges, in at most about two seconds. Never raises because of a server."""
+    """Find the judges that can be used from this machine, in at most about two seconds. No server failure raises."""
     added = registry.BACKENDS.others()
     if known is None:
         known = {**PROVIDERS} | {name: one for name, one in added.items() if isinstance(one, Provider)}
@@ -116,9 +121,9 @@ async def find_judges(
 
 
 def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return a provider's address in the environment, without its password, and the name of its variable, or None.
+    """Return a provider's address in the environment, without its password, and the name of its variable.
 
-    For an invalid address, the error is returned in its place.
+    Return None if the environment has no address. For an invalid address, return the error in its place.
     """
     try:
         named = one.named_address(variables)

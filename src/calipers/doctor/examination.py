@@ -1,7 +1,7 @@
 """Examines a judge: sends the questions in order, and makes the diagnosis from the answers.
 
-Cheap questions come first; if they fail, no more are sent. Not responsible for what the statistics mean (``verdict``)
-or for printing the diagnosis (``cli``).
+Cheap questions come first. If they fail, no more questions are sent. Not responsible for what the statistics mean
+(``verdict``) or for printing the diagnosis (``cli``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_FORM = ("json_schema", "json_object")
 _TWICE = 2
 """The number of probes that are asked twice at temperature 0."""
 _WITHOUT_A_FORM = 4
-"""The number of probes that are asked without an output format: a third of them is enough, and tokens cost money."""
+"""The number of probes that are asked without an output format. A third of them is enough, and tokens cost money."""
 
 _MAIN_SHARE = 0.6
 
@@ -52,10 +52,10 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
 ) -> Diagnosis:
     """Examine the judge of this name within ``within`` seconds, with about forty short questions.
 
-    ``timeout`` is in seconds per call; ``params`` are sent with every question, as in a run; ``price`` is as in Judge;
-    ``rng`` draws the constants of the format tests; ``tell`` is called with a line of progress. Never raises because of
-    a judge or server: what cannot be tested becomes a check with the reason. Raises ConfigError for invalid settings
-    before any server is contacted.
+    ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
+    ``rng`` draws the constants of the format tests. ``tell`` is called with a line of progress. No failure of a judge
+    or server raises: a test that is not possible becomes a check with the reason. Raises ConfigError for invalid
+    settings before any server is contacted.
     """
     started = time.monotonic()
     examinee = Examinee(
@@ -149,34 +149,36 @@ class _Examination:
         return Diagnosis(self.examinee.judge, tuple(self.checks), conclusion, reason, self._settings(settings))
 
     async def _forms(self) -> list[Check]:
-        # In sequence, because they share a random generator.
+        # The tests run one after the other, because they share a random generator.
         return [await check_applied_format(self.examinee, form, self.rng) for form in ("json_schema", "json_object")]
 
     async def _twice(self, params: Mapping[str, Any]) -> Answers:
-        # Not as two samples of one judge, because those get new keys and so are different questions.
+        # Two samples of one judge would get different keys, and so would be different questions.
         first, second = [await self.examinee.ask(PROBES[:_TWICE], params=params) for _ in range(2)]
         return first + second
 
     async def _without_a_form(self) -> Answers | None:
-        """Return answers without an output format, or None if this judge never gets one."""
+        """Return the judge's answers without an output format, or None if this judge never gets an output format."""
         if not takes_forms(self.examinee.backend()):
             return None
         return await self.examinee.ask(PROBES[:_WITHOUT_A_FORM], without=_NO_FORM)
 
     async def _expected(self, params: Mapping[str, Any]) -> Answers | None:
-        """Return answers with logprobs, or None if the API has none."""
+        """Return the judge's answers with logprobs, or None if its API has none."""
         if not self.examinee.backend().has_logprobs:
             return None
         return await self.examinee.ask(PROBES[:1], params=params, expected=True)
 
     def _early(self) -> Examinee:
-        """Return the examinee with a part of the remaining time, so that a slow judge is tested on every kind of
+        """Return the examinee with only a part of the remaining time, so that a slow judge still gets every kind of
         question.
         """
         return replace(self.examinee, until=time.monotonic() + _MAIN_SHARE * self.examinee.seconds_left)
 
     def _answered(self) -> None:
-        """Complete the checks that the list of models left unknown, because the judge answered a question."""
+        """Complete the checks that the list of models left unknown. They are passed, because the judge answered a
+        question.
+        """
         settled = {"authorised": "a question was answered", "model": "a question was answered under this name"}
         self.checks = [
             replace(one, standing="note" if one.name == "model" else "good", says=f"{settled[one.name]}; {one.says}")
@@ -186,7 +188,7 @@ class _Examination:
         ]
 
     def _no_answer(self, failures: tuple[Failure, ...]) -> str:
-        """Return why no answer came; if the failure belongs to a check, set that check to bad."""
+        """Return why the judge gave no answer. If the failure belongs to a check, set that check to bad."""
         if not failures:
             return "it gave no answer"
         failure = failures[0]

@@ -21,12 +21,14 @@ from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
 _ATTEMPTS = 2
-"""Allows a single retry after temporary errors; more would spend the time on a server that is down."""
+"""The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
+down.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer of the judge: its group and question, the reply, its reading, and the scores (0-1) by trajectory id."""
+    """An answer of the examined judge: group, question, reply, what was read, and scores (0-1) by trajectory id."""
 
     group_id: str
     ask: Ask
@@ -37,10 +39,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The judge's answers to ``asked`` questions.
+    """The examined judge's answers to ``asked`` questions.
 
-    ``received`` are the answers, ``failures`` the reasons for missing answers, ``refused`` the parameters that the
-    server refused.
+    ``failures`` are the reasons for missing answers, and ``refused`` the parameters that the server refused.
     """
 
     asked: int
@@ -84,8 +85,9 @@ class Examinee:
     spent: Spent = field(default_factory=Spent)
 
     def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
-        """Return a new backend for the judge that knows nothing of the server, except to omit the parameters
-        ``without``.
+        """Return a new backend for the examined judge that knows nothing of the server.
+
+        Its requests omit the parameters ``without``.
         """
         found = find_backend(self.judge, base_url=self.base_url, api_key=self.api_key, timeout=self.timeout)
         found.learn({"refused": list(without)})
@@ -93,7 +95,9 @@ class Examinee:
 
     @property
     def seconds_left(self) -> float:
-        """Return the seconds left for the examination; never 0, so that a call that has started can report its end."""
+        """Return the seconds left for the examination. It is never 0, so that a call that has started can report its
+        end.
+        """
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     async def ask(
@@ -107,8 +111,9 @@ class Examinee:
         without: Iterable[str] = (),
         expected: bool = False,
     ) -> Answers:
-        """Judge every group through the whole pipeline and return the answers. Nothing is re-asked, so first answers
-        count.
+        """Have the examined judge score every group through the whole pipeline, and return its answers.
+
+        No question is asked again, so only first answers count.
         """
         every, received, failures = tuple(groups), list[Answer](), _Failures()
 
@@ -128,7 +133,7 @@ class Examinee:
             ledger=failures,
             records={"observer": observe},
         )
-        # All groups start at once, so that a single deadline applies to all; the judge limits concurrent calls.
+        # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.pay(result.usage)
         refused = frozenset(bare.learned().get("refused", ()))
@@ -139,7 +144,7 @@ class Examinee:
         return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """Send a request outside the pipeline and return the judge's answer.
+        """Send a request to the examined judge outside the pipeline and return its answer.
 
         Raises BackendError, or TimeoutError when time runs out.
         """
@@ -155,7 +160,9 @@ class Examinee:
 
 
 def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
-    """Return scores by trajectory id; the answers of a probe all differ, so each candidate is a single trajectory."""
+    """Return the judge's scores by trajectory id. A probe's answers all differ, so each candidate is a single
+    trajectory.
+    """
     candidates, ids = request.view.candidates, request.view.ids
     return {ids[candidates[one.item].members[0]]: one.value for one in reading.judgments if isinstance(one, Rating)}
 

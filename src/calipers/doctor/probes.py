@@ -1,6 +1,6 @@
 """The probes that test a judge: groups of short answers in a known order.
 
-Every probe has three answers, best first, and their lengths do not correlate with their quality (a test checks it). The
+Every probe has three answers, best first. Their lengths do not correlate with their quality (a test checks this). The
 order is clear to any reader of English: a judge that misses it cannot decide close cases.
 """
 

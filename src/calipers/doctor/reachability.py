@@ -23,8 +23,9 @@ llama.cpp.
 
 
 async def check_reachability(backend: FullBackend) -> list[Check]:
-    """Return the checks "reachable", "authorised", "model" and "context window"; if any is bad, no question can
-    succeed.
+    """Return the doctor's checks "reachable", "authorised", "model" and "context window" of a judge's server.
+
+    If any of them is bad, no question can succeed.
     """
     if not isinstance(backend, HttpBackend):
         return await _without_a_list(backend)
@@ -47,7 +48,7 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
 
 
 def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
-    """Return the rows with an id in a server's list of models, or None if the reply is not such a list."""
+    """Return the rows of a server's list of models that have an id, or None if the reply is not such a list."""
     try:
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
@@ -59,7 +60,10 @@ def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:
-    """Return the context window in tokens that a server reports for ``model`` (or for its only model), or None."""
+    """Return the context window in tokens of ``model`` in a server's list of models, or None.
+
+    If the list has a single model, that model counts.
+    """
     every = list(rows)
     row = next((row for row in every if row["id"] == model), every[0] if len(every) == 1 else None)
     if row is None:
@@ -90,9 +94,7 @@ async def _complaint(backend: HttpBackend) -> str:
 
 
 async def _without_a_list(backend: FullBackend) -> list[Check]:
-    """Return the checks of a judge without a list of models: in this process, or behind a library with a check of its
-    own.
-    """
+    """Return the checks of a judge whose models cannot be listed: it runs in this process or behind a library."""
     try:
         warnings = [*backend.warnings, *await backend.check()]
     except ConfigError as error:

@@ -23,10 +23,11 @@ _FACTS: Final[Mapping[str, str]] = {
     "json_object applied": "applied",
     "answers as": "servers",
 }
-"""Checks with a figure that is a fact about the server. Of the others only the standing is compared, because figures of
-a few questions differ by chance."""
+"""Checks with a figure that is a fact about the server. For other checks, servers are compared only by the result of
+the check, because figures of a few questions differ by chance.
+"""
 _TIMES_SLOWER, _SECONDS_SLOWER = 2.0, 0.5
-"""A difference in latency is reported if it exceeds both."""
+"""Latencies count as different only if the slowest is this many times slower and this many seconds slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class Servers:
         return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON object: the verdict as for one server, with ``servers`` by base URL and ``differences``."""
+        """Return a JSON object with the verdict in the form for one server, ``servers`` by base URL, and
+        ``differences``.
+        """
         whole = self.as_one().to_dict()
         del whole["checks"]
         servers = {url: one.to_dict() for url, one in self.found.items()}
@@ -84,7 +87,7 @@ async def diagnose_each(
 
 
 def compare_servers(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
-    """Return the verdict on all servers together. Pure."""
+    """Return the doctor's verdict on all servers of a judge together. Pure."""
     fit = {url: one for url, one in found.items() if one.verdict != "unfit"}
     seconds = max(one.seconds for one in found.values())
     if not fit:
@@ -103,7 +106,7 @@ def compare_servers(judge: str, found: Mapping[str, Diagnosis]) -> Servers:
 
 
 def server_differences(found: Mapping[str, Diagnosis]) -> tuple[str, ...]:
-    """Return a sentence for each check that differs between servers."""
+    """Return a sentence for each check of the doctor whose result differs between the judge's servers."""
     by_name: dict[str, dict[str, Any]] = {}
     for url, one in found.items():
         for check in one.checks:
@@ -127,7 +130,7 @@ def _apart(seconds: Sequence[float | None]) -> bool:
 
 
 def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
-    """Return a run's settings for all fit servers: their base URLs, and the largest of differing numbers."""
+    """Return a run's settings for all fit servers: their base URLs, and the largest value of each number."""
     settings: dict[str, Any] = {}
     for one in fit.values():
         for key, value in one.settings.items():

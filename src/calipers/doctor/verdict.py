@@ -19,22 +19,25 @@ _FEWEST_GROUPS = 6
 """The fewest groups for a verdict; with fewer, even perfect agreement is not conclusive."""
 
 _READABLE = 0.7
-"""Share of first answers that can be read. Re-asking repairs some of the rest, at a cost; below this, most calls would
-be re-asks."""
+"""The smallest share of first answers that must be readable. Asking again repairs some of the others, at a cost. Below
+this share, calls that ask again would outnumber first calls.
+"""
 
 _FORMED = 0.95
-"""If a smaller share of first answers can be read, another output format is tried."""
+"""If a smaller share of first answers is readable, another output format is tried."""
 
 _FLIPS = 0.1
-"""If a larger share of clear pairs flips with the order, a single order is not enough."""
+"""If the order flips a larger share of clear pairs, one order per group is not enough."""
 
 _ONLY_POSITION = 0.75
-"""From this share of flipped pairs on, the judge follows positions: a pure position bias flips all, chance half."""
+"""From this share of flipped pairs on, the judge follows positions. A pure position bias flips all pairs, guessing
+half.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The basis of a verdict on a judge.
+    """The findings from which the doctor concludes its verdict on a judge.
 
     ``obeyed`` and ``injected`` count probes in which a candidate addresses the judge. ``form`` says whether the schema
     is applied, if known. ``too_slow`` is the message if time ran out.
@@ -50,7 +53,7 @@ class Findings:
 
 
 def unfit_reason(found: Findings) -> str | None:
-    """Return why this judge should not be used, or None."""
+    """Return the reason why the examined judge should not be used, or None if there is none."""
     kept, right, turned = found.format_figures, found.agreement, found.flips
     if kept.readable is None or kept.readable < _READABLE or right.groups < _FEWEST_GROUPS:
         unread = f"only {kept.used} of {kept.asked} answers could be read ({kept.why or 'the rest did not arrive'})"
@@ -66,7 +69,7 @@ def unfit_reason(found: Findings) -> str | None:
 
 
 def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) -> Mapping[str, tuple[Any, str]]:
-    """Return the settings that a run needs besides the judge's name, each with the reason."""
+    """Return the settings that a run with the examined judge needs besides the judge's name, each with the reason."""
     wanted: dict[str, tuple[Any, str]] = {}
     if found.flips.share is not None and found.flips.share > _FLIPS:
         wanted["orders"] = (2, f"the order matters: {_turned(found.flips)}")
@@ -77,7 +80,10 @@ def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) ->
 
 
 def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool:
-    """Return whether answers are badly formatted, the schema is not applied, and the plain JSON format is."""
+    """Return whether a run should use the JSON object format.
+
+    This is so if the judge's answers are badly formatted, and the server ignores the schema but applies that format.
+    """
     applied = {one.name: one.figures.get("applied") for one in checks}
     poor = kept.readable is None or kept.readable < _FORMED
     return poor and applied.get("json_schema applied") is False and applied.get("json_object applied") is True

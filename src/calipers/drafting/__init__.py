@@ -1,6 +1,8 @@
-"""Drafts a rubric with a judge and tests it on groups: propose criteria, merge them, grade twice, drop, write.
+"""Drafts a rubric with a judge and tests it on groups. Not responsible for grading (``judging``), or for files of
+groups (``readers``).
 
-Not responsible for grading (``judging``), or for files of groups (``readers``).
+The steps are: propose criteria, merge similar proposals, grade every trajectory twice, drop useless criteria, write the
+rubric.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ __all__ = ["Draft", "draft"]
 
 _NO_PROPOSALS = " got no proposals: "
 _GRADINGS = 2
-"""How often every trajectory is graded: the minimum that shows whether a judge agrees with itself."""
+"""How often every trajectory is graded. Two is the minimum that shows whether a judge agrees with itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Drafter:
-    """The drafting judge, its options, and the problems so far."""
+    """The judge that drafts the rubric, its options, and the problems found so far."""
 
     options: Mapping[str, Any]
     calls: Calls
@@ -71,11 +73,12 @@ async def draft(
     api_key: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Draft:
-    """Draft criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same groups.
+    """Draft a rubric's criteria for tasks like those of ``groups``, proposed by ``judge`` and measured on the same
+    groups.
 
     The judge proposes criteria for every group, and grades every trajectory twice by the merged criteria. ``options``
-    are further options of ``Judge.of`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if nothing usable
-    was proposed or no group has two trajectories, and ConfigError for a judge that cannot be reached.
+    are further options of ``Judge.of`` (``params``, ``max_tokens``, ``seed``, ...). Raises InputError if no proposal is
+    usable or no group has two trajectories, and ConfigError for a judge that cannot be reached.
     """
     usable = [group for group in groups if len(render(group).candidates) > 1]
     if not usable:

@@ -1,6 +1,6 @@
 """Measures how useful a drafted criterion is on graded groups: whether it separates trajectories, and repeatably so.
 
-Pure. Not responsible for grading them.
+Pure. Not responsible for grading the groups (``judging``).
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from calipers.types import Criterion, GroupResult
 LEAST_AGREEMENT = 0.75
 LEAST_DECIDED = 0.7
 LEAST_PAIRS = 6
-"""The number of pairs with gold from which a criterion that contradicts gold is dropped; with fewer, it may be
-chance.
+"""A criterion that contradicts gold is dropped only with at least this many pairs with gold. With fewer pairs, the
+contradiction may be chance.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of a drafted criterion; shares are in [0, 1], or None if there was nothing to count.
+    """Figures of a drafted criterion. Shares are in [0, 1], or None if there was nothing to count.
 
-    ``separates`` is the share of groups in which some trajectories met it and others did not. ``agreement`` is the
-    share of trajectories on which repeated gradings gave the same verdict. ``decided`` is the share of readable
-    verdicts, and ``met`` the share of these that are positive. ``with_gold`` is the share of pairs in which gold
-    prefers the same trajectory as the criterion, among ``pairs`` of a group with different verdicts and gold.
+    ``separates`` is the share of groups in which some trajectories met the criterion and others did not. ``agreement``
+    is the share of trajectories on which repeated gradings gave the same verdict. ``decided`` is the share of verdicts
+    that were readable, and ``met`` the share of these that are positive. ``pairs`` counts the pairs of trajectories of
+    a group that differ both in their verdicts and in gold. ``with_gold`` is the share of them in which gold and the
+    criterion prefer the same trajectory.
     """
 
     separates: float | None
@@ -38,7 +39,7 @@ class Measured:
     pairs: int = 0
 
     def fault(self) -> str | None:
-        """Return why the drafted criterion is not useful, or None."""
+        """Return the reason why the drafted criterion is not useful, or None if it is useful."""
         if self.decided < LEAST_DECIDED:
             return f"only {self.decided:.0%} of its verdicts could be read"
         if not self.separates:
@@ -53,7 +54,9 @@ class Measured:
 def measure_criterion(
     criterion: Criterion, results: Sequence[GroupResult], gold: Mapping[tuple[str, str], float]
 ) -> Measured:
-    """Return the figures of a drafted ``criterion`` on graded groups; ``gold`` is by group and trajectory id."""
+    """Return the figures of a drafted ``criterion`` on graded groups. ``gold`` is keyed by (group id, trajectory
+    id).
+    """
     votes = [
         {one.id: _votes(one.extra.get("criteria"), criterion.id) for one in result.trajectories} for result in results
     ]
@@ -76,7 +79,7 @@ def measure_criterion(
 
 
 def _votes(grades: Any, criterion: str) -> list[bool | None]:
-    """Return the verdicts of all gradings of a trajectory on a criterion."""
+    """Return the verdicts of all gradings of a trajectory for one criterion."""
     one = grades.get(criterion) if isinstance(grades, Mapping) else None
     if one is None:
         return []

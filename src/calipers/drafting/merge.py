@@ -1,4 +1,4 @@
-"""Merges proposed criteria that mean the same, by the words they share. Pure: no judge is asked."""
+"""Merges criteria proposed for a rubric that mean the same, by the words they share. Pure: no judge is asked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from calipers.drafting.proposals import Proposal
 from calipers.types import Criterion
 
 ALIKE = 0.6
-"""The share of common words (Jaccard index) from which on two texts are the same criterion."""
+"""Two texts count as the same criterion if they share at least this part of their words (Jaccard index)."""
 _FILLERS = frozenset(
     [
         "a",
@@ -72,10 +72,11 @@ class Merged:
 
 
 def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
-    """Return at most ``most`` merged criteria, those proposed for most groups first.
+    """Return at most ``most`` merged criteria. Those proposed for the largest number of groups come first.
 
-    A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if they
-    share most of their words, are both desired or both faults, and are both, or neither, worded negatively.
+    A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if three
+    things hold: they share more than a certain part of their words (``ALIKE``), both are desired or both are faults,
+    and both or neither are worded negatively.
     """
     merged: list[list[Proposal]] = []
     for proposal in proposals:
@@ -107,6 +108,6 @@ def _alike(one: Proposal, other: Proposal) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a criterion that carry meaning, without the most common endings."""
+    """Return the meaningful words of a criterion, without the most common endings."""
     found = (word.casefold() for word in _WORD.findall(text))
     return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if word not in _FILLERS)

@@ -1,6 +1,6 @@
-"""The request that asks a judge for criteria, and reading the proposed criteria in its reply.
+"""The request for criteria of a rubric, and reading the proposed criteria in the judge's reply.
 
-Not responsible for how useful a proposal is (``measure``), or for merging similar ones (``merge``).
+Not responsible for how useful a proposal is (``measure``), or for merging similar proposals (``merge``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Proposal:
 def proposal_request(
     view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]
 ) -> JudgeRequest:
-    """Return the request for criteria, with all candidates of a group."""
+    """Return the request that asks a judge to propose criteria. It holds all candidates of a group."""
     order = tuple(range(len(view.candidates)))
     keys = draw_candidate_keys(view, len(order), "draft")
     system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
@@ -65,7 +65,8 @@ def proposal_request(
 def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
     """Return the criteria proposed in a judge's reply. Raises PermanentError of kind "bad_reply" if there are none.
 
-    Entries without text, or with points of 0, outside the scale or in words, are skipped: no single entry is needed.
+    Entries are skipped if they have no text, or if their points are 0, outside the scale or in words. No single entry
+    is needed.
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
@@ -82,7 +83,7 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
 
 
 def _entries(node: Any, depth: int = 4) -> Iterator[tuple[str, float]]:
-    """Yield the objects in a reply that have a text and points, at any depth."""
+    """Yield the objects at any depth of a judge's reply that have a text and points."""
     pairs = dict(node) if isinstance(node, Pairs | dict) else None
     if pairs is None:
         inner = node if isinstance(node, list) else []

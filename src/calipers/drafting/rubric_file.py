@@ -12,7 +12,7 @@ Entry = tuple[Merged, Measured]
 
 
 def rubric_toml(kept: Sequence[Entry], dropped: Sequence[Entry], *, title: str) -> str:
-    """Return the rubric's TOML file: the criteria, then those that were dropped, commented out, with the reason."""
+    """Return the drafted rubric as TOML: first the criteria, then the dropped criteria in comments, with the reason."""
     parts = [f"# {_one_line(title)}\n# Edit it: weights are a judge's guess, and figures are from few groups.\n"]
     if not any(merged.criterion.points > 0 for merged, _ in kept):
         parts.append('all_negative = "from_one" # no desired criterion is left: the score starts at 1 and falls\n')

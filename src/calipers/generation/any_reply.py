@@ -1,7 +1,7 @@
-"""A backend wrapper for generation that accepts every complete reply, even an empty one.
+"""A backend wrapper for generation that accepts every complete reply, even an empty reply.
 
-A judge's empty reply is not a judgment, so the judge is asked again; a policy's empty response is its response. The
-wrapper belongs inside retries. Not responsible for how a response is classified (``sampling``).
+An empty reply of a judge is not a judgment, so the judge is asked again. An empty response of a policy is its response.
+The wrapper belongs inside retries. Not responsible for how a response is classified (``sampling``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from calipers.types import Completion, JudgeRequest
 
 
 class AcceptAnyReply(Wrapper):
-    """``backend``, with the message's own text of every complete reply: empty, blank, a tool call or a worded refusal.
+    """Calls ``backend`` and returns the text of every complete reply, even if it is empty, a tool call or a refusal in
+    words.
 
     Replies that the provider's filter withheld, and replies that may be incomplete, stay errors.
     """

@@ -30,18 +30,20 @@ _PARAMETERS: Final = frozenset(
         "logit_bias",
     ]
 )
-"""Body parameters that vLLM's SamplingParams has under the same name."""
+"""Parameters of a request that vLLM's SamplingParams has under the same name."""
 
 _FINISH: Final[Mapping[str, FinishReason]] = {"stop": "stop", "length": "length"}
 
 Chat = Callable[[list[list[dict[str, Any]]], list[dict[str, Any]]], Sequence[Any]]
-"""Returns vLLM's RequestOutputs for conversations and their sampling parameters, in order."""
+"""A function that takes conversations and their sampling parameters and returns vLLM's RequestOutputs in the same
+order.
+"""
 
 
 class Engine:
-    """Runs ``model`` (a folder or a name on the hub) with vLLM on ``tp_size`` devices.
+    """Generates responses with ``model`` (a folder or a name on the hub), loaded into vLLM on ``tp_size`` devices.
 
-    ``load`` returns the chat function; by default, vLLM's.
+    ``load`` returns the chat function, by default vLLM's.
     """
 
     endpoint = "vllm:in-process"

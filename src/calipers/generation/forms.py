@@ -1,4 +1,4 @@
-"""Turns responses into rows for the next step: a groups file, verl's rows, or a line per response.
+"""Turns generated responses into rows for the next step: a groups file, verl's rows, or a line per response.
 
 Pure, except for ``write_rows``.
 """
@@ -20,12 +20,16 @@ Form: TypeAlias = Literal["groups", "rows", "responses"]
 
 
 def output_form(out: str) -> Form:
-    """Return the usual form of an output file by its name: verl's rows for Parquet, else a groups file."""
+    """Return the usual form of a file of generated responses by its name: verl's rows for Parquet, else a groups
+    file.
+    """
     return "rows" if out.endswith(".parquet") else "groups"
 
 
 def response_rows(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
-    """Yield the output rows of a prompt; none if it has no response, because readers reject an empty list."""
+    """Yield the output rows of a prompt with its responses, or none without a response: readers reject an empty
+    list.
+    """
     if answered.samples:
         yield from _FORMS[form](answered)
 
@@ -70,10 +74,9 @@ _FORMS: Final[Mapping[Form, Callable[[Answered], Iterator[dict[str, Any]]]]] = {
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], out: str) -> None:
-    """Write the rows to ``out``: as Parquet by its name, else as JSON lines. The old file stays until the new is
-    complete.
+    """Write the rows of generated responses to ``out``: as Parquet if its name says so, else as JSON lines.
 
-    Raises ConfigError if it cannot be written.
+    The old file stays until the new file is complete. Raises ConfigError if ``out`` cannot be written.
     """
     part = Path(f"{out}.part")
     try:
@@ -101,7 +104,7 @@ def _write_parquet(rows: list[Mapping[str, Any]], part: Path) -> None:
     except ImportError:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
     try:
-        # Arrow takes the columns from the first row and would drop columns that only later rows have.
+        # Arrow takes the columns from the first row and would drop columns that occur only in later rows.
         names = list(dict.fromkeys(name for row in rows for name in row))
         packed = [{name: _without_empty_objects(row.get(name)) for name in names} for row in rows]
         pq.write_table(pa.Table.from_pylist(packed), part)

@@ -1,9 +1,9 @@
 """Turns a prompt's row into a form that verl's ``main_eval`` can score. Pure.
 
-``main_eval`` passes a reward function only ``reward_model.ground_truth``. But RuscaRL stores a row's criteria beside
-it, HealthBench and IFEval in columns of their own, and the prompt is in none of them. So all of this is put into the
-ground truth, as JSON text. A ground truth that is a plain answer is not changed if the row has no other standard,
-because other reward functions read it.
+``main_eval`` passes only ``reward_model.ground_truth`` to a reward function. But RuscaRL stores a row's criteria beside
+the ground truth, HealthBench and IFEval use columns of their own, and the prompt is in none of these places. So prompt
+and criteria are put into the ground truth, as JSON text. A ground truth that is a plain answer stays unchanged if the
+row has no criteria or rules, because other reward functions read it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from calipers.types import Message, Rubric
 
 
 def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
-    """Return ``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds everything to judge by.
+    """Return ``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds everything for judging.
 
-    Raises InputError if that is ambiguous, as with two different rubrics.
+    Raises InputError for an ambiguous row, for example a row with two different rubrics.
     """
     read = without_empty_fields(plain_data(row))
     stated = read_standards(read)

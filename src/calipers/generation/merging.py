@@ -1,6 +1,6 @@
 """Converts an FSDP checkpoint to a model folder, with verl's own merger in a separate process.
 
-verl unpickles the checkpoint: only merge checkpoints that you trust. verl is not imported here.
+verl unpickles the checkpoint, so merge only checkpoints that you trust. verl is not imported here.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SHARDS = "model_world_size_*_rank_*.pt"
 
 
 def merge_checkpoint(checkpoint: str, target: str) -> str:
-    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into the model folder ``target`` and return
-    it.
+    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into a model folder and return that folder.
 
-    A ``target`` that already holds a model is not changed. Raises ConfigError with the remedy if merging is impossible.
+    The folder is ``target``. If it already holds a model, it is not changed. Raises ConfigError with the remedy if
+    merging is impossible.
     """
     if (Path(target) / "config.json").is_file() and any(Path(target).glob("*.safetensors")):
         return target

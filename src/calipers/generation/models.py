@@ -35,7 +35,7 @@ async def find_model(
     attempts: int = 5,
     tp_size: int = 1,
 ) -> tuple[Backend, list[str]]:
-    """Return the backend for the generating model, checked without spending a token, and its warnings.
+    """Return the backend for the model that generates responses, and its warnings. The check spends no tokens.
 
     ``provider/model`` is a provider's model. With ``base_url``, any other name is sent unchanged, and no name means the
     server's only model. If ``api_key`` is None, the provider's key in the environment is used. Without ``base_url``, a

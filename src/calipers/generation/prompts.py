@@ -1,4 +1,5 @@
-"""Reads files of prompts to generate for: JSONL (also gzip) and Parquet, a row per prompt, with all other columns.
+"""Reads files of prompts for generation: JSONL (also gzip) and Parquet, with a prompt and any other columns in each
+row.
 
 Not responsible for sampling responses (``sampling``).
 """
@@ -51,14 +52,14 @@ def read_prompts(
 ) -> list[Prompt]:
     """Return the prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
-    A prompt is text, or a list of chat messages, in the field ``key``, by default the first existing field of
-    ``prompt``, ``messages`` and ``context``. Its id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get
-    a number.
+    A prompt is text, or a list of chat messages, in the field ``key``. The default is the first existing field of
+    ``prompt``, ``messages`` and ``context``. The prompt's id is ``group_id``, ``id`` or ``key``, else its line;
+    repeated ids get a number.
 
-    ``check`` gets a row and its messages, and raises if the reader of the responses could not read the row, so that
-    nothing is paid for it. A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped;
-    without ``on_error``, it is raised. Raises InputError for a file that cannot be read or has no prompt, ConfigError
-    for Parquet without pyarrow.
+    ``check`` gets a row and its messages. It raises if the reader of the responses could not read the row, so that
+    nothing is paid for such a row. A bad row is passed to ``on_error`` as an InputError with file, line and field, and
+    skipped. Without ``on_error``, this error is raised. Raises InputError for a file that cannot be read or has no
+    prompt, and ConfigError for Parquet without pyarrow.
     """
     found: list[Prompt] = []
     taken: set[str] = set()

@@ -18,10 +18,10 @@ from calipers.types import Completion, JudgeRequest, Usage
 
 
 class ResponseFile:
-    """The generated responses in the file ``path``, by request and model; for None, nothing is stored.
+    """The generated responses in the file ``path``, by request and model. If ``path`` is None, nothing is stored.
 
-    With another model or setting, a response is generated again. A line that cannot be read (the last of a killed run)
-    is skipped. Raises ConfigError if the file cannot be opened.
+    If the model or a setting differs, a response is generated again. A line that cannot be read is skipped; it may be
+    the last line of a killed run. Raises ConfigError if the file cannot be opened.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -39,7 +39,7 @@ class ResponseFile:
             raise ConfigError(f"{path}: responses cannot be stored there: {error.strerror or error}") from error
 
     async def answer(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """Return the stored response to ``request``, or a new one. Raises what the backend raises."""
+        """Return the stored response to ``request``, or generate one. Raises what the backend raises."""
         key = f"{request.view.group_id}:{ledger_key(request, backend)}"
         if (known := self._known.get(key)) is not None:
             self.reused += 1

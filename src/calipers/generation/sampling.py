@@ -21,8 +21,9 @@ from calipers.types import Ask, Completion, FailureKind, FinishReason, JudgeRequ
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How responses are sampled: ``n`` per prompt, with these body parameters. With ``seed``, sample i is sent seed +
-    i.
+    """How responses are sampled: ``n`` per prompt, with these body parameters.
+
+    If ``seed`` is set, sample i is requested with seed + i.
     """
 
     n: int = 1
@@ -32,13 +33,14 @@ class Sampling:
 
 
 Note: TypeAlias = Literal["empty", "blank", "cut off before a word", "reasoning only", "tool call", "refusal"]
-"""What is special about a response: it is empty, for one of four reasons, or blank, or a refusal in words that the
-server marks as one."""
+"""What is special about a response: it is empty (for one of four reasons), it is blank, or the server marks its words
+as a refusal.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A generated response; with the ``finish_reason`` ``length`` it was cut off. ``note`` explains a missing text."""
+    """A generated response. It was cut off if the ``finish_reason`` is ``length``. ``note`` explains a missing text."""
 
     number: int
     text: str
@@ -67,16 +69,16 @@ class Answered:
 
 
 _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
-"""Kinds of errors that every further request would get, too."""
+"""Kinds of failure that every further request would have, too."""
 
 
 async def generate_responses(
     prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
 ) -> AsyncIterator[Answered]:
-    """Yield every prompt with its sampled responses, in input order, as they are complete.
+    """Yield every prompt with its sampled responses, in input order, as soon as they are complete.
 
-    A response that is ``stored`` is not sampled again. Failed calls raise nothing. After a failure that every other
-    call would share, such as a refused key, the remaining samples fail with the same reason, without a call.
+    A response that is ``stored`` is not sampled again. Failed calls do not raise. After a failure that every other call
+    would have, such as a refused key, the remaining samples fail with the same reason, without a call.
     """
     halted: list[BackendError] = []
 
@@ -134,7 +136,7 @@ def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
 
 
 def _request(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
-    """Return the prompt as a backend's request, without candidates and without an output format."""
+    """Return the request for a response to the prompt, without candidates and without an output format."""
     seed = {} if sampling.seed is None else {"seed": sampling.seed + number}
     view = RenderedGroup(prompt.id, (), "", "", (), ())
     ask = Ask(number, (), (), sample=number)

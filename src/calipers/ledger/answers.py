@@ -1,6 +1,6 @@
-"""Reads a ledger: answers, how requests ended, runs, and what was learned about judges.
+"""Reads a ledger: answers, the ends of requests, runs, and what was learned about judges.
 
-Not responsible for writing it (``recorder``).
+Not responsible for writing the ledger (``recorder``).
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def _logprobs(recorded: Sequence[Any]) -> Logprobs:
 
 
 def has_answers(ledger: Ledger, backend: Backend) -> bool:
-    """Return whether the ledger has any answer of this judge, in any run."""
+    """Return whether the ledger has an answer of this judge from any run."""
     query = "SELECT 1 FROM answers WHERE endpoint = ? AND model = ? LIMIT 1"
     return bool(ledger.rows(query, (backend.endpoint, backend.model)))
 
 
 def find_failure(ledger: Ledger, detail: str | bytes) -> PermanentError | None:
-    """Return the failure that a request ended with, from its recorded ``detail``, or None if its answer was read."""
+    """Return the failure in the recorded ``detail`` of a request, or None if the judge's answer was read."""
     return ledger.decoded(detail, _failure)
 
 
@@ -75,14 +75,14 @@ def _failure(detail: Any) -> PermanentError | None:
 
 
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
-    """Return what earlier runs learned about a judge, as plain JSON; empty if nothing."""
+    """Return what earlier runs learned about a judge, as plain JSON, or an empty mapping if nothing is recorded."""
     known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
     return ledger.decoded(known[0][0], require_object) if known else {}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run as the ledger recorded it."""
+    """A recorded run in the ledger."""
 
     id: int
     version: str
@@ -91,7 +91,10 @@ class RecordedRun:
 
 
 def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
-    """Return a recorded run, by default the latest. Raises LedgerError with the recorded runs if it does not exist."""
+    """Return a recorded run of the ledger, by default the latest.
+
+    Raises LedgerError, with a list of the recorded runs, if the run does not exist.
+    """
     query = "SELECT id, version, settings, learned FROM runs"
     found = (
         ledger.rows(f"{query} ORDER BY id DESC LIMIT 1")
@@ -107,7 +110,7 @@ def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
 
 
 def require_object(recorded: Any) -> dict[str, Any]:
-    """Return ``recorded``, which must be a JSON object. Raises TypeError for anything else."""
+    """Return ``recorded`` if it is a JSON object. Raises TypeError for anything else that the ledger holds."""
     if not isinstance(recorded, dict):
         raise TypeError
     return recorded

@@ -1,4 +1,5 @@
-"""The ledger key of a request, sharing a call between equal requests, and the store of a judge without a ledger.
+"""Computes the ledger key of a request, shares a call between equal requests, and stores nothing for a judge without a
+ledger.
 
 Not responsible for recording anything (``recorder``).
 """
@@ -32,24 +33,28 @@ from calipers.types.encoding import EncodedDict
 T = TypeVar("T")
 
 compact_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-"""Encodes values to be hashed, as ASCII, including lone surrogates; recorded values never contain themselves."""
+"""Encodes values as ASCII JSON before they are hashed. Lone surrogates are allowed. Recursive values are not
+expected.
+"""
 
 
 def ledger_key(request: JudgeRequest, backend: Backend) -> str:
-    """Return the ledger key of a request (hex), from endpoint, model, messages, schema, limits, parameters and sample
-    index.
+    """Return the ledger key of a request to a judge (hex).
+
+    It is computed from endpoint, model, messages, schema, limits, parameters and sample index.
     """
     texts: list[bytes] = []
     question = question_text(request, backend, [_without_text(message, texts) for message in request.messages])
     digest = blake2b(question.encode(), digest_size=20)
-    # The length of each text is hashed before the texts, so other texts with the same concatenation have another key.
+    # The lengths of the texts are hashed before the texts. So texts that differ but are equal when joined get different
+    # keys.
     for text in texts:
         digest.update(text)
     return digest.hexdigest()
 
 
 def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
-    """Return everything that identifies a request as a single JSON list; ``messages`` are already JSON."""
+    """Return everything that identifies a request to a judge as a single JSON list. ``messages`` are already JSON."""
     schema = request.schema.text if isinstance(request.schema, EncodedDict) else compact_json(request.schema)
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
@@ -64,9 +69,9 @@ def _key_start(endpoint: str, model: str) -> str:
 
 
 def _without_text(message: Message, texts: list[bytes]) -> str:
-    """Return ``message`` as JSON with the length of its text in place of the text, which is appended to ``texts``.
+    """Return ``message`` as JSON with the length of its text in place of the text, and append the text to ``texts``.
 
-    Texts are hashed unescaped, because escaping takes longer. The result is a list, so that it cannot equal a message.
+    Texts are hashed unescaped, because escaping takes longer. The result is a JSON list, so that no message equals it.
     """
     content = message.get("content")
     if not isinstance(content, str):
@@ -80,28 +85,28 @@ def _without_text(message: Message, texts: list[bytes]) -> str:
 
 @lru_cache(maxsize=64)
 def _message_start(role: str) -> str:
-    """Return the JSON list of a message with a role and a text, up to the text's length."""
+    """Return the beginning of the JSON list for a message with a role and a text. The text's length follows."""
     return compact_json([{"role": role, "content": 0}]).removesuffix("0}]")
 
 
 class SingleFlight(Generic[T]):
-    """Shares calls: ``await flight.run(key, call)`` makes the call for the first caller and gives its result to the
-    others.
+    """Shares a call between callers with the same key: ``await flight.run(key, call)``.
 
-    The call runs in the first caller's task. If that task is cancelled (by its group's deadline, for example), the next
-    caller makes the call itself and is not cancelled. Callers that are cancelled at the same moment make no call. An
-    exception of the call is raised in every caller.
+    The first caller makes the call, and all callers get its result. The call runs in the first caller's task. If that
+    task is cancelled (by its group's deadline, for example), the next caller makes the call itself and is not
+    cancelled. Callers that are cancelled at the same moment make no call. An exception of the call is raised in every
+    caller.
     """
 
     def __init__(self) -> None:
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
     def is_in_flight(self, key: str) -> bool:
-        """Return whether a call for ``key`` is in flight on the running event loop."""
+        """Return whether a call to the judge for ``key`` is in flight on the running event loop."""
         return key in self._flying.get(asyncio.get_running_loop(), ())
 
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the answer to the request ``key``, from ``call`` or from a call that is already in flight."""
+        """Return the answer to the request ``key``: from a call in flight if there is one, otherwise from ``call``."""
         loop = asyncio.get_running_loop()
         flying = self._flying.get(loop)
         if flying is None:
@@ -118,7 +123,7 @@ class SingleFlight(Generic[T]):
                 # Two groups with the same deadline are cancelled together; nothing would ever end a call that begins
                 # now.
                 if not other.cancelled() or (task is not None and task.cancelling() > before):
-                    raise  # this caller was cancelled
+                    raise  # this caller was cancelled, not the call
         mine: asyncio.Future[T] = loop.create_future()
         flying[key] = mine
         try:
@@ -128,7 +133,7 @@ class SingleFlight(Generic[T]):
             raise
         except Exception as error:
             mine.set_exception(error)
-            mine.exception()  # retrieved here, because there may be no other caller
+            mine.exception()  # marks the exception as retrieved, because there may be no other caller
             raise
         else:
             mine.set_result(answer)
@@ -138,7 +143,7 @@ class SingleFlight(Generic[T]):
 
 
 class Unrecorded(Store):
-    """The store of a judge without a ledger: it records nothing, and equal requests at the same time share a call."""
+    """The store of a judge without a ledger. It records nothing, but equal requests at the same time share a call."""
 
     def __init__(self) -> None:
         self._flight: SingleFlight[Completion] = SingleFlight()
@@ -174,7 +179,8 @@ async def _as_it_is(completion: Completion) -> Completion:
 
 
 def attach_key(error: BackendError, key: str, failed: FailedCalls) -> None:
-    """Set the ledger key and the failed calls of an error, because a backend may raise the same object for several
-    requests.
+    """Set the ledger key and the failed calls of a judge's error.
+
+    A backend may raise the same error object for several requests, so old values are replaced.
     """
     error.failed, error.question, error.counted = failed, key, False

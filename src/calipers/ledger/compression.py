@@ -1,4 +1,4 @@
-"""Compresses the long texts of a ledger, and rejects decompression bombs, because a ledger may come from anybody."""
+"""Compresses the long texts of a ledger, and rejects decompression bombs: a ledger file may come from anybody."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ else:
     from backports import zstd
 
 _LONG: Final = 2**14
-"""Shorter texts are not compressed, because that would take longer than everything else about them."""
+"""Shorter texts are not compressed, because compressing them would take longer than storing them."""
 _LEVEL: Final = 1
 """Zstandard's fastest level except the negative levels, whose results are a fifth larger."""
 _LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
-"""The most bytes that a text may expand to, or the most times its compressed size: ten times what real text needs."""
+"""The most bytes that a text may expand to, or, if that is more, the most times its compressed size. Real text needs a
+tenth.
+"""
 _LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 24}
 """The memory that compressed data may request, as a power of two. Level 1 needs 2 ** 19 bytes."""
 _FRAME: Final = b"\x28\xb5\x2f\xfd"
@@ -28,7 +30,10 @@ Damaged: Final = (ValueError, zstd.ZstdError, zlib.error)
 
 
 def compress_text(text: str) -> str | bytes:
-    """Return ``text``, compressed if it is long, unless it shrinks so much that ``decompress_text`` would reject it."""
+    """Return a ledger's ``text``, compressed if it is long.
+
+    A text that shrinks so much that ``decompress_text`` would reject it is not compressed.
+    """
     if len(text) < _LONG:
         return text
     data = text.encode()
@@ -37,7 +42,7 @@ def compress_text(text: str) -> str | bytes:
 
 
 def decompress_text(stored: str | bytes) -> str | bytes:
-    """Return the text that ``compress_text`` stored, or that versions before 0.2 stored.
+    """Return the text that ``compress_text`` stored in the ledger, or that versions before 0.2 stored.
 
     Raises one of ``Damaged`` for data that is cut off, is not compressed, or expands to more than any real text.
     """

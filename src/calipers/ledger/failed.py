@@ -1,8 +1,8 @@
 """Failed calls in the ledger, recorded when they fail, so that even a killed run has its complete bill.
 
-Once a request has an answer, its failed calls are recorded with that answer. If a request never ended (the process was
-killed, or the group cancelled), the next run with the same request counts its failed calls, so that a resumed run
-reports the same cost as an uninterrupted one.
+Once a request has an answer, its failed calls are recorded with that answer. A request may never end, because the
+process was killed or the group cancelled. Then the next run with the same request counts its failed calls, so that a
+resumed run reports the same cost as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, posi
 AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key) ORDER BY run, position, number, call"""
 
 _Row = tuple[int, int, int, int]
-"""The primary key of a row: run, position, number and call."""
+"""The primary key of a failed call: run, position, number and call."""
 
 
 class FailedLog:
-    """The failed calls of ``run``, and those that it takes over from earlier runs."""
+    """The failed calls of ``run`` in the ledger, including those that it takes over from earlier runs."""
 
     def __init__(self, ledger: Ledger, run: int) -> None:
         self._ledger = ledger
@@ -38,7 +38,9 @@ class FailedLog:
             self._left.setdefault(key, []).append(((row[0], row[1], row[2], row[3]), FailedCall(kind, usage)))
 
     def log_for_request(self, position: int, request: JudgeRequest, key: str) -> RequestFailures:
-        """Return the log of failed calls for a request that begins, including the calls that it takes over."""
+        """Return the log of failed calls for a request that begins, with the calls that it takes over from earlier
+        runs.
+        """
         asking = RequestFailures(self._ledger, (self._run, position, request.ask.number), key, request)
         asking.take_over(self._left.pop(key, ()))
         return asking
@@ -56,13 +58,13 @@ class RequestFailures(Meter):
         self._key = key
 
     def take_over(self, left: Iterable[tuple[_Row, FailedCall]]) -> None:
-        """Count the failed calls of an earlier, equal request that never ended."""
+        """Count the failed calls of an equal request in an earlier run that never ended."""
         for row, call in left:
             self._ledger.put(_DELETE, row)
             self.add(call)
 
     def add(self, call: FailedCall) -> None:
-        """Record a failed call; it is on disk with the next turn of the event loop."""
+        """Record a failed call in the ledger. It is on disk after the next turn of the event loop."""
         usage = call.usage or Usage()
         tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd)
         about = (len(self.calls), self._key, call.kind, int(call.usage is not None))
@@ -73,7 +75,7 @@ class RequestFailures(Meter):
 
 
 def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
-    """Record the failed calls before the answer to the request ``key``, together with that answer."""
+    """Record a request's failed calls together with its answer, under the ledger key ``key``."""
     if failed.count:
         ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, ledger_json(failed.to_dict())))
 
@@ -81,7 +83,7 @@ def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
 def find_failed_calls(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
     """Return the failed calls before a recorded answer that took ``attempts`` calls.
 
-    Ledgers of calipers 0.1 hold only their number.
+    Ledgers of calipers 0.1 hold only the number of these calls.
     """
     if attempts <= 1:
         return FailedCalls()

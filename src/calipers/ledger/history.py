@@ -1,4 +1,4 @@
-"""Reads the judgments of recorded runs, from which the reliability of judges is learned. Never writes."""
+"""Reads the judgments of recorded runs, from which calipers learns how reliable judges are. Never writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, V
 
 
 def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
-    """Yield the recorded judgments of the judges in ``settings`` by slot, group by group, the latest group first.
+    """Yield the recorded judgments of the judges in ``settings``: a mapping by slot for each group, the latest group
+    first.
 
     Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
     """
@@ -44,13 +45,16 @@ def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[i
 
 
 def settings_of_equal_run(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the settings of the latest run that equals ``settings`` except for what was learned before it, or None."""
+    """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run.
+
+    What was learned before a run is not compared.
+    """
     wanted = _chosen_by_user(json.loads(json.dumps(settings)))
     return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == wanted), None)
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only the settings that the user chose, without what earlier runs taught."""
+    """Return only the settings that the user chose, without what was learned from earlier runs."""
     judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
     return {**settings, "judges": judges, "experience": None, "windows": []}
 
@@ -81,9 +85,9 @@ def _judgments(detail: Mapping[str, Any]) -> list[Judgment]:
 
 
 def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
-    """Return a judgment from its recorded fields, or None for a kind that this version lacks.
+    """Return a judgment from its recorded fields, or None if this version of calipers does not know its kind.
 
-    A rating that an older version recorded has no ``spread``.
+    Older versions recorded ratings without ``spread``.
     """
     known = recorded.keys() | {"spread"} if "value" in recorded else recorded.keys()
     kind = next((one for one in _KINDS if {field.name for field in fields(one)} == known), None)

@@ -30,7 +30,7 @@ def group_digest(group: TrajectoryGroup) -> str:
 class Run:
     """A run that begins: its row in ``ledger``, with its settings, and the numbers of its groups.
 
-    What earlier runs learned about each judge of ``settings`` so far is recorded with it.
+    What earlier runs learned about each judge of ``settings`` is recorded with the run.
     """
 
     def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
@@ -43,7 +43,7 @@ class Run:
         self._numbers = count()
 
     async def next_number(self) -> int:
-        """Return the number of the run's next group, for whichever store records it."""
+        """Return the number of the run's next group. Several stores may record groups of the same run."""
         return next(self._numbers)
 
 
@@ -58,7 +58,7 @@ class Recorder(Store):
         self._failed = FailedLog(run.ledger, run.id)
 
     async def begin(self) -> int:
-        """Return the number of the next group of the run."""
+        """Return the number of the recorded run's next group."""
         return await self.run.next_number()
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
@@ -84,15 +84,16 @@ class Recorder(Store):
     async def _ask_after_another(
         self, number: int, key: str, request: JudgeRequest, backend: FullBackend
     ) -> Completion:
-        """Send the request, unless the caller before was cancelled after its answer was recorded, which would be
-        ignored now.
+        """Return the recorded answer if there is one now, else send the request.
+
+        The caller before may have been cancelled after its answer was recorded.
         """
         return find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
 
     async def _record(
         self, key: str, request: JudgeRequest, backend: Backend, asking: RequestFailures, completion: Completion
     ) -> Completion:
-        """Commit an answer to the ledger and return the recorded one."""
+        """Commit a judge's answer to the ledger and return the recorded answer."""
         failed = asking.total
         attempts = max(completion.attempts, 1 + failed.count)
         completion = replace(completion, failed=failed, question=key, attempts=attempts)
@@ -106,13 +107,13 @@ class Recorder(Store):
         record_failed_calls(self._ledger, key, failed)
         await self._ledger.commit()
         if self._ledger.shared:
-            # Another process may have recorded an answer first. This run uses the recorded answer, so that it can be
-            # replayed.
+            # Another process may have recorded an answer first. The run then uses the recorded answer, so that it can
+            # be replayed.
             return find_answer(self._ledger, key) or completion
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Record how a request ended; it is written with the next commit."""
+        """Record how a request to a judge ended. This is written with the next commit."""
         key = self._keys.pop((number, request.ask.number), "")
         outcome = result.kind if isinstance(result, Failure) else result.outcome
         self._ledger.put(
@@ -171,14 +172,14 @@ def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: C
 
 
 def _request_text(request: JudgeRequest, backend: Backend, completion: Completion) -> str | bytes:
-    """Return the request as it was sent, or, if nothing was sent, the text that its ledger key is computed from."""
+    """Return the request as it was sent. If nothing was sent, return the text from which its ledger key is computed."""
     if completion.sent is None:
         return compress_text(question_text(request, backend, map(compact_json, request.messages)))
     return compress_text(completion.sent.decode())
 
 
 def _outcome_json(result: Reading | Failure) -> str:
-    """Return how a request ended, as JSON: a failure, or the judgments that were read."""
+    """Return the end of a request as JSON: a failure, or the judgments that were read."""
     if isinstance(result, Failure):
         more: dict[str, Any] = {} if result.limit is None else {"limit": result.limit, "prompt": result.prompt}
         if result.failed.count:

@@ -1,4 +1,4 @@
-"""Replays a recorded run: its answers and failures to the same requests, without calling any judge."""
+"""Replays a recorded run: equal requests get the recorded answers and failures, and no judge is called."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Replayer(Store):
         self._numbers: deque[int] = deque()
 
     def groups(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the run's groups in input order, as in a groups file; ``begin`` returns their numbers in the same
+        """Yield the run's groups in input order, as in a groups file. ``begin`` returns their numbers in the same
         order.
         """
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
@@ -39,11 +39,13 @@ class Replayer(Store):
             yield self._ledger.decoded(source, require_object)
 
     async def begin(self) -> int:
-        """Return the recorded number of the next of ``groups``, or -1 for a group that the run does not have."""
+        """Return the recorded number of the next of ``groups``, or -1 for a group that the recorded run does not
+        have.
+        """
         return self._numbers.popleft() if self._numbers else -1
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """Return the answer that this request got when it was recorded, or raise its recorded failure again."""
+        """Return the recorded answer to this request, or raise its recorded failure again."""
         key = ledger_key(request, backend)
         found = self._ledger.rows(
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
@@ -70,7 +72,8 @@ class Replayer(Store):
 
 
 class Replay(FullBackend):
-    """The judge ``replay:LEDGER``: returns every recorded answer of the judge in the ledger's latest run, and no other.
+    """The judge ``replay:LEDGER``. It returns every answer of the judge in the ledger's latest run, and no other
+    answers.
 
     Raises LedgerError when the ledger cannot be read or holds no run.
     """
@@ -84,7 +87,7 @@ class Replay(FullBackend):
         self.warnings = tuple(settings["warnings"])
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the recorded answer. Raises PermanentError ("not_recorded") if there is none."""
+        """Return the recorded answer of the judge. Raises PermanentError ("not_recorded") if there is none."""
         completion = find_answer(self._ledger, ledger_key(request, self))
         if completion is None:
             raise PermanentError("not_recorded", f"{self._ledger.path} has no answer to this question")

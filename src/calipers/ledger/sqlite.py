@@ -1,4 +1,4 @@
-"""The ledger file: a single writer, and commits that many answers share. Its tables are in ``tables.sql``.
+"""The ledger file: a single writer, and commits that many answers share. Its tables are defined in ``tables.sql``.
 
 Writes happen on the caller's thread, in one transaction per turn of the event loop. A writer thread would be slower,
 because it would compete with the event loop for the interpreter lock.
@@ -31,7 +31,7 @@ _ROWS_IN_LOG = 3000
 _MOST_KEYS = 50_000
 """How many keys of a new ledger are held in memory; about 6 MB."""
 _CHECK_SECONDS = 0.05
-"""Seconds between two checks for other writers; what they write in between is noticed at the next check."""
+"""Seconds between two checks for other writers. What they write in between is noticed at the next check."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
 _BUSY_AGAIN = 0.01
@@ -60,7 +60,7 @@ class Ledger:
         self._checkpointing = threading.Lock()
         self._checkpointed = 0
         self.shared = False
-        """True once another process, or another event loop of this one, has written here."""
+        """True after another process, or another event loop of this process, has written to the ledger."""
         with self._translated("opened"):
             _create_private(self.path)
             self._connection = sqlite3.connect(
@@ -71,8 +71,9 @@ class Ledger:
     def _prepare_when_free(self, sleep: Callable[[float], None]) -> None:
         """Prepare the ledger file, even if several processes create it at the same moment.
 
-        Where waiting for a lock might never end, as in the switch to the write-ahead log, SQLite does not wait. So if
-        two processes create a file together, one of them is refused at once and has to try again.
+        In some cases, such as the switch to the write-ahead log, waiting for a lock might never end, so SQLite does not
+        wait. So if two processes create a file together, SQLite refuses one of them at once, and that process tries
+        again.
         """
         ends = time.monotonic() + _BUSY_SECONDS
         while True:
@@ -96,13 +97,17 @@ class Ledger:
             foreign and self._found_format() == 0
         ):  # read after the tables, which another run of calipers may be creating
             raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
-        self._connection.execute("PRAGMA page_size=8192")  # for a new file: twice the default, because rows are long
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=NORMAL")  # survives kill -9; a power cut may lose the last commits
-        self._connection.execute("PRAGMA wal_autocheckpoint=0")  # ``_checkpoint`` does it outside the event loop
         self._connection.execute(
-            "PRAGMA cache_size=-8192"
-        )  # in KiB, for the index of keys, which is read in random order
+            "PRAGMA page_size=8192"
+        )  # takes effect in a new file: twice the default, because rows are long
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute(
+            "PRAGMA synchronous=NORMAL"
+        )  # commits survive kill -9, but a power cut may lose the last ones
+        self._connection.execute(
+            "PRAGMA wal_autocheckpoint=0"
+        )  # ``_checkpoint`` moves the log instead, outside the event loop
+        self._connection.execute("PRAGMA cache_size=-8192")  # in KiB; the index of keys is read in random order
         if self._found_format() < _FORMAT:
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
             self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={_FORMAT};COMMIT")
@@ -117,7 +122,7 @@ class Ledger:
     def may_hold(self, key: str) -> bool:
         """Return whether the ledger may hold the answer to the request ``key``.
 
-        It does not if the file was new, nobody else has written to it, and ``add_key`` was not called with ``key``.
+        It cannot if the file was new, nobody else has written to it, and ``add_key`` was not called with ``key``.
         """
         known = self._keys
         if known is None:
@@ -144,7 +149,7 @@ class Ledger:
             raise self._failure("read", error) from error
 
     def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
-        """Return the result of ``make`` for a stored JSON value, compressed or not.
+        """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
 
         Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
         """
@@ -154,15 +159,17 @@ class Ledger:
             raise self.damaged() from error
 
     def damaged(self) -> LedgerError:
-        """Return the error for contents that calipers did not write; SQLite stores anything in any column."""
+        """Return the LedgerError for contents that calipers did not write. SQLite itself stores anything in any
+        column.
+        """
         return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {_DAMAGED}")
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
-        """Queue a write; it is on disk once a later ``commit`` or ``close`` has returned.
+        """Queue a write to the ledger. It is on disk after a later ``commit`` or ``close`` has returned.
 
-        Writes with the same statement keep their order; writes with different statements must not depend on it. A lone
-        surrogate becomes a question mark. Raises ValueError or TypeError for values that SQLite does not accept,
-        because a later failure would affect the whole transaction.
+        Writes with the same statement keep their order. Writes with different statements must not depend on it. A lone
+        surrogate becomes a question mark. Raises ValueError or TypeError at once for values that SQLite does not
+        accept, because a later failure would affect the whole transaction.
         """
         storable = tuple([value if type(value) is str and value.isascii() else _storable(value) for value in values])
         with self._lock:
@@ -175,7 +182,7 @@ class Ledger:
             return int(cursor.lastrowid or 0)
 
     async def commit(self) -> None:
-        """Wait until everything queued so far is committed; many waiters share a transaction.
+        """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.
 
         If the wait is cancelled, the queue is written at once, so that nothing stays uncommitted.
         """
@@ -191,14 +198,14 @@ class Ledger:
             raise
 
     def commit_soon(self) -> None:
-        """Commit the queue in the running loop's next turn, without waiting for it."""
+        """Commit the ledger's queue in the running loop's next turn, without waiting for it."""
         loop = asyncio.get_running_loop()
         with self._lock:
             if loop not in self._scheduled:
                 self._scheduled.add(loop)
                 self._loops.add(loop)
-                # The loop's next turn comes after all answers that have arrived by then: the busier the loop, the more
-                # answers share a commit, and no call waits for a timer.
+                # The loop's next turn comes after all answers that have arrived by then. So the busier the loop, the
+                # more answers share a commit, and no call waits for a timer.
                 loop.call_later(0, self._flush, loop)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -244,11 +251,11 @@ class Ledger:
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def _checkpoint(self) -> None:
-        """Move commits from the write-ahead log into the file, on a connection and a thread of its own.
+        """Move commits from the write-ahead log into the ledger file, on a separate connection and thread.
 
-        This waits for the disk; on the event loop, it would delay every judge call in flight.
+        This waits for the disk. On the event loop, it would delay every judge call in flight.
         """
-        # What cannot be moved now (a full disk, a busy file) is safe in the log and is moved next time.
+        # If the disk is full or the file busy, the commits stay safe in the log and are moved next time.
         with (
             self._checkpointing,
             suppress(sqlite3.OperationalError),
@@ -261,7 +268,7 @@ class Ledger:
 
     def _checkpoint_when_due(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._closed:
-            return  # a turn of the loop after ``close``, which wrote everything
+            return  # ``close`` has already written everything
         written = self._connection.total_changes
         if written - self._checkpointed > _ROWS_IN_LOG and not self._checkpointing.locked():
             self._checkpointed = written
@@ -330,7 +337,7 @@ def _create_private(path: Path) -> None:
 
     SQLite gives its additional files the same rights. An existing file keeps its rights.
     """
-    with suppress(OSError):  # it exists, or cannot be created, which SQLite reports in its own words
+    with suppress(OSError):  # the file exists, or it cannot be created, which SQLite reports later
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
