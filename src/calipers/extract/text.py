@@ -51,9 +51,7 @@ def strip_reasoning(text: str) -> str | None:
     """
     if "<|channel|>" in text and _last(text, ("<|channel|>",), _documents(text))[1]:
         return _harmony(text)
-    if _BARE_HARMONY.match(
-        text
-    ):  # the server stripped the special tokens, so the text reads analysis...assistantfinal...
+    if _BARE_HARMONY.match(text):  # the server stripped the special tokens: analysis...assistantfinal...
         _head, mark, tail = text.rpartition("assistantfinal")
         return tail if mark else None
     if "<" not in text and "[" not in text and "◁" not in text:

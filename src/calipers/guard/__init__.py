@@ -1,1 +1,1 @@
-"""Defends judges against prompt injection: finds candidates that address the judge, and tests whether it obeys."""
+"""Defends judges against prompt injection: finds candidates that address a judge, and tests if the judge obeys."""

@@ -145,9 +145,7 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
             found[rule.kind] = min(grade, found.get(rule.kind, grade))
     ordered = found.get("instruction", len(GRADES))
     for kind, grade in found.items():
-        if (
-            kind == "instruction" or grade <= ordered
-        ):  # the words of an order to give a score may also match a claim of a score
+        if kind == "instruction" or grade <= ordered:  # the words of an order may also match a claim of a score
             yield Hit(kind, GRADES[grade], *span)
 
 

@@ -1,6 +1,6 @@
-"""The final answer of a trajectory, which most verifiers check: the last assistant message without its reasoning.
+"""Reads the final answer of a trajectory, which most verifiers check: the last assistant message without its reasoning.
 
-Not responsible for reading the message formats of trainers (``readers``).
+``readers`` read the message formats of trainers.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def excerpt(value: object) -> str:
 
 
 def answered() -> Verifier:
-    """Return the verifier ``has_answer``, so that a rules file can name it as ``answered``."""
+    """Return the verifier ``has_answer``. Rules files name it as ``answered``."""
     return has_answer
 
 
 def has_answer(trajectory: Trajectory) -> Verdict:
-    """Return the verdict whether the trajectory has a final answer that is not empty; a verifier for use as a gate."""
+    """Return as a verdict whether the trajectory has a final answer that is not empty. Can serve as a gate."""
     if (final_answer(trajectory) or "").strip():
         return Verdict(True)
     return Verdict(False, "there is no answer")

@@ -15,7 +15,7 @@ _WORDS: Final[Mapping[object, str]] = {str: "text", int: "a whole number", float
 
 
 def require_types(name: str, make: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a value that fits none of the types in the signature of the verifier ``make``."""
+    """Raise ConfigError for a value in ``arguments`` that fits no type in the signature of the verifier ``make``."""
     stated = get_type_hints(make)
     for argument, value in arguments.items():
         allowed = _plain(stated.get(argument))

@@ -19,10 +19,10 @@ _END = " \t\n.,;:!?…"
 class Citation:
     """Met if every quotation in the final answer occurs in the question, a tool's result or another source message.
 
-    Quotations are set in "straight", “curly” or «angle» marks or in ``<quote>`` tags. Shorter quotations than
+    Quotations are set in "straight", “curly” or «angle» marks or in ``<quote>`` tags. Quotations of fewer than
     ``min_words`` words are ignored, and at least ``at_least`` longer ones are required. Line breaks, kinds of quotation
-    marks and dashes, and a full stop at the end make no difference. " ... " and "[...]" separate pieces, which must
-    occur in the same order.
+    marks and dashes, and a full stop at the end make no difference. " ... " and "[...]" separate pieces of a quotation,
+    which must occur in the same order.
     """
 
     at_least: int = 1
@@ -53,7 +53,7 @@ class Citation:
 
 
 def _source_texts(trajectory: Trajectory) -> list[str]:
-    """Return the source texts of a trajectory: those of all messages that the model did not write."""
+    """Return the source texts of a trajectory: the texts of all messages that the model did not write."""
     texts = [message_text(message) for message in trajectory.messages if message.get("role") != "assistant"]
     return [text for text in texts if text]
 

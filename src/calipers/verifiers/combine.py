@@ -16,8 +16,8 @@ from calipers.types import Trajectory, Verdict
 class Combined:
     """The conjunction or disjunction of verifiers: ``deciding`` is False for ``all_of`` and True for ``any_of``.
 
-    The first verdict equal to ``deciding`` is the result. If no part returns it, the result is the opposite, or None
-    with the reason of the first part whose verdict is None.
+    The first verdict equal to ``deciding`` is the result. If no part returns that verdict, the result is the opposite.
+    But if the verdict of any part is None, the result is None, with the reason of the first such part.
     """
 
     parts: tuple[Verifier, ...]
@@ -39,7 +39,7 @@ class Combined:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The negation of a verifier: met if ``part`` is not met, and not met if it is. None stays None."""
+    """The negation of a verifier: met if ``part`` is not met, and not met if ``part`` is met. None stays None."""
 
     part: Verifier
 

@@ -1,6 +1,6 @@
 """Build verifiers from plain data: ``{"regex": {"pattern": "..."}}`` in TOML or JSON becomes a verifier.
 
-Not responsible for the names of verifiers (``registry``) or for what each of them checks.
+``registry`` knows the names of verifiers.
 """
 
 from __future__ import annotations

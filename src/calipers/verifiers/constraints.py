@@ -1,7 +1,7 @@
-"""The constraints an answer must fulfil: rules that code checks, and soft constraints that a judge weighs.
+"""The constraints that an answer must fulfil: rules that code checks, and soft constraints that a judge weighs.
 
-Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. Not responsible for combining the
-two kinds into one reward (``calipers.Hybrid``).
+Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. ``calipers.Hybrid`` combines the two
+kinds of constraint into one reward.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
 class Constraints:
     """The constraints of one group: ``rules`` are verifiers, ``soft`` are texts for the judge. Either may be empty.
 
-    If ``soft`` is empty, the judge weighs the answers by its own standards with ``judged``, and is not asked without
-    it. ``skipped`` describes the group's unusable constraints; these texts become warnings of the group's result.
+    If ``soft`` is empty, the judge weighs the answers by its own standards if ``judged`` is True, else the judge
+    is not asked. ``skipped`` describes the group's unusable constraints. These texts become warnings of the group's
+    result.
     """
 
     rules: tuple[Verifier, ...] = ()
@@ -81,7 +82,7 @@ def read_constraints(
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
-    """Return the instructions of an IFEval row as rules, which give the official checker's verdicts."""
+    """Return the instructions of an IFEval row as rules. They give the verdicts of the official checker."""
     from calipers.verifiers.ifeval.rows import build_instructions  # noqa: PLC0415 - only where a row has instructions
 
     if "checkers" in row:

@@ -1,6 +1,6 @@
 """Run verifiers on the trajectories of a group, gates before rules, or on one trajectory in a thread.
 
-Not responsible for turning verdicts into scores (``calipers.Hybrid``, ``rubric_rules``).
+``calipers.Hybrid`` and ``rubric_rules`` turn the verdicts into scores.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _THREADS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryVerdicts:
-    """The verdicts on one trajectory: ``rules`` has one for each rule, ``gate`` is that of the first gate not passed.
+    """The verdicts on one trajectory: one for each rule in ``rules``, and in ``gate`` the verdict of the first failed
+    gate.
 
-    ``gate`` is None if the trajectory passed every gate. Its ``met`` is False or None, never True.
+    ``gate`` is None if the trajectory passed every gate. The ``met`` of a failed gate is False or None, never True.
     """
 
     rules: tuple[Verdict, ...]
@@ -36,7 +37,7 @@ class TrajectoryVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class StartedChecks:
-    """The checks of one trajectory that run in a thread; ``result`` waits for their verdicts."""
+    """The verifier checks of one trajectory that run in a thread. ``result`` waits for the verdicts."""
 
     gates: tuple[Verifier, ...]
     rules: tuple[Verifier, ...]
@@ -46,14 +47,16 @@ class StartedChecks:
 def start_checks(
     group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
 ) -> StartedChecks:
-    """Run a group's verifiers (``check_group``) in a thread, for one trajectory. The future raises their errors."""
+    """Run the verifiers of a group (``check_group``) on one trajectory in a thread. The future raises their errors."""
     future = _threads(os.getpid()).submit(lambda: check_group(group, gates=gates, rules=rules)[0])
     return StartedChecks(tuple(gates), tuple(rules), future)
 
 
 @lru_cache(maxsize=1)
 def _threads(_: int) -> ThreadPoolExecutor:
-    """Return this process's threads for verifiers. A forked process needs its own, because it inherits none."""
+    """Return this process's threads for verifiers. A forked process inherits no threads, so it needs
+    threads of its own.
+    """
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="calipers-rules")
 
 
@@ -76,7 +79,7 @@ def check_group(
 
 
 def run_verifier(verifier: Verifier, trajectory: Trajectory) -> Verdict:
-    """Return the verifier's verdict on a trajectory, or a verdict of None with a reason if the verifier raises."""
+    """Return a verifier's verdict on a trajectory. If the verifier raises, the verdict is None with a reason."""
     try:
         verdict: object = verifier(trajectory)
     except ConfigError:
@@ -89,7 +92,9 @@ def run_verifier(verifier: Verifier, trajectory: Trajectory) -> Verdict:
 
 
 def _check(rule: Verifier, trajectories: Sequence[Trajectory]) -> list[Verdict]:
-    """Return a rule's verdict on each trajectory. A rule given as source text runs on all in one sandbox call."""
+    """Return a rule's verdict on each trajectory. A rule given as source text runs on all of them in
+    one sandbox call.
+    """
     if not isinstance(rule, RuleFunction):
         return [run_verifier(rule, trajectory) for trajectory in trajectories]
     answers = [final_answer(trajectory) for trajectory in trajectories]

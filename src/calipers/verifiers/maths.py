@@ -1,7 +1,7 @@
 r"""The ``maths`` verifier: whether the final answer equals an expected number, expression, set, word or option.
 
-The expected answer is given bare, as in public data sets (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). Not responsible
-for the comparison of two answers (``expressions``).
+The expected answer is given bare, as in public data sets (``3\sqrt{13}``, ``\text{Evelyn}``, ``C``). ``expressions``
+compares the two answers.
 """
 
 from __future__ import annotations

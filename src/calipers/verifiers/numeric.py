@@ -1,6 +1,6 @@
 """The ``numeric`` verifier: a number in the final answer, compared with the expected number.
 
-Not responsible for expressions, units or fractions, which the ``maths`` verifier compares.
+The ``maths`` verifier compares expressions, units and fractions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
 class Numeric(AnswerVerifier):
     """Met if a number in the final answer is close enough to ``expected``.
 
-    The allowed difference is ``tolerance`` or ``relative`` times ``expected``, whichever is larger. The number compared
-    is the first after the last ``after`` (such as ``"####"``), or without ``after`` the last in the answer. Commas may
-    separate thousands; a percent sign or a unit after the number is ignored. An answer without a number is not met.
+    The allowed difference is the larger of ``tolerance`` and ``relative`` times ``expected``. The compared number is
+    the first number after the last ``after`` (such as ``"####"``), or without ``after`` the last number in the answer.
+    Commas may separate thousands. A percent sign or a unit after the number is ignored. An answer without a number is
+    not met.
     """
 
     expected: float

@@ -1,7 +1,6 @@
 """Rubric criteria that a rule decides: run their verifiers before the judge is asked, outside the event loop.
 
-Not responsible for rubrics (``calipers.rubric``), for the criteria left to the judge (``rubric.formulas``), or for
-scores.
+``calipers.rubric`` defines rubrics. ``rubric.formulas`` selects the criteria for the judge and computes scores.
 """
 
 from __future__ import annotations
@@ -29,13 +28,14 @@ _MOST: Final = ("max", "max_words", "max_count", "at_most")
 _NO_VERDICT = "the rule has no verdict"
 
 _Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
-"""Each verifier with the candidates (by position) and criteria (by id) it decides. The keys are the verifiers'
+"""Each verifier with the candidates (by position) and criteria (by id) that it decides. The keys are the verifiers'
 ``id()``, because not every verifier is hashable.
 """
 
 
 def criterion_verifier(criterion: Criterion) -> Verifier | None:
-    """Return the verifier that decides ``criterion``, or None if a judge does. Raises ConfigError naming it.
+    """Return the verifier that decides ``criterion``, or None if a judge decides it. Raises ConfigError naming the
+    criterion.
 
     ``rule`` is ``{name: {argument: value}}`` as in ``verifier_from``, or one of the two functions in RuscaRL's data:
     ``{"function": ..., "parameters": {...}}``. Equal rules share a verifier.
@@ -49,7 +49,7 @@ def criterion_verifier(criterion: Criterion) -> Verifier | None:
 
 
 def require_rules(rubric: Rubric) -> None:
-    """Raise ConfigError, naming the criterion, if a rule of the rubric cannot be run."""
+    """Raise ConfigError, naming the criterion, if a rule of the rubric cannot be run as a verifier."""
     for criterion in rubric.criteria:
         criterion_verifier(criterion)
 
@@ -78,7 +78,7 @@ def start_rubric_rules(
 ) -> StartedChecks | None:
     """Start the rules that decide criteria of the trajectory ``member`` in a thread. Return None if there are no rules.
 
-    ``head`` is the group of ``member``, and ``rubric`` the judge's own, for groups without one. A faulty rule is
+    ``head`` is the group of ``member``. ``rubric`` is the judge's own rubric, for groups without one. A faulty rule is
     ignored here and raises ConfigError when the group is scored.
     """
     graded_by = next((one for one in (member.rubric, head.rubric, rubric) if isinstance(one, Rubric)), None)
@@ -99,7 +99,7 @@ def _built(text: str) -> Verifier:
     if "function" not in rule:
         return verifier_from(rule)
     given = rule.get("parameters") or {}
-    # In a table, cells of columns that only other rows use hold NaN.
+    # If the data are a table, the row has a NaN in each column that only other rows use.
     parameters = {name: one for name, one in given.items() if not (isinstance(one, float) and math.isnan(one))}
     if rule["function"] == "word_count_range":
         return verifier_from({"word_count": _range(parameters)})

@@ -1,7 +1,7 @@
 """Rules files: rules and soft constraints for a whole run, joined with the constraints of single groups.
 
 A file has ``rules`` and ``gates`` (verifiers by name), ``soft`` constraints (texts for the judge), and settings for
-combining them. Not responsible for the combination itself (``calipers.Hybrid``).
+combining them. ``calipers.Hybrid`` combines them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
 
 KEY: Final = "constraints"
-"""The key of a group's own constraints: VerIF's ``checkers`` and ``functions``, or ``rules`` and ``soft``."""
+"""The key under which a group has its own constraints: VerIF's ``checkers`` and ``functions``, or
+``rules`` and ``soft``.
+"""
 _NONE: Final = "not used: --combine; the group has no rules, so the judge alone scored it"
 _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
@@ -36,7 +38,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """The content of a rules file. ``settings`` has the options for ``Hybrid`` that the file gives; Hybrid checks them.
+    """The content of a rules file. ``settings`` has the file's options for ``Hybrid``. Hybrid checks them.
 
     ``constraints`` says how rules of single groups are used: ``code`` runs them, ``judge`` gives the text of VerIF's
     rules to the judge, ``ignore`` drops them.
@@ -49,10 +51,11 @@ class RuleFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def constraints_of(self, group: TrajectoryGroup) -> Constraints:
-        """Return the group's own constraints joined with those of this rules file. Raises InputError naming the field.
+        """Return the group's own constraints joined with the constraints of this rules file. Raises InputError naming
+        the field.
 
-        Without soft constraints the judge weighs the answers by the group's rubric or by its own standards. It weighs
-        nothing if the group has constraints and no rubric.
+        If there are no soft constraints, the judge weighs the answers by the group's rubric or by its own standards.
+        The judge weighs nothing if the group has constraints and no rubric.
         """
         own = own_constraints(group, rules=self.constraints)
         soft = self.soft if own is None else (*self.soft, *own.soft)
@@ -73,7 +76,7 @@ class RuleFile:
 def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
     """Return the group's ``constraints``, or the rules in another field of its data set, or None.
 
-    Raises InputError naming the field, also if both are present and differ.
+    Raises InputError naming the field, also if a group has both and they differ.
     """
     given, place = group.extra.get(KEY), KEY
     if (

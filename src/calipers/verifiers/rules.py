@@ -20,9 +20,10 @@ class RuleFunction(AnswerVerifier):
     """A verifier whose ``source`` defines ``function``, which returns whether the response follows the rule.
 
     The function takes the response, or the ``instruction`` and the response. The verdict is None, with a reason, for a
-    rule that raises, does not end, imports or opens something the sandbox does not offer, or returns anything but True
-    or False. With ``truthy`` Python's truth value of the result counts: a match object, 2 and a list with items are
-    True, None is False. Reasons call the rule ``name``. Raises InputError if ``source`` does not contain ``function``.
+    rule that raises, does not end, imports or opens something that the sandbox does not offer, or returns anything but
+    True or False. With ``truthy`` Python's truth value of the result counts: a match object, 2 and a list with items
+    are True, None is False. Reasons call the rule ``name``. Raises InputError if ``source`` does not contain
+    ``function``.
     """
 
     source: str
@@ -60,6 +61,8 @@ class RuleFunction(AnswerVerifier):
 
 
 def check_rules(checks: Sequence[tuple[RuleFunction, str]], *, sandbox: Sandbox | None = None) -> list[Verdict]:
-    """Return the verdicts of rules on responses, in order. The sandbox runs several at a time."""
+    """Return the verdicts of rules given as source text on responses, in order. The sandbox runs
+    several rules at a time.
+    """
     outcomes = (sandbox or shared_sandbox()).run([rule.job(response) for rule, response in checks])
     return [rule.verdict(outcome) for (rule, _), outcome in zip(checks, outcomes, strict=True)]

@@ -52,7 +52,7 @@ class JsonSchema(AnswerVerifier):
         from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
         from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
 
-        no_references = Registry()  # so that nothing is fetched
+        no_references = Registry()  # no remote reference is fetched
         validator = validator_for(self.schema)(self.schema, registry=no_references)
         try:
             error = best_match(validator.iter_errors(value))

@@ -13,7 +13,9 @@ from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
 
 @dataclass(frozen=True, slots=True)
 class Exact(AnswerVerifier):
-    """Met if the final answer is ``expected`` or one of several expected texts. White space around it is ignored."""
+    """Met if the final answer is ``expected`` or one of several expected texts. White space around the
+    answer is ignored.
+    """
 
     expected: str | tuple[str, ...]
     ignore_case: bool = False
@@ -66,12 +68,12 @@ def found(pattern, flags, whole, text):
 
 @dataclass(frozen=True, slots=True)
 class Regex(AnswerVerifier):
-    """Met if ``pattern`` (Python's ``re``) matches somewhere in the final answer, or with ``whole`` all of it.
+    """Met if ``pattern`` (Python's ``re``) matches somewhere in the final answer, or with ``whole`` the whole answer.
 
-    A policy can write an answer on which a pattern with nested repetitions searches for years. So the search runs in
-    the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this process, which is much
-    faster but only safe for patterns that cannot backtrack without bound. Raises ConfigError for a pattern that does
-    not compile.
+    On some answers, a pattern with nested repetitions would search for years, and a policy can write such an answer. So
+    the search runs in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this
+    process, which is much faster but only safe for patterns that cannot backtrack without bound. Raises ConfigError for
+    a pattern that does not compile.
     """
 
     pattern: str

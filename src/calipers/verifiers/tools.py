@@ -14,7 +14,9 @@ from calipers.verifiers.answer import message_text
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """Met if the tool ``name`` was called at least ``times`` times with these ``arguments``; for 0, never."""
+    """Met if the tool ``name`` was called at least ``times`` times with these ``arguments``, or never
+    if ``times`` is 0.
+    """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -34,9 +36,10 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """Met if the last result of the tool ``name``, or ``any`` of its results, contains the text ``contains``.
+    """Met if the last result of the tool ``name`` contains the text ``contains``, or with ``any`` one of its results
+    does.
 
-    Not met if the tool was never called. None if it was called and its result is not in the trajectory.
+    Not met if the tool was never called. None if the tool was called and its result is not in the trajectory.
     """
 
     name: str

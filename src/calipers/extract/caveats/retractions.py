@@ -358,9 +358,7 @@ def _is_questioned(sentence: Sentence) -> bool:
 
 def _is_heading(sentence: Sentence) -> bool:
     text = sentence.text.strip(" *_")
-    short = (
-        len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"
-    )  # a title makes no statement about the scores
+    short = len(sentence.folded.split()) <= 3 and text[-1:] not in ".!。！"  # a title makes no statement
     return short or text.startswith(("#", "|")) or text.endswith((":", "："))
 
 

@@ -61,9 +61,7 @@ def _shown(body: str, *, reasoned: bool) -> str:
     """Return the end of a reply for tolerant reading, without one level of quotation marks or escapes around it."""
     inner = parse_strict_json(body) if body[:1] == '"' else None
     shown = end_of_reply(inner if type(inner) is str else body)
-    return (
-        shown if reasoned else unescape_reply(shown)
-    )  # after reasoning, escaped quotes belong to a quotation and stay
+    return shown if reasoned else unescape_reply(shown)  # after reasoning, escaped quotes belong to a quotation
 
 
 def _whole(document: Any, reader: VerdictReader) -> Found | None:

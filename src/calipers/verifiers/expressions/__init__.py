@@ -1,6 +1,6 @@
 """Mathematical answers: read the final answer from a text and compare it with the expected answer.
 
-Pure, bounded in time, without other packages. Not responsible for trajectories (``calipers.verifiers.maths``).
+Pure, bounded in time, and without other packages. ``calipers.verifiers.maths`` reads the answers of trajectories.
 """
 
 from __future__ import annotations

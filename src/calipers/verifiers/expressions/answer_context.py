@@ -1,7 +1,6 @@
 """The words around an answer in prose: words that deny the answer, retract it or make it part of another quantity.
 
-The words are data (``words.toml``). They can only make an answer less certain. Not responsible for finding the answer
-(``answer_location``).
+The words are data (``words.toml``). They can only make an answer less certain. ``answer_location`` finds the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ _AMBIGUOUS: Final = frozenset({"in", "s", "a", "second", "deg", "h", "ton", "mi"
 
 
 def context_words(name: str) -> tuple[list[str], list[str]]:
-    """Return a list of ``words.toml`` on answers: words of languages with spaces, and of those without."""
+    """Return a list from ``words.toml`` in two parts: words of languages with spaces, and of languages
+    without spaces.
+    """
     table = read_packaged_toml("calipers.verifiers.expressions", "words.toml")[name]
     words = [entry.strip() for language, row in table.items() if language != "unspaced" for entry in row.split(";")]
     return words, [entry.strip() for entry in table["unspaced"].split(";")] if "unspaced" in table else []
@@ -53,7 +54,7 @@ def is_denied(before: str) -> bool:
 
 
 def is_wrong_or_hypothetical(before: str) -> bool:
-    """Whether the text before ``the answer is`` says it is wrong or hypothetical: ``If the``, ``The wrong``."""
+    """Whether the text before ``the answer is`` says that the answer is wrong or hypothetical: ``If the``."""
     return bool(_OTHERS_OR_DENYING.search(_plain(_CLAUSE.split(before[-_NEAR:])[-1])))
 
 
@@ -63,12 +64,12 @@ def is_retracted(after: str) -> bool:
 
 
 def is_continued(after: str) -> bool:
-    """Whether the text after an answer's number makes it part of more: ``times``, ``or 6``, ``万``."""
+    """Whether the text after an answer's number makes it part of another expression: ``times``, ``or 6``, ``万``."""
     return bool(_ON.match(_MARKUP.sub("", after[:_NEAR])))
 
 
 def unit_after(after: str) -> str:
-    """Return the unit right after a number as LaTeX. Empty if there is none or it may be a word (``in``)."""
+    """Return the unit right after a number as LaTeX, or an empty text if there is none or it may be a word (``in``)."""
     found = _UNIT.match(_MARKUP.sub("", after[:_NEAR]))
     if found is None or (found[1] in _AMBIGUOUS and re.match(r"\s+\w", found.string[found.end() :])):
         return ""

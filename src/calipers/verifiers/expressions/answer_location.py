@@ -1,6 +1,6 @@
 """Find the final answer in a text: in a box, after ``The answer is``, in the last formula, or as the last number.
 
-Not responsible for what the answer means.
+``answers`` decides what the answer means.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from calipers.verifiers.expressions.answer_context import (
 )
 
 LONGEST_TEXT: Final = 65_536
-"""The number of characters, from the end of a text, that are searched for the answer."""
+"""At most this many characters, from the end of a text, are searched for the answer."""
 _BOX: Final = re.compile(r"\\(?:boxed|fbox|framebox)\s*(?=\{|[^\s{])")
 _BETWEEN_BOXES: Final = re.compile(
     r"(?:\s|\$|\\[()\[\],;:!]|\\q?quad|\\ |[,;]|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)?\s*\})*"
@@ -67,7 +67,7 @@ class LocatedAnswer:
 
 
 def locate_answer(text: str) -> LocatedAnswer:
-    """Return the texts in ``text`` that may be its final answer, with what surrounds them."""
+    """Return the parts of ``text`` that may be its final answer, and whether the words around them deny it."""
     text = text[-LONGEST_TEXT:]
     if (boxes := _last_boxes(text)) is not None:
         return boxes
@@ -109,7 +109,9 @@ def _formulas(text: str) -> list[tuple[int, int, str]]:
 
 
 def _last_formula(text: str) -> list[str]:
-    """Return the last formula and its unit. Empty if it is an alternative or part of a longer expression."""
+    """Return the last formula of an answer and its unit. Empty if it is an alternative or part of a
+    longer expression.
+    """
     found = _formulas(text)
     if not found or is_continued(text[found[-1][1] :]):
         return []
@@ -119,7 +121,7 @@ def _last_formula(text: str) -> list[str]:
 
 
 def _last_number(text: str) -> re.Match[str] | None:
-    """Return the last number; None if it is an alternative to another or part of a longer expression."""
+    """Return the last number in an answer. None if it is one of several alternatives or part of a longer expression."""
     last = None
     for found in _NUMBER.finditer(text):
         last = found if any(map(str.isdigit, found[0])) else last
@@ -129,7 +131,7 @@ def _last_number(text: str) -> re.Match[str] | None:
 
 
 def _last_boxes(text: str) -> LocatedAnswer | None:
-    """Return the content of the last box, joined with boxes directly before it. None if the text has no box."""
+    """Return the content of the last box, joined with the boxes directly before it. None if the text has no box."""
     starts = list(_BOX.finditer(text))[-20:]
     if not starts:
         return None
@@ -166,7 +168,7 @@ def _last_boxes(text: str) -> LocatedAnswer | None:
 def _argument_end(text: str, start: int) -> int | None:
     """Return the position after the argument at ``start``: after its closing brace, or after a single character.
 
-    None if no brace closes it.
+    Returns None if no brace closes the argument.
     """
     if text[start] != "{":
         return start + 1
@@ -183,7 +185,7 @@ def _argument_end(text: str, start: int) -> int | None:
 
 
 def _after_marker(text: str) -> LocatedAnswer:
-    """Return the text after the last ``the answer is``, whole and cut where its clause may end."""
+    """Return the text after the last ``the answer is``, both as a whole and up to where its clause may end."""
     markers = list(_MARKER.finditer(text))
     if not markers:
         return LocatedAnswer()

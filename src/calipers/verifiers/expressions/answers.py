@@ -1,6 +1,7 @@
 """Compare the answer in a text with the expected answer. The kind of the expected answer decides how the text is read.
 
-An expression may have several readings: ``1,234`` is either one number or two. The answer is right if any reading is.
+An expression may have several readings: ``1,234`` is either one number or two. The answer is right if any reading of it
+is right.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class Comparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A possible reading of an expression. ``greedy`` puts everything after a slash into the denominator, ``lettered``
-    reads letters set as text as variables.
+    """A possible reading of an expression. With ``greedy`` everything after a slash is in the denominator. With
+    ``lettered`` letters that are set as text are variables.
     """
 
     tree: Node
@@ -73,10 +74,10 @@ class _Reading:
 
 
 def compare_answers(expected: str, text: str) -> Comparison:
-    """Compare the answer in ``text`` with ``expected``, which is bare, in a box, or between dollar signs."""
+    """Compare the answer in ``text`` with ``expected``, which may be bare, in a box, or between dollar signs."""
     try:
         return _compare(expected, text)
-    except RecursionError:  # the caller's own stack may be deep
+    except RecursionError:  # the caller's stack may already be deep
         return Comparison(None, "it is nested too deeply")
 
 
@@ -135,7 +136,7 @@ def _compare_option(option: str, text: str, found: LocatedAnswer) -> Comparison:
 
 
 def _unless_later(wanted: str, verdict: Comparison, found: LocatedAnswer) -> Comparison:
-    """Return the verdict on the last box, or None if the text then states a different number as the answer."""
+    """Return the verdict on the last box, or None if the text after the box states a different number as the answer."""
     for said in found.later:
         if not any(map(str.isdigit, said)):
             continue
@@ -150,7 +151,7 @@ def _unless_later(wanted: str, verdict: Comparison, found: LocatedAnswer) -> Com
 
 
 def _compare_candidate(wanted: str, said: str, *, prose: bool) -> Comparison:
-    """Compare one candidate answer with the expected answer. With ``prose`` the candidate may be a sentence."""
+    """Compare one candidate for the answer with the expected answer. With ``prose`` the candidate may be a sentence."""
     met = _equal_answers(wanted, said, prose=prose)
     if met:
         return Comparison(True)
@@ -189,7 +190,9 @@ def _without_spaces(text: str) -> str:
 
 
 def _is_same_text(wanted: str, said: str) -> bool:
-    """Whether two answers are the same text (``June 20``) or the same letters, set as text in only one (``CCl_4``)."""
+    """Whether two answers are the same text (``June 20``), or the same letters of which one is set as
+    text (``CCl_4``).
+    """
     if _WORDED.search(plain_text(wanted)) and plain_text(wanted).casefold() == plain_text(said).casefold():
         return True
     one, other = ("".join(plain_text(text).split()) for text in (wanted, said))
@@ -197,13 +200,13 @@ def _is_same_text(wanted: str, said: str) -> bool:
 
 
 def _is_sentence(text: str) -> bool:
-    """Whether a candidate answer begins with a word and continues, so that not all of it is the answer."""
+    """Whether a candidate for the answer begins with a word and continues, so that it is not only an answer."""
     found = _FIRST_WORD.match(text)
     return found is not None and found[1].lower() not in PLAIN_NAMES
 
 
 def _compare_readings(wanted: tuple[_Reading, ...], said: tuple[_Reading, ...]) -> bool | None:
-    """Compare the readings of two expressions: True if any two are equal, None if slashes are ambiguous."""
+    """Compare the readings of two expressions: True if any two readings are equal, None if slashes are ambiguous."""
     one_way = {one.greedy for one in wanted} == {one.greedy for one in said}
     by_slashes: dict[tuple[bool, bool], list[bool | None]] = defaultdict(list)
     for one in wanted:

@@ -1,7 +1,7 @@
 """Compare the values of two expressions: True, False, or None if the comparison is not certain.
 
-Expressions with variables are compared at fixed points: two that agree to 80 digits there are the same expression. Not
-responsible for units (``quantities``), nor for points, intervals, sets and relations (``equality``).
+Expressions with variables are compared at fixed points: two expressions that agree to 80 digits there are the same.
+``quantities`` compares units, and ``equality`` points, intervals, sets and relations.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def any_met(verdicts: Iterable[bool | None]) -> bool | None:
 
 
 def equal_values(expected: Node, found: Node) -> bool | None:
-    """Whether two mathematical answers have the same value. None if they agree in some cases only."""
+    """Whether two mathematical answers have the same value. None if they have the same value in some cases only."""
     if expected == found:
         return True
     ends = (real_value(expected), real_value(found))
@@ -91,9 +91,9 @@ def ratios(above: Node, below: Node) -> list[Complex | None]:
 
 
 def _agree_at(expected: Node, found: Node, assignments: Sequence[Sequence[Assignment]]) -> bool | None:
-    """Compare two expressions at points with positive values, then at others.
+    """Compare two expressions at points with positive values, then at other points.
 
-    If they differ only at the others, the verdict is None: they may be branches of the same function.
+    If they differ only at the other points, the verdict is None: they may be branches of the same function.
     """
     agreed: list[bool] = []
     for points in assignments:
@@ -129,7 +129,7 @@ def _value_or_none(node: Node, assignment: Assignment) -> Value | None:
 
 
 def _test_points(expected: Node, found: Node) -> Iterator[list[list[Assignment]]]:
-    """Yield points to compare at, positive ones first; for two bases if a ``log`` has no base."""
+    """Yield points at which to compare, positive points first, and for two bases if a ``log`` has no base."""
     names = sorted(variable_names(expected, found))
     if len(names) > _MOST_VARIABLES:
         return
@@ -151,7 +151,7 @@ def _test_points(expected: Node, found: Node) -> Iterator[list[list[Assignment]]
 
 
 def _needs_integers(node: Node) -> bool:
-    """Whether an expression makes sense for integers only: a floor, or a negative number to a variable power."""
+    """Whether an expression makes sense for integers only: it has a floor, or a negative number to a variable power."""
     match node:
         case Call("floor" | "ceil"):
             return True
@@ -175,7 +175,10 @@ def _assignment(names: Sequence[str], values: Sequence[Fraction], base: int | No
 
 
 def _is_rounded(expected: Node, found: Node) -> bool:
-    """Whether a decimal number is the rounded value of the other expression. The precision required is unknown then."""
+    """Whether one of two expressions is a decimal number and the rounded value of the other.
+
+    The required precision is unknown then.
+    """
     for short, exact in ((found, expected), (expected, found)):
         short = short.factors[1] if isinstance(short, Product) and len(short.factors) == 2 else short  # noqa: PLW2901
         if not isinstance(short, Number) or short.places is None:

@@ -77,9 +77,9 @@ def complex_of(value: Fraction | Complex) -> Complex:
 
 
 def close(one: Complex, other: Complex) -> bool:
-    """Whether the values of two mathematical answers agree to 80 digits of the larger.
+    """Whether the values of two mathematical answers agree to 80 digits of the larger value.
 
-    Raises UndefinedError if both are so small that they may be rounding errors.
+    Raises UndefinedError if both values are so small that they may be rounding errors.
     """
     apart, size = (one - other).size(), max(one.size(), other.size())
     if apart > _CLOSE * size and size < _NOTHING:
@@ -110,7 +110,9 @@ def power(base: Complex, exponent: Complex) -> Complex:
 
 
 def root(value: Complex, index: int) -> Complex:
-    """Return a root in a mathematical answer: the real one of a negative number if possible, else the principal."""
+    """Return a root in a mathematical answer: the real root of a negative number if it exists, else
+    the principal root.
+    """
     if index < 1:
         raise UndefinedError("a root of an order below one")
     value = value.real()

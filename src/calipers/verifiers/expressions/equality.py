@@ -1,7 +1,8 @@
 """Compare two expressions as answers: by their parts if they have parts, otherwise by their values.
 
 A verdict is True or False only if the comparison is certain. None means that the two may or may not be the same answer.
-Points and intervals are compared by brackets and order, lists and sets by their members in any order.
+For points and intervals, the brackets and the order of the members count. Lists and sets may have their members in any
+order.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from calipers.verifiers.expressions.real_sets import TURNED, equal_real_sets, is
 
 _MOST_MEMBERS: Final = 30
 _LEAST: Final = (">", "ge")
-"""Signs of inequalities that are reversed before two inequalities are compared."""
+"""The signs of those inequalities that are reversed before two inequalities are compared."""
 
 
 def equal_answers(expected: Node, found: Node) -> bool | None:  # noqa: C901, PLR0911 - one line a kind of answer
@@ -94,7 +95,9 @@ def _either_sign(expected: Node, found: Node) -> bool | None:
 
 
 def _unlabelled(node: Node, other: Node) -> Node:
-    """Remove the label from an answer, as in ``x = 5``, if the answer it is compared with has no label."""
+    """Remove the label from an answer such as ``x = 5`` if the answer ``other``, with which it is
+    compared, has none.
+    """
     match node:
         case Relation((left, *right), ("=", *signs)) if not isinstance(other, Relation) and is_label(left):
             return right[0] if not signs else Relation(tuple(right), tuple(signs))
@@ -112,7 +115,7 @@ def _unlabelled(node: Node, other: Node) -> Node:
 
 
 def _asks_for_all(expected: Node) -> bool:
-    """Whether an equation is expected whose right side alone is no answer, as in ``x^2 + y^2 = 25``."""
+    """Whether the expected equation is an answer only as a whole, as ``x^2 + y^2 = 25`` is."""
     return isinstance(expected, Relation) and isinstance(expected.sides[0], Sum | Power)
 
 
@@ -126,7 +129,9 @@ def _has_relations(node: Node) -> bool:
 
 
 def _without_label(expected: Relation, found: Node) -> bool | None:
-    """Compare an expected equation with a bare value, which suffices if the left side is a label."""
+    """Compare an expected equation with a bare value. The value suffices if the left side of the
+    equation is a label.
+    """
     if expected.signs == ("=",) and is_label(expected.sides[0]):
         met = equal_answers(expected.sides[1], found)
         return None if met and _asks_for_all(expected) else met
@@ -139,7 +144,7 @@ def _without_label(expected: Relation, found: Node) -> bool | None:
 
 
 def _last_of(expected: Node, found: Relation) -> bool | None:
-    """Compare an expected value with a chain of equations, whose sides must all be equal: ``x = 2 + 3 = 5``."""
+    """Compare an expected value with a chain of equations such as ``x = 2 + 3 = 5``, whose sides must all be equal."""
     sides, signs = list(found.sides), list(found.signs)
     while signs and signs[-1] == "approx":
         signs.pop()
@@ -152,7 +157,7 @@ def _last_of(expected: Node, found: Relation) -> bool | None:
     if all(met):
         return True
     if len(sides) == len(found.sides) and variable_names(found):
-        return None  # comparing would mean to solve the equation
+        return None  # a comparison would require solving the equation
     return False if set(met) == {False} else None
 
 
@@ -181,7 +186,10 @@ def _chains(expected: Relation, found: Relation) -> bool | None:
 
 
 def _equations(expected: Relation, found: Relation) -> bool | None:
-    """Compare two equations: equal if one is a multiple of the other, None if they label the same value differently."""
+    """Compare two equations. They are equal if one is a multiple of the other.
+
+    The verdict is None if the equations give the same value different labels.
+    """
     if _multiple(_difference(expected), _difference(found)) is not None:
         return True
     if _is_label(expected.sides[0]) and _is_label(found.sides[0]) and expected.sides[0] != found.sides[0]:
@@ -266,7 +274,9 @@ def _collections(expected: Sequence[Node], found: Sequence[Node]) -> bool | None
 
 
 def _bracketed_list(expected: Sequence[Node], found: Sequence[Node]) -> bool | None:
-    """Compare a list in brackets with one without: two members may be an interval, more members are the same list."""
+    """Compare a list in brackets with a list without. Two members may be an interval, more members are
+    the same list.
+    """
     if len(expected) > 2 and _in_order(expected, found):
         return True
     return False if _collections(expected, found) is False else None
@@ -293,13 +303,13 @@ def _groups(expected: Group, found: Group) -> bool | None:
 
 
 def _one_and_several(expected: Node, found: Node) -> bool | None:
-    """Compare a single answer with several. They may be equal only if the several are one, as in ``{5}``."""
+    """Compare a single answer with a list or set, which can be equal to it only with a single member, as in ``{5}``."""
     several, one = (expected, found) if isinstance(expected, Listed | Group) else (found, expected)
     members = children(several)
     if len(members) == 1 and isinstance(several, Group) and several.left == "{":
         return (
             None if equal_answers(members[0], one) is not False else False
-        )  # nothing shows whether {5} or 5 was asked for
+        )  # it is unknown whether the question asked for {5} or 5
     vector = as_matrix(one)
     return None if vector is not None and len(children(vector)) == len(members) else False
 
@@ -335,14 +345,14 @@ def _unlike(expected: Node, found: Node) -> bool | None:
 
 
 def _based(expected: NumberInBase, found: Node) -> bool | None:
-    """Compare a number in a base other than ten with another number: digits and base must be the same."""
+    """Compare a number in a base other than ten with another number. Digits and base must be the same."""
     if isinstance(found, NumberInBase):
         return (found.digits, found.base) == (expected.digits, expected.base)
     return None if equal_values(_unbased(expected.digits), found) else False
 
 
 def _unbased(digits: str) -> Number:
-    """Return the number that digits mean in base ten, which is the base if none is given."""
+    """Return the number that the digits of an answer mean in base ten."""
     return Number(Fraction(digits))
 
 

@@ -1,7 +1,7 @@
 r"""Normalise mathematical notation: ``\dfrac`` becomes ``\frac``, ``10{,}080`` becomes ``10080``.
 
-The names and characters are data (``latex.toml``). Nothing that carries meaning is removed. Unknown notation stays, and
-``tokens`` or ``parsing`` refuses it.
+The names and characters are data (``latex.toml``). Nothing that carries meaning is removed. Unknown notation is not
+changed, and ``tokens`` or ``parsing`` refuses it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _EDGES: Final = " \t\n\r.,;:。；"
 
 
 def names_in_table(table: str) -> frozenset[str]:
-    """Return the names in a table of ``latex.toml``."""
+    """Return the names of mathematical notation in a table of ``latex.toml``."""
     return frozenset(TABLES[table].split())
 
 

@@ -1,6 +1,6 @@
-"""The nodes of an expression's tree, which ``parsing`` builds and ``evaluation`` and ``equality`` read.
+"""The nodes of an expression's tree. ``parsing`` builds the tree, and ``evaluation`` and ``equality`` read it.
 
-Plain data. A negative is a product with -1, and a difference is a sum with such a product.
+Nodes are plain data. A negative is a product with -1, and a difference is a sum with such a product.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as written. ``places`` is the number of its decimal places, None for a whole number."""
+    """A number as written. ``places`` is the number of its decimal places, or None for a whole number."""
 
     value: Fraction
     places: int | None = None
@@ -85,7 +85,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class PlusMinus:
-    """Plus or minus ``operand``. With ``opposite`` it is minus or plus."""
+    """The sign plus-minus and its ``operand``. With ``opposite`` the sign is minus-plus."""
 
     operand: Node
     opposite: bool = False
@@ -101,7 +101,7 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Members in brackets: a point, an interval, a vector, or in braces a set."""
+    """Members in brackets: a point, an interval or a vector. In braces the members are a set."""
 
     left: str
     members: tuple[Node, ...]

@@ -200,14 +200,14 @@ class _Parser(Primaries):
         return raised
 
     def _text_within(self) -> str:
-        """Return the first three tokens in the braces that come next."""
+        """Return the first three tokens inside the braces that come next."""
         end = self._place + 1
         while end < len(self._tokens) and self._tokens[end].text != "}":
             end += 1
         return "".join(token.text for token in self._tokens[self._place + 1 : end][:3])
 
     def _lowered(self, base: Node) -> Node:
-        """Parse a subscript: after digits it is their base, after a name it is part of the name."""
+        """Parse a subscript. After digits it is their base, and after a name it is part of the name."""
         start = self._place
         self._script()
         said = "".join(token.text for token in self._tokens[start : self._place]).strip("{}")
@@ -221,7 +221,7 @@ class _Parser(Primaries):
 
 
 def _joins(text: str) -> str | None:
-    """Return how a word joins two answers, ``and`` or ``or``; None if it does not."""
+    """Return how a word joins two answers: ``and``, ``or``, or None if it does not join them."""
     return _JOINTS.get(text.strip(" ,").lower())
 
 

@@ -1,6 +1,6 @@
-"""Expand plus-minus signs in an expression, and recognise expressions that label a value.
+"""Expand plus-minus signs in a mathematical expression, and recognise expressions that label a value.
 
-Works on trees only and computes no values.
+This module works on trees only and computes no values.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_label(node: Node) -> bool:
 def expand_signs(node: Node) -> list[Node]:
     """Return the lists of values that a mathematical answer with plus-minus signs can mean.
 
-    With several signs, the first list varies them together and the second independently of each other.
+    If there are several signs, they vary together in the first list and independently of each other in the second.
     """
     if not contains_kind(node, PlusMinus):
         return [node]
@@ -75,7 +75,7 @@ def _spread(members: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _both(node: Node) -> tuple[Node, Node]:
-    """Return ``node`` with the upper sign of every plus-minus, and with the lower."""
+    """Return two variants of ``node``: with the upper sign of every plus-minus, and with the lower sign."""
     return _with_sign(node, opposite=False), _with_sign(node, opposite=True)
 
 
@@ -87,7 +87,7 @@ def _with_sign(node: Node, *, opposite: bool) -> Node:
 
 
 def _each_sign(node: Node) -> list[Node]:
-    """Return ``node`` with every combination of its plus-minus signs."""
+    """Return all variants of ``node``, one for each combination of the signs of its plus-minus."""
     if isinstance(node, PlusMinus):
         return [made for inside in _each_sign(node.operand) for made in (inside, Product((MINUS_ONE, inside)))]
     return [_with_children(node, parts) for parts in product(*map(_each_sign, children(node)))]

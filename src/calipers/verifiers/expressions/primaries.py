@@ -1,6 +1,6 @@
 """Parse the smallest parts of an expression: numbers, names, brackets, and commands with their arguments.
 
-The lower half of the parser. Not responsible for operators between these parts (``parsing``).
+This is the lower half of the parser. ``parsing`` handles the operators between these parts.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Primaries(ABC):
         return Symbol(f"angle {min(letters, letters[::-1])}".strip())
 
     def _argument(self) -> Node:
-        r"""Parse an argument of ``\frac`` or ``\binom``: braces, else a single digit, letter or command."""
+        r"""Parse an argument of ``\frac`` or ``\binom``: a group in braces, or a single digit, letter or command."""
         token = self._next()
         if token is not None and token.kind == "number" and len(token.text) > 1:
             if not token.text.isdecimal():
@@ -208,7 +208,7 @@ class Primaries(ABC):
         return Call("sqrt", (inside,)) if index is None else Call("root", (inside, index))
 
     def _script(self) -> Node:
-        """Parse the text after ``^`` or ``_``: braces, or one token with an optional sign."""
+        """Parse the text after ``^`` or ``_``: a group in braces, or one token with an optional sign."""
         if self._is("{"):
             return self._bracketed()
         if self._accept("-"):

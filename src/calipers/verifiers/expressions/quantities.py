@@ -1,6 +1,6 @@
 """Compare two numbers with units: equal, not equal, or None if that is uncertain.
 
-Not responsible for the numbers (``comparison``), nor for points, intervals, sets and relations (``equality``).
+``comparison`` compares the numbers, and ``equality`` points, intervals, sets and relations.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def split_unit(node: Node) -> tuple[Node, Unit]:  # noqa: C901, PLR0911 - one li
 
 
 def _raised(text: str, power: int) -> Unit:
-    """Return a unit whose last part is raised to a power, which is the second part in ``m/s`` and ``m s``."""
+    """Return a unit in text with its last part raised to a power: in ``m/s`` and ``m s`` the last part is ``s``."""
     parts = _LAST_PART.fullmatch(text.strip())
     unit = parse_unit(parts[3] if parts else text)
     unit = unit.times(unit, power - 1)
@@ -161,7 +161,10 @@ def _scaled(scale: Fraction | int, node: Node) -> Node:
 
 
 def _one_without(wanted: Node, given: Node, unit: Unit, met: bool | None, *, omitted: bool) -> bool | None:  # noqa: FBT001 - three values
-    """Compare a number with a unit and one without: the unit was omitted, unless the numbers show a conversion."""
+    """Compare a number that has a unit with a number that has none.
+
+    The unit is taken to be omitted, unless the numbers show a conversion.
+    """
     bare, other = (given, wanted) if omitted else (wanted, given)
     match dict(unit.parts):
         case {"percent": 1, **rest} if not rest:
@@ -169,7 +172,7 @@ def _one_without(wanted: Node, given: Node, unit: Unit, met: bool | None, *, omi
                 return True
             size = real_value(wanted)
             if met and not omitted and (isinstance(wanted, Quotient) or size is None or -1 <= size <= 1):
-                return None  # 0.5 is not 0.5 %, nor is 3/2 equal to 1.5 %, and nothing shows which was asked for
+                return None  # 0.5 is not 0.5 %, 3/2 is not 1.5 %, and it is unknown which the question asked for
         case {"degrees": 1, **rest} if not rest:
             if met is False:
                 return None if equal_values(Product((other, _DEGREE)), bare) else False

@@ -1,6 +1,6 @@
 """Sets of real numbers: intervals, points, unions, differences, and inequalities in one variable.
 
-Two sets are compared by the ends of their intervals. Not responsible for lists and points (``equality``).
+Two sets are compared by the ends of their intervals. ``equality`` compares lists and points.
 """
 
 from __future__ import annotations

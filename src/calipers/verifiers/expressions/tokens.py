@@ -1,6 +1,6 @@
 """Split an expression into tokens: numbers, letters, commands, words, marks.
 
-Not responsible for what the tokens mean together (``parsing``).
+``parsing`` decides what the tokens mean together.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VECTORS: Final = names_in_table("vectors")
 _PLAIN_DECORATED: Final = names_in_table("plain_decorations")
 _ENUMERATED: Final = re.compile(r"-?[\d.,/]+(?:\s*(?:,|;|\band\b|\bor\b|, and|, or)\s*-?[\d./]+)+")
 PLAIN_NAMES: Final[Mapping[str, str]] = {**{name: name for name in names_in_table("names")}, **TABLES["other_names"]}
-"""Names that may be written without a backslash, and the command that each of them means."""
+"""The names that may be written without a backslash, each with the command that it means."""
 _FUNCTION_FIRST: Final = re.compile(r"(sqrt|sin|cos|tan|cot|sec|csc|log|ln)(?=[a-z]$)")
 _JOINTS: Final = frozenset({"and", "or"})
 _THOUSANDS: Final = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d])")
@@ -136,16 +136,19 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
 
 
 def is_word(run: str, *, alone: bool) -> bool:
-    """Whether letters in a mathematical answer are a word and not variables: at least four, or three alone."""
+    """Whether a run of letters in a mathematical answer is a word and not variables.
+
+    A word has at least four letters, or three if no other letters are next to them.
+    """
     steps = [ord(other) - ord(one) for one, other in pairwise(run)]
     if len(run) == 3:
         return alone and not all(step > 0 for step in steps)
-    # ABCD is a square and wxyz a product.
+    # Letters in alphabetical order are no word: ABCD is a square and wxyz a product.
     return len(run) > 3 and not all(step == 1 or (step > 0 and run.isupper()) for step in steps)
 
 
 def _command(name: str, text: str, place: int, *, spaced: bool, choices: Choices) -> tuple[list[Token], int]:
-    """Return the tokens of a LaTeX command, and the position after it."""
+    """Return the tokens of a LaTeX command, and the position after the command."""
     if name not in _TEXT and name not in _DECORATED:
         return [Token("command", name, spaced)], place
     inside, after = command_argument(text, place)
@@ -179,7 +182,9 @@ def _text(name: str, inside: str, *, spaced: bool, choices: Choices) -> list[Tok
 
 
 def command_argument(text: str, place: int) -> tuple[str, int]:
-    """Return the argument of a LaTeX command, in braces or a single character, and the position after it."""
+    """Return the argument of a LaTeX command, in braces or as a single character, and the position
+    after the argument.
+    """
     while place < len(text) and text[place].isspace():
         place += 1
     if place >= len(text):

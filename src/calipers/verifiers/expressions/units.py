@@ -1,6 +1,6 @@
-"""Units of measure, as words after a number: which are equal, and how one converts into another.
+"""Units of measure, as words after a number: which units are equal, and how a unit converts into another.
 
-The units are data (``units.toml``). A word that is not among them is a unit of its own.
+The units are data (``units.toml``). A word that is not in that file is a unit of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers in words: the letter of an option, a name, a time of day.
 
-Not responsible for numbers and expressions.
+The other modules of this folder compare numbers and expressions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def plain_text(text: str) -> str:
 
 
 def expected_option(expected: str) -> str | None:
-    r"""Return the letter of the option if the expected answer is one: ``C``, ``(C)``, ``\text{(C)}``."""
+    r"""Return the letter of an option if the expected answer is one, such as ``C``, ``(C)`` or ``\text{(C)}``."""
     found = _OPTION.fullmatch(plain_text(expected))
     return found[1] or found[2] if found else None
 
@@ -63,7 +63,9 @@ def boxed_option(text: str) -> str | None:
 
 
 def option_in_prose(text: str) -> str | None:
-    """Return the option that sentences call right (``Therefore, C is correct``). None if there are several."""
+    """Return the option that sentences of an answer call right (``Therefore, C is correct``). None if
+    there are several.
+    """
     said = set()
     for found in _IN_PROSE.finditer(text):
         before = text[max(0, found.start() - 60) : found.start()]
@@ -109,7 +111,7 @@ Time: TypeAlias = tuple[int, int, int, str]
 
 
 def parse_time(text: str) -> Time | None:
-    """Parse a time of day; None if an answer is not a time."""
+    """Parse a time of day. None if an answer is not a time."""
     said = plain_text(text)
     found = _TIME.fullmatch(said) or _TIME_ALONE.fullmatch(said)
     if found is None:
@@ -121,7 +123,9 @@ def parse_time(text: str) -> Time | None:
 
 
 def equal_times(expected: Time, found: Time) -> bool | None:
-    """Whether two answers are the same time of day. None if only one says whether it is before or after noon."""
+    """Whether two answers are the same time of day. None if only one of them says whether it is before
+    or after noon.
+    """
     if expected[:3] != found[:3]:
         return False
     return expected[3] == found[3] or (False if expected[3] and found[3] else None)

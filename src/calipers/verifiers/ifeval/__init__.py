@@ -1,7 +1,7 @@
 """IFEval (Zhou et al., arXiv 2311.07911): 25 kinds of instruction that code can check, and a report over a data set.
 
-``mode="official"`` gives the verdicts of Google's checker, ``mode="fixed"`` corrects its known faults. Not responsible
-for reading files and printing (the command line).
+``mode="official"`` gives the verdicts of Google's checker, ``mode="fixed"`` corrects its known faults. The command line
+reads files and prints.
 """
 
 from calipers.verifiers.ifeval.instructions import INSTRUCTION_IDS, Instruction, check, instruction

@@ -1,7 +1,7 @@
 """Check the ``kwargs`` of an IFEval instruction before any response is checked.
 
-Not responsible for the meaning of a field, which its rule defines. The official checker replaces a missing or negative
-value by a random one. Here it is an error, because a random threshold gives no verdict.
+The rule of the instruction defines what a field means. The official checker replaces a missing or negative value by a
+random value. Here such a value is an error, because a random threshold gives no verdict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Relation = Literal["less than", "at least"]
 def read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked values of the fields ``names``. A null field counts as absent, as in the Hugging Face copy.
 
-    Raises InputError naming a field that is missing, of the wrong type, or of another instruction.
+    Raises InputError naming a field that is missing, that has the wrong type, or that belongs to another instruction.
     """
     if not isinstance(kwargs, Mapping):
         raise InputError(f"kwargs must be an object of fields, is {_shown(kwargs)}")

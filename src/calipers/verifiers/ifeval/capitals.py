@@ -12,10 +12,10 @@ import re
 from calipers.verifiers.ifeval.sentences import Parameters, split_sentences
 
 # If every capital is followed by a small letter, no word is in capitals. The exceptions are 'Twas and An't, which the
-# rules split there (and CANnot, which has two capitals in a row).
+# tokenizer's rules split after the capital (and CANnot, which has two capitals in a row).
 _CAPITAL_ALONE = re.compile(r"[A-Z](?![a-z])|'T|[A-Z]n't")
 _OPENING_MARKS = re.compile(r"^\"|[«“‘„`]+")
-_CUT = " ` "  # not just a space, which would let a period before an opening mark count as the last one
+_CUT = " ` "  # a space alone would make a period before an opening mark the last period
 _OPENING_QUOTE = re.compile(r"(?<=[ (\[{<])(?:\"|'')")
 _QUOTED_LETTER = re.compile(r"'(?![mtsdn])(?=\w\b)", re.IGNORECASE)
 _LAST_PERIOD = re.compile(r"(?<=[^.])\.(?=[\])}>\"'»”’ ]*+\s*+$)")

@@ -1,7 +1,7 @@
 """IFEval's rules on lists, headings, marks, JSON, punctuation, beginnings, endings and repetitions of a response.
 
-The patterns accept the same text as the official ones, but their time grows only linearly with the length of the
-response, because a policy in training writes it. ``fixed`` differs where a rule's docstring says so.
+The patterns accept the same text as the official patterns, but their time grows only linearly with the length of the
+response, because a policy in training writes the response. ``fixed`` differs where a rule's docstring says so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def _number_highlighted_sections(_: Mode, response: str, *, num_highlights: int)
 
 
 def _multiple_sections(mode: Mode, response: str, *, section_spliter: str, num_sections: int) -> Verdict:
-    """Count a marker followed by digits. It is a regular expression in ``official``, literal in ``fixed``."""
+    """Count a marker followed by digits. In ``official`` the marker is a regular expression, in
+    ``fixed`` it is literal.
+    """
     marker = section_spliter.strip()
     pattern = compile_field("section_spliter", rf"\s?{marker if mode != 'fixed' else re.escape(marker)}\s?\d+\s?")
     return count_verdict(len(pattern.split(response)) - 1, "sections", "at least", num_sections)
@@ -100,7 +102,9 @@ def _postscript(mode: Mode, response: str, *, postscript_marker: str) -> Verdict
 
 
 def _no_comma(mode: Mode, response: str) -> Verdict:
-    """Forbid commas: in ``official`` ASCII only, so that ``、`` and ``，`` pass, in ``fixed`` in all scripts."""
+    """Forbid commas: in ``official`` only ASCII commas, so that ``、`` and ``，`` pass, in ``fixed``
+    those of all scripts.
+    """
     found = sum(map(response.count, _COMMAS if mode == "fixed" else ","))
     return verdict_if(met=not found, otherwise=f"{found} commas")
 
@@ -117,7 +121,9 @@ def _end_checker(mode: Mode, response: str, *, end_phrase: str) -> Verdict:
 
 
 def _quotation(mode: Mode, response: str) -> Verdict:
-    """Require ASCII double quotes around the response, or in ``fixed`` any. It may contain more quotes."""
+    """Require ASCII double quotes around the response, or in ``fixed`` any quotation marks. More
+    quotes may be inside.
+    """
     text = response.strip()
     met = len(text) > 1 and text[0] + text[-1] in (_QUOTES if mode == "fixed" else ('""',))
     return verdict_if(met=met, otherwise="not wrapped in double quotes")

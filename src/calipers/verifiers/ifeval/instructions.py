@@ -31,14 +31,16 @@ class Instruction(AnswerVerifier):
     test: Callable[[str], Verdict]
 
     def strict(self, response: str) -> Verdict:
-        """Return the verdict whether the response follows the instruction strictly. A blank response does not."""
+        """Return whether the response follows the instruction strictly, as a verdict. A blank response
+        does not follow it.
+        """
         return self.test(response) if response.strip() else _BLANK
 
     def check(self, answer: str) -> Verdict:
         return self.strict(answer)
 
     def loose(self, response: str) -> Verdict:
-        """Return the verdict whether the response follows the instruction loosely: in any of eight variants.
+        """Return whether the response follows the instruction loosely, as a verdict: in any of eight variants.
 
         The variants are the response with and without its first line, its last line and all its ``*``.
         """
@@ -59,8 +61,8 @@ def instruction(
 ) -> Instruction:
     """Return the IFEval instruction with this id and these ``kwargs``. Null fields are ignored.
 
-    ``prompt`` is the text that ``combination:repeat_prompt`` asks to repeat if its kwargs do not contain it. Raises
-    InputError naming a wrong id or field, and ConfigError for an unknown mode, or if langdetect is needed and not
+    ``prompt`` is the text that ``combination:repeat_prompt`` asks to repeat if the kwargs do not contain it. Raises
+    InputError naming a wrong id or field. Raises ConfigError for an unknown mode, or if langdetect is needed and not
     installed.
     """
     if mode not in get_args(Mode):
@@ -94,11 +96,11 @@ def check(
     prompt: str | None = None,
     mode: Mode = "official",
 ) -> Verdict:
-    """Return the verdict whether ``response`` follows an IFEval instruction strictly. Raises like ``instruction``.
+    """Return whether ``response`` follows an IFEval instruction strictly, as a verdict. Raises like ``instruction``.
 
-    The verdict is None, with a reason, if there is none: in ``official`` for a letter that the official checker
-    replaces by a random one, in ``fixed`` for a text whose language cannot be detected, or in which words or sentences
-    have no separators.
+    The verdict is None, with a reason, in three cases: in ``official`` for a letter that the official checker replaces
+    by a random letter, and in ``fixed`` for a text whose language cannot be detected, or whose words or sentences have
+    no separators.
     """
     return instruction(instruction_id, kwargs, prompt=prompt, mode=mode).strict(response)
 

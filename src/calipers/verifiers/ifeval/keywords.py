@@ -1,8 +1,7 @@
 """IFEval's rules ``keywords:...``: words that must occur, must not occur or must occur so often, and letters.
 
-Oddities of ``official``: keywords are regular expressions, matched without regard to case, and those of ``existence``
-and ``frequency`` also match inside longer words. ``fixed`` takes keywords literally, and as whole words if the script
-separates words.
+In ``official``, keywords are regular expressions that ignore case, and those of ``existence`` and ``frequency`` also
+match inside longer words. In ``fixed``, keywords are literal, and match whole words only if the script separates words.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def _frequency(mode: Mode, response: str, *, keyword: str, frequency: int, relat
 
 
 def _forbidden_words(mode: Mode, response: str, *, forbidden_words: tuple[str, ...]) -> Verdict:
-    r"""Forbid whole words. ``official`` uses ``\b``, which finds no word that begins or ends with a mark."""
+    r"""Forbid whole words. ``official`` uses ``\b``, so it finds no forbidden word that begins or ends with a mark."""
     text = _text(mode, response)
     found = [word for word in forbidden_words if _pattern("forbidden_words", word, mode, rf"\b{word}\b").search(text)]
     return verdict_if(met=not found, otherwise=f"found: {', '.join(found)}")
@@ -38,15 +37,15 @@ def _forbidden_words(mode: Mode, response: str, *, forbidden_words: tuple[str, .
 def _letter_frequency(mode: Mode, response: str, *, letter: str, let_frequency: int, let_relation: Relation) -> Verdict:
     """Count a letter in the response, ignoring case.
 
-    The official checker replaces anything but a single letter from a to z by a random letter, and since 2025 only
-    anything but a single character. The verdict is None then. ``fixed`` counts any text.
+    The official checker counts a random letter if the field is not a single letter from a to z, or since 2025 if the
+    field is not a single character. The verdict is None then. ``fixed`` counts any text.
     """
     wanted = letter.lower()
     usual = len(letter) == 1 and (mode == "official_2025" or (len(wanted) == 1 and "a" <= wanted <= "z"))
     if mode != "fixed" and not usual:
         return Verdict(None, f"the official checker counts a letter drawn at random in place of {letter!r}")
     if mode == "fixed":
-        found = _composed(response).count(_composed(letter))  # é counts as one letter in either encoding
+        found = _composed(response).count(_composed(letter))  # é is one letter, encoded as one character or two
     elif len(wanted) > 1 or wanted.isspace():
         found = 0  # the official checker looks for the stripped, lower-cased text among single characters
     else:

@@ -1,4 +1,4 @@
-"""IFEval's rules ``language:...`` and ``change_case:...``: the language by langdetect, and capitals.
+"""IFEval's rules ``language:...`` and ``change_case:...``: the language of a response by langdetect, and its capitals.
 
 langdetect samples at random, and the official checker does not seed it. Here its detector has a seed of its own, so
 that the same text always gives the same verdict. langdetect's global seed is not changed.
@@ -52,7 +52,7 @@ def _capital_word_frequency(_: Mode, response: str, *, capital_frequency: int, c
 
 @lru_cache(maxsize=4096)
 def detected(text: str) -> str | None:
-    """Return langdetect's language code of a text, or None if it detects no language, for example in digits."""
+    """Return langdetect's code for the language of a text. None if it detects no language, for example in digits."""
     detector = _factory().create()
     detector.append(text)
     try:

@@ -27,11 +27,11 @@ _GREEK = "(?<=[\u0370-\u037d\u037f-\u03ff\u1f00-\u1fff][;\u037e])(?=\\s|$)"
 _ENDS = re.compile(f"(?<=[{_MARKS}])(?![{_MARKS}{_CLOSING}])|(?<=[{_MARKS}][{_CLOSING}])(?=[\\s{_OPENING}])|{_GREEK}")
 """The end of a sentence in other scripts: after its last mark and the closing quotes and brackets that follow."""
 _UNMARKED = re.compile("[\u0e00-\u0fff]")
-"""Thai, Lao and Tibetan: a space or a stroke ends a sentence there, but it may also end a phrase."""
+"""Letters of Thai, Lao and Tibetan, in which a space or a stroke may end a sentence, but also only a phrase."""
 
 
 def _number_sentences(mode: Mode, response: str, *, num_sentences: int, relation: Relation) -> Verdict:
-    """Count sentences by Punkt: ``e.g. this`` is two sentences, and a list number such as ``1.`` is a sentence.
+    """Count sentences as Punkt does: ``e.g. this`` is two sentences, and a list number such as ``1.`` is a sentence.
 
     Punkt knows ``.``, ``!`` and ``?``. ``fixed`` also knows the marks that end sentences in other scripts. It gives no
     verdict on text in scripts without such marks.
@@ -44,7 +44,7 @@ def _number_sentences(mode: Mode, response: str, *, num_sentences: int, relation
 
 
 def _number_paragraphs(_: Mode, response: str, *, num_paragraphs: int) -> Verdict:
-    """Count paragraphs, which only ``***`` separates. An empty paragraph between two others fails."""
+    """Count paragraphs, which only ``***`` separates. A response with an empty paragraph between two others fails."""
     pieces = _DIVIDER.split(response)
     blank = [position for position, piece in enumerate(pieces) if not piece.strip()]
     if any(0 < position < len(pieces) - 1 for position in blank):
@@ -68,10 +68,10 @@ def _number_words(mode: Mode, response: str, *, num_words: int, relation: Relati
 def _nth_paragraph_first_word(
     mode: Mode, response: str, *, num_paragraphs: int, nth_paragraph: int, first_word: str
 ) -> Verdict:
-    """Count paragraphs separated by empty lines, and compare the first word of the nth.
+    """Count paragraphs separated by empty lines, and compare the first word of the nth paragraph.
 
-    Blank paragraphs are omitted from the count, but not from the numbering: so does the official checker. The first
-    word ends at a space or an ASCII mark. In ``fixed`` a word of a script without spaces ends as a whole word.
+    As in the official checker, blank paragraphs are not counted, but they have numbers. The first word ends at a space
+    or an ASCII mark. In ``fixed`` the first word in a script without spaces may be any whole word of that script.
     """
     if not 1 <= nth_paragraph <= num_paragraphs:
         raise InputError(f"nth_paragraph: must be from 1 to num_paragraphs ({num_paragraphs}), is {nth_paragraph}")

@@ -1,4 +1,4 @@
-"""The English parameters with which ``sentences`` splits text: nltk's if installed, else a built-in list.
+"""The English parameters with which ``sentences`` splits text: nltk's parameters if installed, else a built-in list.
 
 nltk's parameters are searched for in nltk's data folders and in the llama-index-core wheel, which contains them. They
 are not part of calipers, because nobody has stated a licence for them. Nothing is ever downloaded. The built-in lists
@@ -27,13 +27,14 @@ _DIGESTS = {
     "sent_starters.txt": "f3f8535483e1dba487241b764945168123bca3209a9645e59acd1225dc76edac",
     "ortho_context.tab": "4bbcca25ed3d3f06c02402abf8419b9f033b8adc06e7b482eca4e45f81a5dc4c",
 }
-"""SHA-256 of the files that the official verdicts were made with. Another model would silently split text differently.
+"""SHA-256 of the files with which the official verdicts were made. Other files would silently split
+text differently.
 """
 
 
 @lru_cache(maxsize=1)
 def parameters() -> Parameters:
-    """Return nltk's Punkt parameters if they are installed, else the built-in ones."""
+    """Return nltk's Punkt parameters for splitting sentences if they are installed, else the built-in parameters."""
     for root in _data_folders():
         if (found := read_parameters(root / _FOLDER)) is not None:
             return found
@@ -41,7 +42,7 @@ def parameters() -> Parameters:
 
 
 def read_parameters(folder: Path) -> Parameters | None:
-    """Read the Punkt parameters in a ``punkt_tab/english`` folder; None if a file is missing or has other content."""
+    """Read the Punkt parameters in a ``punkt_tab/english`` folder. None if a file is missing or has other content."""
     contents = {}
     for name, digest in _DIGESTS.items():
         try:

@@ -1,7 +1,7 @@
 """IFEval's four accuracies, the results for each kind of instruction, and the official evaluator's two result files.
 
-A check without a verdict counts as not followed, as in the paper, and the report lists it. The *literal* accuracies use
-the verdict of ``mode="fixed"`` for such a check.
+A check without a verdict counts as not followed, as in the paper, and is listed in the report. For the *literal*
+accuracies, the verdict of ``mode="fixed"`` replaces the missing verdict.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ READINGS: Final[tuple[Reading, ...]] = ("strict", "loose")
 
 @dataclass(frozen=True, slots=True)
 class InstructionCheck:
-    """The check of one instruction in one response.
+    """The check of one IFEval instruction in one response.
 
-    ``line`` is the response's line, and ``index`` the instruction's position in the prompt.
+    ``line`` is the line of the response in its file, and ``index`` the position of the instruction in the prompt.
     """
 
     line: int
@@ -44,7 +44,9 @@ Judged: TypeAlias = tuple[Prompt, Response, Sequence[InstructionCheck]]
 
 @dataclass(frozen=True, slots=True)
 class Accuracies:
-    """IFEval's accuracies (0-1): shares of responses that follow all instructions, and of instructions."""
+    """IFEval's accuracies (0-1): the share of responses that follow all instructions, and the share of followed
+    instructions.
+    """
 
     prompt_strict: float
     inst_strict: float
@@ -63,7 +65,7 @@ class TypeResults:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """IFEval's report. Only the checks in ``no_verdict`` make ``literal`` differ from ``accuracies``."""
+    """IFEval's report. ``literal`` differs from ``accuracies`` only because of the checks in ``no_verdict``."""
 
     prompts: int
     instructions: int
@@ -85,7 +87,7 @@ class Report:
 
 
 def check_response(prompt: Prompt, response: Response) -> tuple[InstructionCheck, ...]:
-    """Check a response against every instruction of its prompt, strictly and loosely."""
+    """Check a response against every IFEval instruction of its prompt, strictly and loosely."""
     checked = []
     for index, (asked, kwargs) in enumerate(zip(prompt.instructions, prompt.kwargs, strict=True)):
         strict, loose = asked.strict(response.text), asked.loose(response.text)
@@ -130,7 +132,7 @@ def results_path(folder: Path, reading: Reading) -> Path:
 
 
 def results_row(judged: Judged, reading: Reading) -> dict[str, Any]:
-    """Return a response's line of a results file, with the official keys in their order.
+    """Return the line of an IFEval results file for one response, with the official keys in their order.
 
     A check without a verdict counts as not followed, as in the accuracies. ``no_verdict`` then lists its position.
     """
@@ -159,7 +161,7 @@ def write_results(responses: Iterable[Judged], folder: Path) -> None:
 
 
 def _accuracies(followed: Sequence[Sequence[tuple[bool, bool]]]) -> Accuracies:
-    """Return the accuracies, given for each response whether each instruction is followed strictly and loosely."""
+    """Return IFEval's accuracies. ``followed`` has a pair (strict, loose) for each instruction of each response."""
     flat = [both for checks in followed for both in checks]
     return Accuracies(
         prompt_strict=_share(all(strict for strict, _ in checks) for checks in followed),

@@ -1,6 +1,6 @@
 """Rows of IFEval's files: prompts with their instructions, responses, and the pairing of responses with prompts.
 
-Not responsible for reading files (the command line), or for the meaning of an instruction (``build_instructions``).
+The command line reads the files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from calipers.verifiers.ifeval.rule import Mode
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of IFEval's prompts: ``kwargs`` are those of ``instructions``, by position. ``line`` counts from 1."""
+    """A row of IFEval's prompts. ``kwargs`` has the arguments of each of ``instructions``. ``line`` counts from 1."""
 
     line: int
     key: Any
@@ -28,7 +28,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A row of responses. ``key`` and ``prompt`` are None if the row lacks them. ``line`` counts from 1."""
+    """A row of responses to IFEval's prompts. ``key`` and ``prompt`` are None if the row lacks them. ``line`` counts
+    from 1.
+    """
 
     line: int
     text: str
@@ -38,7 +40,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Responses paired with the prompts they answer, in the order of the responses.
+    """IFEval responses paired with the prompts that they answer, in the order of the responses.
 
     ``errors`` are messages about responses without a prompt, by line. ``unanswered`` are the prompts without a
     response.
@@ -51,10 +53,10 @@ class Pairing:
 
 
 def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
-    """Read a prompt from a row's ``key``, ``prompt``, ``instruction_id_list`` and ``kwargs``.
+    """Read an IFEval prompt from a row's ``key``, ``prompt``, ``instruction_id_list`` and ``kwargs``.
 
-    An instruction is identified by its position in the row and not by its id, which 17 of IFEval's prompts use twice.
-    Raises InputError naming the field.
+    An instruction is identified by its position in the row and not by its id, because 17 of IFEval's prompts use an id
+    twice. Raises InputError naming the field.
     """
     ids, kwargs, text = _list(row, "instruction_id_list"), _list(row, "kwargs"), _prompt_text(row)
     if not ids or len(ids) != len(kwargs):
@@ -85,12 +87,13 @@ def read_response(row: Mapping[str, Any], line: int) -> Response:
 
 
 def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
-    """Pair each response with the prompt it answers: by key if every response has a key, else by the prompt's text.
+    """Pair each IFEval response with the prompt that it answers: by key if every response has a key, else by the
+    prompt's text.
 
     A prompt may have several responses. Prompts with the same text are answered in turn. A response whose text matches
-    no prompt is paired by its line number if no other response has that prompt, and either most responses match by
-    text, or no response has a text and there are as many responses as prompts. (IFEval's own two files differ in one
-    prompt.)
+    no prompt is paired by its line number, if no other response has that prompt and one of two conditions is true: more
+    than half of the responses match by text, or no response has a text and there are as many responses as prompts.
+    (IFEval's own two files differ in one prompt.)
     """
     named = bool(responses) and all(response.key is not None for response in responses)
     known: dict[str, list[Prompt]] = defaultdict(list)

@@ -13,15 +13,16 @@ from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.ifeval.arguments import Relation
 
 Mode: TypeAlias = Literal["official", "official_2025", "fixed"]
-"""How faults of Google's checker are treated. ``official`` gives its verdicts, faults included, in the version
-published with the paper and shipped by others. ``official_2025`` gives those of google-research from commit 3f357bd on,
-which counts a non-letter (``#``, ``!``) instead of a random letter. ``fixed`` corrects the faults that each rule names.
+"""How faults of Google's checker are treated. ``official`` gives the verdicts of the version published with the paper,
+faults included. ``official_2025`` gives the verdicts of google-research from commit 3f357bd on, which counts a
+non-letter (``#``, ``!``) instead of a random letter. ``fixed`` corrects the faults that each rule names.
 """
 
 Rule: TypeAlias = Callable[..., Verdict]
 """``rule(mode, response, **fields)`` returns the verdict on a response that is not blank. The fields are keyword-only.
 
-Raises InputError naming a field only if it is wrong for every response, and ConfigError for a missing package.
+A rule raises InputError, naming a field, only if the field is wrong for every response, and ConfigError for a missing
+package.
 """
 
 
@@ -37,14 +38,14 @@ def verdict_if(*, met: bool, otherwise: str) -> Verdict:
 
 
 def count_verdict(found: int, what: str, relation: Relation | Literal["exactly"], asked: int) -> Verdict:
-    """Return the verdict whether the count ``found`` is the one required, with both numbers in the reason."""
+    """Return the verdict on whether the count ``found`` is the required count. The reason has both numbers."""
     met = {"less than": found < asked, "at least": found >= asked, "exactly": found == asked}[relation]
     return Verdict(met, f"{found} {what}; asked: {relation} {asked}")
 
 
 @lru_cache(maxsize=1024)
 def compile_field(field: str, pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile the regular expression in an instruction's field. Raises InputError if it is not valid."""
+    """Compile the regular expression in a field of an IFEval instruction. Raises InputError if it is not valid."""
     try:
         return re.compile(pattern, flags)
     except (re.error, OverflowError, RecursionError) as error:

@@ -1,7 +1,7 @@
 """Split text into sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), like nltk 3.8.1.
 
 IFEval counts sentences with nltk's Punkt. Newer versions of nltk split differently (3.10 also at curly quotes), so the
-algorithm is implemented here. ``punkt`` has its parameters for English. Not responsible for words (``capitals``).
+algorithm is implemented here. ``punkt`` has its parameters for English. ``capitals`` splits sentences into words.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ UPPER_INSIDE = 4
 UPPER = 2 | UPPER_INSIDE | 8
 LOWER_OPENING = 16
 LOWER = LOWER_OPENING | 32 | 64
-"""Bits for how a word was capitalised in Punkt's training text, and at which position in a sentence."""
+"""Bits that say how a word was capitalised in Punkt's training text, and at which position in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Parameters:
     """Punkt's parameters for a language: words in lower case, abbreviations without their last period.
 
     ``collocations`` are pairs of words that a period does not separate. ``starters`` are words that often begin a
-    sentence. ``written`` gives the bits above for each word. Numbers are written ``##number##``.
+    sentence. ``written`` has the bits defined above for each word. ``##number##`` replaces all numbers.
     """
 
     name: str
@@ -47,7 +47,9 @@ _NUMBER_TYPE = "##number##"
 
 
 def split_sentences(text: str, parameters: Parameters) -> list[str]:
-    """Split ``text`` into sentences by Punkt, with their closing quotes and brackets, without spaces between."""
+    """Split ``text`` into sentences by Punkt. Sentences include their closing quotes, but not the spaces between
+    sentences.
+    """
     pieces = list(_pieces(text, parameters))
     found = []
     shift = 0  # the length of closing marks that belong to the sentence before this piece
@@ -72,10 +74,10 @@ def _pieces(text: str, parameters: Parameters) -> Iterator[tuple[int, int]]:
 
 
 def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield each possible end of a sentence with the beginning of the next and the words on both sides.
+    """Yield each possible end of a sentence with the beginning of the next sentence and the words on both sides.
 
-    Several marks in a word are one candidate, the last of them. As in nltk, only ASCII spaces separate words here, and
-    a space at the beginning of the text does not.
+    If a word has several marks, only the last mark is a possible end. As in nltk, only ASCII spaces separate words
+    here, and a space at the beginning of the text does not.
     """
     word, mark = 0, 0
     waiting = None
@@ -124,7 +126,7 @@ def _ends_sentence(token: str, following: str, parameters: Parameters) -> bool:
 
 
 def _classify_token(token: str, parameters: Parameters) -> bool | None:
-    """Classify a token: True ends a sentence, False is an abbreviation or ellipsis, None any other word."""
+    """Classify a token: True if it ends a sentence, False for an abbreviation or ellipsis, None for any other word."""
     if token in {".", "?", "!"}:
         return True
     if _ELLIPSIS.match(token):
@@ -137,7 +139,7 @@ def _classify_token(token: str, parameters: Parameters) -> bool | None:
 
 
 def _opens_sentence(token: str, word: str, parameters: Parameters) -> bool | None:
-    """Whether a word's capitalisation shows that it begins a sentence; None if it shows nothing."""
+    """Whether a word's capitalisation shows that it begins a sentence. None if the capitalisation shows nothing."""
     if token in {";", ":", ",", ".", "!", "?"}:
         return False
     seen = parameters.written.get(word, 0)

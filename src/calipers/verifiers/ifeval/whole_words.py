@@ -23,7 +23,7 @@ UNSPACED: Final = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\ua000-\ua4cf\ua980-\ua9df\u1b00-\u1b7f"  # Yi, Javanese, Balinese
 )
-"""Ranges of a regular expression with the letters of scripts without spaces between words."""
+"""The letters of scripts without spaces between words, as ranges of a regular expression."""
 
 HANGUL: Final = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"
 
@@ -31,23 +31,23 @@ _PREFIXES: Final[Mapping[str, tuple[str, str]]] = {
     "Arabic": ("\u0600-\u06ff\u0750-\u077f", r"(?:[وف]?(?:[بك]?ال|لل|[بلكس])|[وف])"),  # and; with, for, like; the
     "Hebrew": ("\u0590-\u05ff", r"(?:ו?(?:כש|מה|שה|[הבלכמש])|ו)"),  # and; when, from, that; the, in, to, like
 }
-"""Prefixes of scripts whose languages attach conjunctions, prepositions and the article to the next word."""
+"""Conjunctions, prepositions and articles that are attached to the next word, by the script of the language."""
 _SHORT: Final = 3
-"""A shorter word is not searched for with a prefix, because that is usually a different word."""
+"""A word with fewer letters is not searched for with a prefix, because the result is usually a different word."""
 
 _SAME: Final = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u2010": "-", "\u2011": "-", "\u3000": " "}
     | {chr(wide): chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)}
 )
-"""Replaces typographic apostrophes and hyphens and East Asian full-width characters by ASCII."""
+"""A translation of typographic apostrophes and hyphens and East Asian full-width characters into ASCII."""
 
 
 _NARROW: Final = re.compile("[\uff65-\uff9f]+")
 """Half-width Kana, which have separate voicing marks."""
 _SHARP_S: Final = "(?:[ßẞ]|(?-i:SS))"
-"""The capital form of ß is SS, but ss in small letters makes another word (Maße, Masse)."""
+"""In capitals ß is SS, but in small letters ss makes another word (Maße, Masse)."""
 _EMPHASIS: Final = (r"(?<=\W_)|(?<=\A_)|(?<=\W__)|(?<=\A__)", r"(?=__?(?:\W|\Z))")
-"""Markdown's underscores for emphasis, before and after a word."""
+"""Markdown's underscores for emphasis: the patterns before and after a word."""
 
 
 def normalise_words(text: str) -> str:
@@ -62,8 +62,8 @@ def normalise_words(text: str) -> str:
 def word_pattern(text: str) -> str:
     """Return a pattern that finds one of IFEval's keywords as a whole word in normalised text of any script.
 
-    It crosses line breaks. In a script without spaces it matches anywhere. A Korean word also matches with its
-    particles, an Arabic or Hebrew word also after a conjunction, preposition or article.
+    The pattern also matches across line breaks, and anywhere in a script without spaces. A Korean word also matches
+    with its particles, an Arabic or Hebrew word also after a conjunction, preposition or article.
     """
     parts = normalise_words(text).split()
     if not parts:
@@ -85,7 +85,9 @@ def word_counts(text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def combining_marks() -> str:
-    r"""Return the ranges of combining marks in words, which ``\w`` does not match. Omits emoji selectors."""
+    r"""Return the ranges of combining marks in words, which ``\w`` does not match. Emoji selectors are
+    not among them.
+    """
     places = [place for place in range(0x300, 0x12000) if unicodedata.category(chr(place))[0] == "M"]
     places = [place for place in places if not 0xFE00 <= place <= 0xFE0F]
     ranges: list[list[int]] = []
@@ -140,7 +142,7 @@ def _korean() -> str:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return patterns of runs without spaces, of letters in such runs (no marks), and of other words."""
+    """Return three patterns: runs without spaces, letters in such runs (no marks), and other words."""
     return (
         re.compile(f"[{UNSPACED}]+"),
         re.compile(f"(?![{combining_marks()}])[{UNSPACED}]"),

@@ -1,6 +1,6 @@
-"""The sandbox: foreign code, such as rules given as source text and programs under test, run where it can do no harm.
+"""The sandbox: foreign code, such as rules given as source text and programs under test, runs where it can do no harm.
 
-``Sandbox`` runs ``Job``s and returns their ``Outcome``s. Not responsible for turning an outcome into a verdict.
+``Sandbox`` runs ``Job``s and returns their ``Outcome``s. Verifiers turn an outcome into a verdict.
 
 Each name is imported at its first use, because the fork server lives in this package, too, and every page of its memory
 is copied for each check.

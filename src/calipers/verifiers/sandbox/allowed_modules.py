@@ -24,13 +24,13 @@ _CODECS = (
     "raw_unicode_escape"
 )
 _LATE = ("_strptime", "encodings.aliases", *(f"encodings.{name}" for name in _CODECS.split()))
-"""Modules that the standard library imports late, in the name of its caller."""
+"""Modules that functions of the standard library import only when they are called."""
 
 
 def import_allowed(further: Iterable[str] = ()) -> frozenset[str]:
-    """Import the modules for code in the sandbox, and the packages ``further``. Return their top-level names.
+    """Import the modules that code in the sandbox may use, and the packages ``further``. Return their top-level names.
 
-    Raises ImportError naming an additional module that is not installed.
+    Raises ImportError naming one of ``further`` that is not installed.
     """
     for name in (*ALLOWED, *_LATE):
         importlib.import_module(name)

@@ -25,13 +25,13 @@ MOST_ANSWER: Final = 2**20
 """The greatest size of an answer in bytes, including what the program prints."""
 _REASON = 300
 _UNSTARTED: Final = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType)
-"""Types of results that mean that no line of the function has run yet."""
+"""If a function returns one of these types, no line of the function has run yet."""
 _ANSWERS: Final = frozenset({"response", "answer", "text", "output", "completion", "reply"})
-"""Names for the only argument of a rule whose other arguments are settings with defaults."""
+"""Names of a rule's response argument. If a rule's other arguments have defaults, they are settings."""
 
 
 def run_job(job: Mapping[str, Any], importable: frozenset[str]) -> Never:
-    """Run the job and exit. Its answer is an object with ``values``, ``output`` or ``failure``."""
+    """Run the sandbox's job and exit. Its answer is an object with ``values``, ``output`` or ``failure``."""
     random.seed(0)  # the same response always gets the same verdict
     _forbid_imports_and_files(importable)
     sink = _BoundedOutput(MOST_ANSWER // 8) if job["stdin"] is not None else _DiscardedOutput()
@@ -77,7 +77,7 @@ def _fitting(function: Any, arguments: Sequence[Any]) -> Sequence[Any]:
         return arguments
     takes, optional = code.co_argcount, len(getattr(function, "__defaults__", None) or ())
     if takes - optional == 1 and code.co_varnames[0] in _ANSWERS:
-        takes = 1  # the other arguments are its settings
+        takes = 1  # the other arguments are settings of the rule
     return arguments[max(0, len(arguments) - takes) :]
 
 
@@ -92,7 +92,7 @@ class _DiscardedOutput(io.TextIOBase):
 
 
 class _BoundedOutput(io.StringIO):
-    """The output of a program, up to a maximal length."""
+    """The output of a program in the sandbox, up to a maximal length."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -140,11 +140,11 @@ _FORBIDDEN_EVENTS = (
 
 
 def _forbid_event(event: str, arguments: Sequence[object]) -> None:
-    """Answer with a readable reason before the system kills the process for a forbidden operation."""
+    """Answer with a readable reason for a forbidden operation before the system kills the process for it."""
     if event == "open":
         name = arguments[0]
         if isinstance(name, str) and name.startswith("<"):
-            raise PermissionError  # a syntax error tries to read its line from a file, and does without
+            raise PermissionError  # to report a syntax error, Python tries to read the source, but can do without it
         _fail("forbidden", f"it opens a file ({_short_repr(name)})", ())
     if event.startswith(_FORBIDDEN_EVENTS):
         _fail("forbidden", f"it calls {event}", ())
@@ -162,7 +162,7 @@ def _fail(failure: str, reason: str, values: Sequence[Any]) -> Never:
 
 
 def _answer(answer: Mapping[str, Any]) -> Never:
-    """Write the answer and exit at once, without running exit handlers, finalisers or other threads."""
+    """Write the job's answer and exit at once, without running exit handlers, finalisers or other threads."""
     try:
         data = json.dumps(answer).encode("ascii")
         if len(data) > MOST_ANSWER:

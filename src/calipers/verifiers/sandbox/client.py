@@ -1,8 +1,8 @@
 """``Sandbox``: run foreign code in separate processes and return its outcomes.
 
 This module runs in the caller's process. It starts the fork server, sends it jobs and receives outcomes. It never
-compiles, unpickles or runs foreign code. ``confinement`` says what the system forbids that code, and docs/security.md
-which attacks this stops.
+compiles, unpickles or runs foreign code. ``confinement`` says what the system forbids to that code. docs/security.md
+says which attacks this stops.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, job
 
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0
-"""Seconds, beyond twice a job's own time limit, before the fork server is considered lost."""
+"""The fork server is considered lost this many seconds after twice a job's own time limit."""
 _SOURCE = Path(__file__).resolve().parents[3]
 _START_CODE = (
     "import sys, json; sys.path.append(sys.argv[2]); "
@@ -41,10 +41,10 @@ class Sandbox:
     """Runs jobs in confined processes, ``workers`` at a time. Starts with the first job. Safe to use from threads.
 
     ``modules`` are additional packages that the code may import. They are loaded completely when the sandbox starts,
-    without confinement, and so must be trusted. The same holds for ``warm_up``, source that runs once at the start to
-    load what those packages import late. ``isolation="confined"`` needs Linux with seccomp and refuses to run
-    elsewhere. ``"limits"`` is for other Unix systems: a separate process with limits, which does not stop malicious
-    code.
+    without confinement, and so must be trusted. ``warm_up`` must be trusted, too. It is source that runs once at the
+    start to load what those packages import late. ``isolation="confined"`` needs Linux with seccomp and refuses to run
+    elsewhere. ``isolation="limits"`` is for other Unix systems: a separate process with limits, which does not stop
+    malicious code.
 
     Raises ConfigError at the first ``run`` if the system does not support this configuration.
     """
@@ -74,7 +74,8 @@ class Sandbox:
         self._server: _Connection | None = None
 
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
-        """Return the outcome of each job, in order. Blocks; from a coroutine, call it with ``asyncio.to_thread``.
+        """Return the outcome of each job in the sandbox, in order. Blocks; from a coroutine, call it with
+        ``asyncio.to_thread``.
 
         Raises InputError for a call with arguments that are not plain data.
         """
@@ -87,7 +88,7 @@ class Sandbox:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The names of the mechanisms that confine code on this machine. Starts the sandbox."""
+        """The names of the mechanisms that confine code on this machine. Reading this property starts the sandbox."""
         with self._own_lock():
             return self._connected().layers
 
@@ -105,7 +106,9 @@ class Sandbox:
         self.close()
 
     def _run(self, left: deque[dict[str, Any]], outcomes: list[Outcome | None]) -> None:
-        """Run jobs until all are done or the fork server is lost. Its unfinished jobs get the failure ``lost``."""
+        """Run jobs until all are done or the fork server is lost. The failure of jobs that a lost server did not
+        finish is ``lost``.
+        """
         server = self._connected()
         under_way: set[int] = set()
         try:
@@ -128,9 +131,9 @@ class Sandbox:
             raise
 
     def _own_lock(self) -> threading.Lock:
-        """Return the lock on the fork server, which is replaced in a forked process.
+        """Return the lock on the fork server. A forked process gets a new lock.
 
-        There the lock may be locked for ever, and the server belongs to the parent process.
+        In a forked process, the old lock may be locked for ever, and the server belongs to the parent process.
         """
         if self._owner != os.getpid():
             self._lock, self._owner = threading.Lock(), os.getpid()
@@ -207,7 +210,7 @@ class _Connection:
         self._end()
 
     def disown(self) -> None:
-        """Forget the server without stopping it, in a fork of the process that started it."""
+        """Forget the server without stopping it, because this process is a fork of the process that started it."""
         self._end.detach()
         self._process.returncode = 0  # so that Popen does not wait for the process
         _close_pipes(self._process)
@@ -230,7 +233,7 @@ def _start_server(settings: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 def _stop_server(process: subprocess.Popen[bytes], pid: int) -> None:
     if pid != os.getpid():
-        return  # in a fork of the process that started the server, which may still need it
+        return  # this process is a fork, and the process that started the server may still need it
     process.kill()
     _close_pipes(process)
     process.wait()
@@ -245,5 +248,5 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
 
 @cache
 def shared_sandbox() -> Sandbox:
-    """Return the sandbox of all rules without their own, so that a process has only one fork server."""
+    """Return the sandbox of all rules without a sandbox of their own, so that a process has only one fork server."""
     return Sandbox()

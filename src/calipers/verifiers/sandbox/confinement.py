@@ -1,7 +1,7 @@
 """Confine a process that is to run foreign code: on Linux with all mechanisms, on other Unix systems with limits.
 
-Called in the sandbox's own processes only, never in the trainer's. Not responsible for the modules that code may import
-or for its answer (``child``).
+Only the sandbox's own processes call this module, never the trainer's. ``allowed_modules`` lists the modules
+that the code may import, and ``child`` writes the code's answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.verifiers.sandbox.seccomp import seccomp_filter
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
 _MODE_FILTER = 2
 _NAMESPACES = {
-    # From linux/sched.h. The user namespace comes first because it allows the others without root.
+    # From linux/sched.h. The user namespace comes first because it allows the other namespaces without root.
     "user": 0x10000000,
     "net": 0x40000000,
     "ipc": 0x08000000,
@@ -37,11 +37,11 @@ class _Program(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """How child processes of the fork server are confined.
+    """How child processes of the sandbox's fork server are confined.
 
-    ``child(write, cpu_seconds, memory)`` irrevocably gives up all rights that this system can take from a process.
-    ``layers`` names the mechanisms, and ``seccomp`` says whether system calls are filtered. ``child`` raises OSError if
-    a mechanism fails.
+    ``child(write, cpu_seconds, memory)`` irrevocably gives up all rights that this system can take from a process. It
+    raises OSError if a mechanism fails. ``layers`` names the mechanisms, and ``seccomp`` says whether system calls are
+    filtered.
     """
 
     layers: tuple[str, ...]
@@ -52,8 +52,8 @@ class Confinement:
 def leave_namespaces() -> tuple[str, ...]:
     """Enter new namespaces without network or other users' processes, as far as allowed, and return their names.
 
-    Only a process with a single thread can do so, so this comes before other modules are loaded. The sandbox's safety
-    does not depend on it.
+    Only a process with a single thread can enter namespaces, so this comes before other modules are loaded. The safety
+    of the sandbox does not depend on namespaces.
     """
     if sys.platform != "linux":
         return ()
@@ -63,7 +63,7 @@ def leave_namespaces() -> tuple[str, ...]:
         if libc.unshare(flag) == 0:
             left.append(f"{name} namespace")
         elif name == "user":
-            break  # the system or the container allows it for root only
+            break  # the system or the container allows this namespace for root only
     return tuple(left)
 
 
@@ -107,13 +107,15 @@ def _set_limits(cpu_seconds: int, address_space: int) -> None:
 
 
 def _change_root(empty: str) -> list[str]:
-    """Change the root to an empty folder if allowed, give up root's rights, and return the names of what succeeded."""
+    """Change the root to an empty folder if allowed, and give up root's rights. Return the names of the steps that
+    succeeded.
+    """
     locked = []
     with contextlib.suppress(OSError):
         os.chroot(empty)
         os.chdir("/")
         locked.append("empty root")
-    if os.geteuid() == 0:  # real root, or root of a user namespace that contains no other user
+    if os.geteuid() == 0:  # the real root user, or the root of a user namespace that contains no other user
         with contextlib.suppress(OSError):
             os.setgroups([])
             os.setgid(_NOBODY)

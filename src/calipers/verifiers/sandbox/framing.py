@@ -13,13 +13,13 @@ _LENGTH = struct.Struct(">I")
 
 
 def pack_message(message: Any) -> bytes:
-    """Encode a message between sandbox and client, escaped to ASCII, so that half a surrogate pair is kept."""
+    """Encode a message between sandbox and client. Escaping it to ASCII keeps half a surrogate pair."""
     text = json.dumps(message, separators=(",", ":")).encode("ascii")
     return _LENGTH.pack(len(text)) + text
 
 
 def unpack_message(buffer: bytearray) -> Any | None:
-    """Remove the sandbox's first complete message from ``buffer`` and return it, or None if there is none yet."""
+    """Remove the sandbox's first complete message from ``buffer`` and return it. None if no message is complete yet."""
     if len(buffer) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack_from(buffer)

@@ -1,6 +1,6 @@
 """The sandbox's jobs, outcomes and limits as plain data.
 
-Pure. Not responsible for processes (``client``, ``server``).
+This module is pure. ``client`` and ``server`` handle the processes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from calipers.verifiers.sandbox.plain_data import UnplainError, decode_untrusted
 
 Isolation: TypeAlias = Literal["confined", "limits"]
 OutcomeFailure: TypeAlias = Literal["raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable", "lost"]
-"""``lost``: the sandbox itself failed. ``wall``: the code or the machine was too slow. All others are the code's fault.
+"""``lost``: the sandbox itself failed. ``wall``: the code or the machine was too slow. All other
+failures are the code's.
 """
 
 
@@ -39,7 +40,8 @@ class Job:
     """A job for the sandbox: run ``source`` as a module, then call ``function`` with each of ``calls`` (plain data).
 
     ``fit`` passes only the last arguments, as many as the function takes. With ``stdin`` the source is a program that
-    reads it, and the outcome's ``output`` is what it prints. ``truthy`` converts each result to True or False.
+    reads ``stdin``, and the outcome's ``output`` is what the program prints. ``truthy`` converts each result to True or
+    False.
     """
 
     source: str
@@ -55,7 +57,7 @@ class Outcome:
     """The outcome of a job: the ``values`` its calls returned, its ``output``, or a ``failure`` with a reason.
 
     All content comes from foreign code. It is plain data and can be trusted only as a statement about this job. If sets
-    and dicts have more than 1,000 members in all, they are a ``Set`` and a ``Mapping`` equal to the plain ones.
+    and dicts have more than 1,000 members in total, they become a ``Set`` and a ``Mapping`` equal to the plain types.
     ``cpu_seconds`` is measured outside of the job's process.
     """
 

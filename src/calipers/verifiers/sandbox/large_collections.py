@@ -1,8 +1,8 @@
 """Large sets and dicts written by foreign code, which are built in time linear in their size.
 
-Python hashes a number by its value, and numbers can be chosen so that each collides with all others: a dict of 75,000
-such keys, 600 kB of text, took 15 s to build, even without equal hashes. Here the key of a member is a text with a salt
-that nobody outside this process can predict. Pure except for the salt.
+Python hashes a number by its value, and numbers can be chosen so that each collides with all others. A dict of 75,000
+such keys, 600 kB of text, took 15 s to build, although no two hashes were equal. Here the key of a member is a text
+with a salt that nobody outside this process can predict. Pure except for the salt.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _canonical_text(value: object) -> str:
 
 
 def _number_text(value: complex) -> str:
-    """Return a number's text. 1, 1.0 and True have the same, because they are the same member of a set."""
+    """Return the text of a number. 1, 1.0 and True have the same text, because they are the same member of a set."""
     if isinstance(value, complex):
         return f"{_number_text(value.real)}+{_number_text(value.imag)}j" if value.imag else _number_text(value.real)
     if isinstance(value, float) and not value.is_integer():

@@ -1,4 +1,5 @@
-"""Encode plain Python data with its types as JSON and decode it: arguments for the sandbox, and values from it.
+"""Encode plain Python data with its types as JSON and decode it: arguments for the sandbox, and values from the
+sandbox.
 
 Pure, and safe for data from foreign code: no name is looked up, no function called and no object built except those
 here.
@@ -16,10 +17,9 @@ from calipers.verifiers.sandbox.large_collections import LargeDict, LargeSet
 
 _DEEPEST: Final = 50
 _MOST_HASHED: Final = 1_000
-"""The most members, in all sets and dicts of an answer, that are hashed by Python: at worst half a million comparisons.
-"""
+"""In all sets and dicts of an answer, Python hashes at most this many members: at worst half a million comparisons."""
 _MOST_COLLISIONS: Final = 64
-"""The most members that may share a hash, because they are compared with each other and may be long."""
+"""At most this many members may share a hash, because they are compared with each other and may be long."""
 _TABLES: Final = frozenset({"set", "frozenset", "dict"})
 _WHOLE: Final = slice(None)
 _PLAIN_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
@@ -34,7 +34,8 @@ _PLAIN_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
     set: lambda value: set(set.__iter__(value)),
     frozenset: lambda value: frozenset(frozenset.__iter__(value)),
 }
-"""For each plain type, the method that returns the plain value of a subclass's object. It ignores overridden methods.
+"""For each plain type, the method that returns the plain value of an object of a subclass, ignoring
+overridden methods.
 """
 
 
@@ -143,7 +144,7 @@ def _member_count(value: Any) -> int:
 
 
 def _decoded(value: Any, depth: int, made: _Builders) -> Any:
-    # One level more than when encoding, because values come in a list.
+    # One level more than when encoding, because the values of a job are in a list.
     if depth > _DEEPEST + 1 and isinstance(value, list | dict):
         raise UnplainError("a value nested too deeply")
     match value:

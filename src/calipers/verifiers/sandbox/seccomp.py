@@ -1,7 +1,7 @@
 """The seccomp filter: the system calls that a confined process may still make.
 
-Pure: numbers and bytes. Not responsible for installing the filter (``confinement``). Any other system call kills the
-process. Its code cannot catch that, and the fork server sees the signal.
+Pure: only numbers and bytes. ``confinement`` installs the filter. Any other system call kills the process. The code in
+the process cannot catch that, and the fork server sees the signal.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _CALLS: Final[Mapping[str, tuple[int | None, int | None]]] = {
     "times": (100, 153),
     "write": (1, 64),
 }
-"""Calls for memory, clocks, randomness, exit, and writing to open files. None opens, connects, forks, executes,
-signals, traces, or reads a file.
+"""System calls for memory, clocks, randomness, exit, and writing to open files. None of them opens or reads a file,
+connects, forks, executes, signals or traces.
 """
 
 _ARCHITECTURES: Final[Mapping[str, tuple[int, int]]] = {
@@ -49,7 +49,7 @@ _ARCHITECTURES: Final[Mapping[str, tuple[int, int]]] = {
     "aarch64": (1, 0xC00000B7),
 }
 _X32: Final = 0x40000000
-"""On x86_64 the same calls have a second set of numbers from here on, which the filter refuses."""
+"""On x86_64 the same system calls have a second set of numbers from this number on, which the filter refuses."""
 
 # constants of linux/bpf_common.h and linux/seccomp.h
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06

@@ -1,7 +1,7 @@
 """The fork server of the sandbox: a warm process that forks a confined child for every job and reads its answer.
 
-``client`` starts it as a new interpreter with an empty environment and exchanges messages with it over standard input
-and output (``framing``). Not responsible for what runs in the child (``child``) or for its rights (``confinement``). A
+``client`` starts the server as a new interpreter with an empty environment and exchanges messages with it over standard
+input and output (``framing``). ``child`` decides what runs in the child, and ``confinement`` the child's rights. A
 child cannot reach the server: it may signal no process, and its only open descriptor is the pipe for its own answer.
 """
 
@@ -29,7 +29,9 @@ from calipers.verifiers.sandbox.framing import pack_message, unpack_message
 _REQUESTS, _REPLIES = 0, 1
 _CHUNK = 2**16
 _SERVER_FAILURES = ("cpu", "wall", "crashed", "lost")
-"""Failures that only the server can observe. Code that reported one could disguise its own failure as the machine's."""
+"""Failures that only the server can observe. Code that reported one of them could blame the machine
+for its own failure.
+"""
 _UNCONFINED = (
     "this system cannot restrict the system calls of a process (no seccomp for its kernel or processor), so foreign "
     "code could use files and the network here"
@@ -106,7 +108,7 @@ class Server:
             self._finish(read)
 
     def _finish(self, read: int) -> None:
-        """Collect a child that closed its pipe (it ended or pretends to), and send its outcome to the client."""
+        """Collect a child that closed its pipe, because it ended or pretends to, and send its outcome to the client."""
         one = self._running.pop(read)
         self._poll.unregister(read)
         os.close(read)
@@ -141,7 +143,9 @@ class Server:
 
 
 def _child_outcome(one: _Running, status: int) -> dict[str, Any]:
-    """Return a child's outcome. The way it ended, which the server observes, takes precedence over its own answer."""
+    """Return a child's outcome. How the child ended, which the server observes, takes precedence over
+    the child's answer.
+    """
     if one.killed is not None:
         return {"failure": "wall" if "within" in one.killed else "unusable", "reason": one.killed}
     if os.WIFSIGNALED(status):
@@ -175,7 +179,7 @@ def _send(data: bytes) -> None:
 
 
 def _confinement_works(confinement: Confinement) -> bool:
-    """Whether the system really kills a confined child for opening a file, which is tried once at the start."""
+    """Whether the system really kills a confined child that opens a file. This is tested once at the start."""
     pid = os.fork()
     if pid == 0:
         read, write = os.pipe()
@@ -192,7 +196,7 @@ def main(settings: Mapping[str, Any]) -> None:
     """Prepare the fork server, report that it is ready or why it is not, and serve jobs."""
     warnings.simplefilter("ignore")  # showing a warning would open source files
     left = leave_namespaces()
-    # Only now and only if asked for, because installed packages may run any code when they are imported.
+    # The packages are imported only now and only if asked for, because they may run any code when they are imported.
     sys.path += [entry for entry in settings["path"] if entry not in sys.path]
     try:
         importable = import_allowed(settings["modules"])
@@ -207,7 +211,7 @@ def main(settings: Mapping[str, Any]) -> None:
         return
     _send(pack_message({"layers": confinement.layers}))
     gc.collect()
-    gc.freeze()  # so that children share these pages and do not copy them
+    gc.freeze()  # children then share these pages and do not copy them
     Server(confinement, importable, workers=settings["workers"]).serve()
 
 
