@@ -51,11 +51,10 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Uses the judgments of a single judge: the judge that scored the most candidates.
+    """Uses the judgments of a single judge of a panel: the judge that scored the most candidates.
 
-    Of several such judges, the judge with the most judgments is used.
-
-    It is for judges that are asked after one another: the scores of two judges are never mixed within a group.
+    If several judges scored the same number, the judge with the most judgments is used. Fallback is for judges that are
+    asked after one another: the scores of two judges are never mixed within a group.
     """
 
     within: Aggregator = two_way

@@ -83,7 +83,7 @@ def tie_all_scores(scores: Scores) -> Scores:
 
 
 def without_scores(scores: Scores) -> Scores:
-    """Return scores that are None for every candidate."""
+    """Return a group's scores as None for every candidate."""
     nothing = (None,) * len(scores.values)
     return Scores(nothing, nothing)
 

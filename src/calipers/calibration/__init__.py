@@ -30,10 +30,11 @@ __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The figures of each of ``judges`` and of their ``panel``, a ``recommendation`` in TOML, and ``findings``.
+    """The result of a calibration: the figures of each judge in ``judges`` and of their ``panel``.
 
-    ``ways`` are all measured ways to query judges; ``choice`` is the way that the recommendation describes (None if
-    there is nothing to choose). ``problems`` are the lines that could not be read.
+    ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
+    judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
+    are the lines that could not be read.
     """
 
     judges: tuple[JudgeFigures, ...]

@@ -18,7 +18,7 @@ Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 def mean_of_known(values: Array, *, axis: int) -> Array:
-    """Return the mean over ``axis`` of the known values; NaN if there are none."""
+    """Return the mean of the known values in an array over ``axis``; NaN if there are none."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)

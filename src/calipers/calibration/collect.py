@@ -94,7 +94,7 @@ class JudgeAnswers:
         )
 
     def spent(self) -> Spent:
-        """Return the cost so far."""
+        """Return the cost of the judge's answers so far."""
         more, also = self.probed
         usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)

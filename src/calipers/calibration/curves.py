@@ -21,7 +21,7 @@ half of the fidelity benchmark.
 """
 
 TIE_COST = 0.005
-"""The limit on the loss of fidelity up to which it is recommended to tie groups whose differences are all noise."""
+"""Tying groups whose differences are all noise is recommended if it costs at most this much fidelity."""
 
 CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
 """Numbers of calls at which the curve has points, up to the number of recorded calls, which is the last point."""

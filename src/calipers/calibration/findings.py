@@ -64,7 +64,7 @@ class Finding:
 
 
 def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]:
-    """Yield findings about groups and judgments as a whole."""
+    """Yield a calibration's findings about its groups and judgments as a whole."""
     if not tally.used:
         yield Finding("no_judgments", "no judgment is about a group in GROUPS: there is nothing to measure")
     if bad_lines:
@@ -99,7 +99,7 @@ def _groups_with_equal_gold(gold: Array) -> Flags:
 
 
 def findings_about_series(series: Series, found: JudgeFigures) -> Iterator[Finding]:
-    """Yield findings about one judge's series."""
+    """Yield a calibration's findings about one judge's series."""
     for kind, text in (
         *_agreement(found),
         *_missing(found),

@@ -128,7 +128,7 @@ def rounded_floats(value: Any) -> Any:
 
 
 def figures_of_series(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
-    """Return the judges' figures of every series, in order; ``curves`` belong to ``series``."""
+    """Return the figures of the judge of every series, in order; ``curves`` belong to ``series``."""
     scores = [one.scores(0, one.most) for one in series]
     alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
     for one, found in zip(series, scores, strict=True):

@@ -25,7 +25,7 @@ def measurable_groups(scores: Array, gold: Array) -> Flags:
 
 
 def centred_values(values: Array, known: Flags) -> Array:
-    """Return values minus their mean over the ``known`` members; 0 for the others."""
+    """Return scores minus their mean over the ``known`` members of a group; 0 for the other members."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
@@ -108,7 +108,7 @@ def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
 
 
 def mean_over_groups(by_group: Array) -> float | None:
-    """Return the mean over the groups that could be measured; None if there are none."""
+    """Return the mean of a measure over the groups that could be measured; None if there are none."""
     known = by_group[~np.isnan(by_group)]
     return float(known.mean()) if len(known) else None
 

@@ -17,18 +17,18 @@ def flip_rate(series: Series) -> float | None:
 
 
 def orders_agree(swap: Swap) -> bool:
-    """Return whether both orders of a pair name the same trajectory, or both a tie."""
+    """Return whether the judge's verdicts on both orders of a pair name the same trajectory, or are both a tie."""
     return (swap.said == "tie") == (swap.swapped == "tie") and (swap.said == "tie" or swap.said != swap.swapped)
 
 
 def first_rate(series: Series) -> float | None:
-    """Return the share of "first" among verdicts that are not ties; None without such verdicts."""
+    """Return the share of "first" among a judge's verdicts on pairs that are not ties; None without such verdicts."""
     first, second = series.verdicts.get("first", 0), series.verdicts.get("second", 0)
     return first / (first + second) if first + second else None
 
 
 def agreeing_share(series: Series) -> float | None:
-    """Return the share of pairs that have the same winner in both orders; all other pairs count as ties."""
+    """Return the share of pairs with the same winner in both orders; all other pairs count as ties."""
     said = [orders_agree(swap) and swap.said != "tie" for swap in series.swaps]
     return sum(said) / len(said) if said else None
 

@@ -196,7 +196,7 @@ def _window(calls: Array, start: int, count: int) -> Array:
 
 
 def combined_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """Return the weighted mean of standard scores (groups, members), over the judges that scored a member."""
+    """Return the weighted mean of standard scores (groups, members), over the judges that scored each member."""
     standard = np.array([_standard(one) for one in scores])
     shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
     total = shares.sum(axis=0)

@@ -120,7 +120,7 @@ def _as_text(cost: Cost) -> str:
 
 
 def _near_ways(choice: Choice) -> list[str]:
-    """Return a comment line that names the judges of near ways: within the chosen way's interval, at no higher cost."""
+    """Return a comment line that names judges of other ways in the chosen way's interval, at no higher cost."""
     way = choice.way
     low = (measures.bootstrap_interval(way.fidelity) or (1.0, 1.0))[0]
     near = {

@@ -26,7 +26,7 @@ def print_cost(spent: Spent) -> None:
 
 
 def print_unused(results: Iterable[GroupResult]) -> None:
-    """Print to stderr, once each, what the groups contain that calipers does not use."""
+    """Print to stderr, once each, warnings about parts of the groups that calipers does not use."""
     from calipers.rubric.unused_standards import UNUSED  # noqa: PLC0415 - --help stays quick
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))

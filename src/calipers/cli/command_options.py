@@ -42,13 +42,13 @@ class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versio
         self._registry = registry
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name unchanged; fail if the registry does not have it."""
+        """Return the option's value, a name, unchanged; fail if the registry does not have the name."""
         if value not in self._registry:
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}", param, ctx)
         return str(value)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
-        """Return all names in the registry, for the help."""
+        """Return all names in the registry, as the help of a command shows them."""
         return f"[{'|'.join(self._registry.names())}]"
 
 
@@ -58,7 +58,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
-        """Return the path unchanged. Raises InputError if there is no such file."""
+        """Return the option's path unchanged. Raises InputError if there is no such file."""
         if value != "-" and "://" not in value and not os.path.exists(value):  # noqa: PTH110 - no error for any path
             raise InputError("there is no such file", source=value)
         return str(value)

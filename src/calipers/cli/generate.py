@@ -240,7 +240,7 @@ def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
 async def generate_responses(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
-    """Generate responses to every prompt. Raises ConfigError before any request."""
+    """Generate responses to every prompt of a command's file. Raises ConfigError before any request."""
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate_responses as answers  # noqa: PLC0415 - likewise

@@ -61,7 +61,7 @@ class BadLines:
 
     @property
     def told(self) -> str:
-        """How many lines could not be read, for the summary."""
+        """How many lines could not be read, as text for the summary."""
         if self.count > _BAD_LINES_SHOWN:
             return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
         return f"{self.count:,} (reported above, not scored)"

@@ -76,7 +76,7 @@ class Report:
             self._progress.stop()
 
     def add(self, result: GroupResult) -> None:
-        """Count the result of a finished group, and update the progress."""
+        """Count the result of a finished group, and update the progress line."""
         self.groups[result.status] += 1
         for trajectory in result.trajectories:
             self.trajectories[trajectory.status] += 1

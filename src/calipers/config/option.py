@@ -146,38 +146,38 @@ class Option:
 
 
 def whole_number(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
-    """Declare an option whose value is a whole number."""
+    """Declare an option of a judge whose value is a whole number."""
     return _field(default, Option(help=help, kind="whole", default=default, **more))
 
 
 def number(default: float | None, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option whose value is a number."""
+    """Declare an option of a judge whose value is a number."""
     return _field(default, Option(help=help, kind="number", default=default, **more))
 
 
 def flag(default: bool | None, help: str, **more: Any) -> Any:  # noqa: A002, FBT001 - likewise
-    """Declare an option that is on or off."""
+    """Declare an option of a judge that is on or off."""
     return _field(default, Option(help=help, kind="flag", default=default, **more))
 
 
 def choice(default: str | None, of: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option whose value is a word: of a Literal type, or a name in a registry."""
+    """Declare an option of a judge whose value is a word: of a Literal type, or a name in a registry."""
     known = {"registered": of} if isinstance(of, Registry) else {"choices": get_args(of)}
     return _field(default, Option(help=help, kind="choice", default=default, **known, **more))
 
 
 def function(help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option whose value is a function or None."""
+    """Declare an option of a judge whose value is a function or None."""
     return _field(None, Option(help=help, kind="function", **more))
 
 
 def any_value(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - likewise
-    """Declare an option whose value is of any other type: text, a mapping, an object."""
+    """Declare an option of a judge whose value is of any other type: text, a mapping, an object."""
     return _field(default, Option(help=help, default=default, **more))
 
 
 def required_option(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - likewise
-    """Return the dataclass metadata of an option that has no default and must be given."""
+    """Return the dataclass metadata of a judge's option that has no default and must be given."""
     return {_KEY: Option(help=help, **more)}
 
 

@@ -66,7 +66,7 @@ def _as_judge(
 
 
 def _address_and_key(name: str) -> RequestTarget | None:
-    """Return the judge's address and key, as the environment sets them now; None for a provider without either."""
+    """Return the judge's address and key, as the environment sets them now; None for an unknown provider."""
     bare, url = split_judge_name(name)
     provider = provider_of(bare)
     try:

@@ -42,7 +42,7 @@ _USUAL_SPREAD = 0.03
 
 
 def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
-    """Build the strategies for every group of a run; ``parse`` is the user's own reader of replies."""
+    """Build the judging strategies for every group of a run; ``parse`` is a user's function that reads replies."""
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
 

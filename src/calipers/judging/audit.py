@@ -93,7 +93,7 @@ class Auditor:
 
     @property
     def summary(self) -> AuditSummary:
-        """The state of the audit."""
+        """The state of the audit of finished groups."""
         return self._summary
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:

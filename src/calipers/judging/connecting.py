@@ -68,7 +68,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
 
 
 def recorded_judges(settings: Settings) -> JudgeInstances:
-    """Return stand-ins for the judges of a recorded run, for a replay that never asks them."""
+    """Return stand-ins for the judges of a recorded run; a replay never asks them."""
     backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
     return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
 

@@ -39,7 +39,7 @@ def with_gradable_rubrics(
 
 
 def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
-    """Return why this rubric cannot be graded with these settings; None if it can."""
+    """Return why a candidate's rubric cannot be graded with these settings; None if it can."""
     try:
         require_rules(rubric)
     except ConfigError as error:

@@ -70,7 +70,7 @@ class JudgeInstance:
             await self.bare.aclose()
 
     def start_from(self, known: Mapping[str, Any]) -> None:
-        """Start from what earlier runs learned about this judge."""
+        """Start from what earlier runs learned about this judge's context window and servers."""
         self.window.start_from(known)
         self.bare.learn({key: value for key, value in known.items() if key != "window"})
         self._saved = self.learned()
@@ -86,7 +86,7 @@ class JudgeInstance:
             store.learn(self.bare, learned)
 
     def count_outcome(self, result: Reading | Failure) -> None:
-        """Note how a question to this judge ended: answered, refused for good, or failed in another way."""
+        """Note how a question to this judge ended: with an answer, with a lasting refusal, or in another way."""
         if (
             isinstance(result, Reading) or result.kind == "refused"
         ):  # a refusal in words shows that the key and the model's name are right

@@ -321,7 +321,7 @@ class Judge:
         return self._judges.probed
 
     def has_recorded_answers(self) -> bool:
-        """Whether the ledger has answers of any of these judges."""
+        """Whether the ledger has answers of any of this Judge's judges."""
         return self._ledger is not None and any(has_answers(self._ledger, judge.bare) for judge in self._judges)
 
     def close(self) -> None:

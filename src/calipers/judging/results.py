@@ -268,7 +268,7 @@ def _usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], 
 
 
 def _explanations(answered: Sequence[Answered]) -> dict[int, str]:
-    """Return the first explanation of each candidate; a graded candidate's verdicts replace it later."""
+    """Return the first explanation of each candidate; later, verdicts replace the explanation of a graded candidate."""
     explanations: dict[int, str] = {}
     for done in answered:
         if isinstance(done.result, Reading):

@@ -102,7 +102,7 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
 
 
 def candidate_shapes(view: RenderedGroup) -> tuple[Shape, ...]:
-    """Return the shapes of a group's candidates, without canaries."""
+    """Return the length and formatting of each candidate of a group, without canaries."""
     return tuple(_shape(candidate, view) for candidate in view.candidates if candidate.members)
 
 

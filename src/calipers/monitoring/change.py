@@ -52,5 +52,5 @@ class Rise:
         return replace(self, count=count, mean=mean, sum=total, lowest=min(self.lowest, total))
 
     def reset(self) -> Self:
-        """Return the same change test in its initial state."""
+        """Return the same change test in its initial state, before any value."""
         return replace(self, count=0, mean=0.0, sum=0.0, lowest=0.0)

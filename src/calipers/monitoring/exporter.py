@@ -51,7 +51,7 @@ class Exporter:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop serving and free the port."""
+        """Stop serving metrics and free the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -201,7 +201,7 @@ def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[s
 
 
 def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return correlations of unreadable answers and of abstentions with length and reward."""
+    """Return how unreadable answers, and abstentions, correlate with length and with reward."""
     levels = {
         result.group_id: sum(rewards) / len(rewards)
         for result in results

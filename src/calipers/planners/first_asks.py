@@ -80,7 +80,7 @@ class Rounds(Presentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan one question for each candidate."""
+        """Plan one question about each candidate of the group."""
         return [
             Ask(item, (item,), (item,), sample=index, cause=cause_of_ask(0, index), presentation=index)
             for item in range(len(state.view.candidates))
@@ -107,7 +107,7 @@ def rotated_order(permutation: Sequence[int], order: int) -> Sequence[int]:
 
 
 def number_asks(asks: Iterable[Ask], start: int) -> list[Ask]:
-    """Return ``asks`` with the numbers ``start``, ``start + 1``, ..."""
+    """Return planned ``asks`` with the numbers ``start``, ``start + 1``, ..."""
     return [ask if ask.number == number else replace(ask, number=number) for number, ask in enumerate(asks, start)]
 
 
@@ -117,7 +117,7 @@ def next_ask_number(state: PlanState, asks: Sequence[Ask] = ()) -> int:
 
 
 def answered_asks(state: PlanState) -> dict[int, Ask]:
-    """Return the asks that were answered, by number."""
+    """Return the planned asks that were answered, by number."""
     return {done.ask.number: done.ask for done in state.answered}
 
 

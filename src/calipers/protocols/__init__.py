@@ -1,1 +1,1 @@
-"""Protocols: how a question to the judge is framed, and how the reply is read. Each protocol has its own file."""
+"""Protocols: how a question to the judge is worded, and how the reply is read. Each protocol has its own file."""

@@ -154,7 +154,7 @@ def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]
 
 
 def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
-    """Return the JSON object in a line of a file, or the line's problem as text."""
+    """Return the JSON object in a line of an input file, or the line's problem as text."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:

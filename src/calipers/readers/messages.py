@@ -71,7 +71,7 @@ def _is_canonical(message: Any) -> bool:
     if type(message) is not dict:
         return False
     role = message.get("role")
-    content = message.get("content", _KNOWN)  # the default is never a content, so an absent key differs from None
+    content = message.get("content", _KNOWN)  # the default can never be content, so an absent key differs from None
     if type(role) is not str or role not in _ROLES:
         return False
     if len(message) == 2 and type(content) is str and content.isascii():

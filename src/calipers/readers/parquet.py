@@ -35,7 +35,7 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Yield every row of a Parquet file, numbered from 1; ``check(column names, path)`` runs first."""
+    """Yield every row of a Parquet file, numbered from 1, after ``check(column names, path)`` has run."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise

@@ -13,8 +13,7 @@ from calipers.types import RenderedGroup, Scores
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Maps a score in [0, 1] linearly to ``reward_range``; a score that rounding put outside counts as the nearer
-    bound.
+    """Maps a score in [0, 1] linearly to ``reward_range``; a score outside, because of rounding, counts as 0 or 1.
 
     Equal scores give bit-equal rewards, and None stays None.
     """

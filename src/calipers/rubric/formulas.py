@@ -192,7 +192,7 @@ def score_from_rules(rubric: Rubric, ruled: Mapping[str, Verdict], grading: Grad
 
 
 def why_unsuitable(rubric: Rubric, normaliser: Normaliser) -> str | None:
-    """Return why the formula does not suit this rubric, and the remedy; None if it does."""
+    """Return why the scoring formula does not suit this rubric, and the remedy; None if it does."""
     if normaliser != "rar_explicit" or all(criterion.points > 0 for criterion in criteria_with_points(rubric)):
         return None
     return (

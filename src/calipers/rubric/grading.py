@@ -71,7 +71,7 @@ class Grading:
 
     @property
     def formula(self) -> Normaliser:
-        """Return the name of the formula in use."""
+        """Return the name of the formula that computes the rubric score."""
         return self.normaliser or ("rar_implicit" if self.mode == "holistic" else "healthbench")
 
 

@@ -102,7 +102,7 @@ class Schedule:
         return self.share_at_step(step) * self.share_of_member(place, size)
 
     def count(self, step: int, place: int, size: int, criteria: int) -> int:
-        """Return how many of ``criteria`` criteria are shown."""
+        """Return how many of a rubric's ``criteria`` criteria the scaffold shows."""
         share = self.share(step, place, size)
         return shown_count(share, criteria) if self.choice == "random" else len(_math_choice(range(criteria), share))
 

@@ -29,7 +29,7 @@ class Bias(ABC):
 
     @abstractmethod
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
-        """Return new opinions, as many and in the same order as ``opinions`` and ``question.shown``."""
+        """Return a simulated judge's new opinions, as many and in the same order as ``opinions``."""
 
 
 @dataclass(frozen=True, slots=True)

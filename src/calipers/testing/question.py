@@ -32,7 +32,7 @@ class Question:
 
     @property
     def shown(self) -> tuple[Candidate, ...]:
-        """The candidates in the prompt's order, one per key of the request."""
+        """The candidates that the simulated judge is shown, in the prompt's order, one per key of the request."""
         return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
 
     def trajectory_id(self, candidate: Candidate) -> str:

@@ -37,7 +37,7 @@ _EXPLANATIONS = (
 
 
 def honest_rows(keys: Sequence[str], opinions: Sequence[float], top: int = 100) -> list[Row]:
-    """Return a row per key: opinions clipped to [0, 1], scores whole numbers from 0 to ``top``."""
+    """Return a simulated judge's row per key without errors: clipped opinions, whole scores from 0 to ``top``."""
     clipped = [min(1.0, max(0.0, opinion)) for opinion in opinions]
     return [Row(key, value, round(top * value), _explanation(value)) for key, value in zip(keys, clipped, strict=True)]
 
@@ -76,7 +76,7 @@ class Slip(ABC):
 
     @abstractmethod
     def slip(self, rows: Sequence[Row], question: Question) -> list[Row]:
-        """Return the rows of the reply, in the order in which they are written."""
+        """Return the rows of the simulated judge's reply, in the order in which they are written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def ledger_json(value: object) -> str:
 
 
 def finite_number(value: object) -> float | None:
-    """Return ``value`` as a float; None unless it is a finite number that fits into a float."""
+    """Return ``value`` as a float if it is a finite number that fits into a float; None otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)

@@ -45,7 +45,7 @@ class Agreement:
     interval: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of the JSON report."""
+        """Return the agreement as an object of the calibration's JSON report."""
         return asdict(self)
 
 

@@ -79,7 +79,7 @@ def read_labelled(
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
-    """Return a row of plain data as a checked Labelled. Raises InputError with the field."""
+    """Return a labelled row of plain data as a checked Labelled. Raises InputError with the field."""
     if isinstance(value, str):
         raise InputError(value)
     labels = _list(value, "binary_labels")

@@ -50,7 +50,7 @@ def read_verdicts(
 
 
 def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
-    """Yield verdicts from a path, or from an iterable of objects of a verdicts file or of Recorded."""
+    """Yield recorded verdicts from a path, or from an iterable of objects of a verdicts file or of Recorded."""
     if isinstance(verdicts, str | os.PathLike):
         yield from read_verdicts(verdicts, on_error=on_error)
         return
