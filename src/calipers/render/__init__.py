@@ -2,8 +2,8 @@
 
 ``render`` makes the transcript of a group, ``compose`` the part of a question that shows it, and ``decode`` reads a
 question back. Text stays unchanged (UTF-8, line breaks included), except that invisible characters, chat-template
-tokens and text that looks like layout are escaped. Not responsible for instructions, candidate keys and orders
-(``protocols``).
+tokens and text that looks like layout are escaped. ``protocols`` write the instructions, and choose the keys and the
+order of the candidates.
 """
 
 from calipers.render.canonical import Reasoning

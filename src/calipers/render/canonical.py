@@ -1,8 +1,8 @@
 """Puts messages into the canonical form in which they are compared, shared and shown to the judge.
 
 Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call). Absent and empty
-optional values are dropped, a single text part becomes its text, and ``content`` is always present. Not responsible for
-the message forms of other libraries (``readers``), nor for how a message is written (``transcript``).
+optional values are dropped, a single text part becomes its text, and ``content`` is always present. ``readers`` read
+the message forms of other libraries, and ``transcript`` writes messages as text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Canonicaliser:
     answered: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Canonicaliser:
-        """Return an independent copy of the state after the group's context, from which each trajectory continues."""
+        """Return an independent copy of this state, taken after the group's context. Each trajectory continues from a
+        copy.
+        """
         if not (self.calls or self.hidden or self.elided or self.answered):
             return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
@@ -50,7 +52,7 @@ class Canonicaliser:
         )
 
     def canonical_message(self, message: Message) -> Message:
-        """Return ``message`` in canonical form; the same object if it has only a role and a text."""
+        """Return ``message`` in canonical form. If it has only a role and a text, this is the same object."""
         content = message.get("content")
         if type(content) is str and content:
             # Searching for a single character first is ten times faster, and most texts contain neither character.
@@ -77,7 +79,7 @@ class Canonicaliser:
         return known
 
     def omissions(self) -> tuple[str, ...]:
-        """Return a line for each kind of content omitted from the messages so far, without duplicates."""
+        """Return a line for each kind of content that was omitted from the messages so far, without duplicates."""
         hidden = [f"reasoning of {self.hidden} message{'s' * (self.hidden > 1)} hidden"] if self.hidden else []
         return (*hidden, *dict.fromkeys(self.elided))
 
@@ -165,7 +167,7 @@ class Canonicaliser:
             known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
-        """Hide a ``<think>`` block at the start of an assistant's text; nothing remains if the block never ends.
+        """Hide a ``<think>`` block at the start of an assistant's text. If the block never ends, no text remains.
 
         Chat templates that end in ``<think>`` produce texts that contain only the closing tag.
         """

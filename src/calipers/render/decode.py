@@ -1,7 +1,7 @@
-"""Reads a question back into tools and canonical messages per candidate: the inverse of ``compose``.
+"""Reads a question back into tools and canonical messages per candidate, the inverse of ``compose``.
 
-Tests use it to prove that a judge was shown all evidence, and other programs to read recorded questions. Text before
-and after the transcript is ignored.
+Tests use it to prove that a judge was shown all evidence, and other programs use it to read recorded questions. Text
+before and after the transcript is ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from calipers.types import Image, Message, Part, Tool
 _FIRST = re.compile(r"(?m)^(@[a-z]{3,}) marks layout")
 _SEE = re.compile(r" see (X\d+)$")
 _GAP = "\x03"
-"""The placeholder for the marker before a gap inside a text; escaped text contains no such control character."""
+"""Replaces the marker before a gap inside a text. Escaped text contains no such control character."""
 _CHARACTERS = re.compile(rf"{_GAP}… ([\d,]+) characters left out …")
 _MESSAGES = re.compile(r"… \d+ messages? \([\d,]+ characters\) left out …\n?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -28,14 +28,15 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What ``decode`` read from a question.
+    """The content that ``decode`` reads from the transcript in a question.
 
-    ``tools``: as the head lists them. ``messages``: per candidate key, in the order shown, including the messages that
-    all candidates share. ``offered``: the tools that each candidate had. ``left_out``: how many characters are missing
-    from texts, per candidate key; the key ``""`` counts those missing from what all candidates share.
+    ``tools``: the tools that the head lists. ``messages``: for each candidate key, the messages in the order shown,
+    including those that all candidates share. ``offered``: the tools that each candidate had. ``left_out``: for each
+    candidate key, how many characters are missing from its texts. The key ``""`` counts the characters missing from the
+    messages that all candidates share.
 
     A text states each of its gaps on a line of its own. Consecutive messages that are missing become one message of the
-    role ``left_out``, which states how many they are.
+    role ``left_out``, which states their number.
     """
 
     tools: tuple[Tool, ...]
@@ -45,10 +46,11 @@ class Decoded:
 
 
 def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
-    """Read the transcript in a question's ``parts`` back into tools, and messages of the candidates ``keys`` or of all.
+    """Read the transcript in a question's ``parts`` back into tools and the messages of candidates.
 
-    ``marker`` starts each layout line; None means the marker that the first line of the transcript names. Raises
-    InputError if ``parts`` contain no transcript, or a transcript that calipers did not write.
+    ``keys`` are the candidates to read (default: all). ``marker`` starts each layout line. None means the marker that
+    the first line of the transcript names. Raises InputError if ``parts`` contain no transcript, or a transcript that
+    calipers did not write.
     """
     text = "".join(part if isinstance(part, str) else _image_text(part) for part in parts)
     found = _FIRST.search(text)
@@ -119,7 +121,7 @@ class _Reader:
                 self._take_text(kind, rest, text)
 
     def _count_gaps(self, piece: str) -> str:
-        """Count the characters that gaps in a block leave out, and return the block without gap placeholders."""
+        """Count the characters that gaps in a block leave out, and return the block without its gap placeholders."""
         if _GAP not in piece:
             return piece
         missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))

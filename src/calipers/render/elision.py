@@ -7,8 +7,7 @@ A layout line replaces the middle of a text. Content cannot forge this line, and
     @kom … 12,345 characters left out …
     "id": 980, "name": "Zoe"}]}
 
-Dropped messages leave ``@kom … 4 messages (2,345 characters) left out …``. Not responsible for how many characters fit
-(``fitting``).
+Dropped messages leave ``@kom … 4 messages (2,345 characters) left out …``. ``fitting`` decides how many characters fit.
 """
 
 from __future__ import annotations
@@ -34,7 +33,9 @@ from calipers.render.outline import (
 from calipers.types import Candidate, RenderedGroup
 
 _USUAL_MINIMUM, _MINIMUM = 400, 120
-"""The least characters to which a text is cut, gap line included: usually, and if the group would not fit otherwise."""
+"""A text is cut to no fewer characters than this, gap line included. The second limit applies if the group would not
+fit with the first.
+"""
 _UNLIMITED = 2**62
 _NAMES = {"tool": ("tool result", "tool results"), "own": ("text of the agent", "texts of the agent")}
 _ESCAPED = re.compile(r"\\u\{[0-9a-f]{1,6}\}")
@@ -43,7 +44,9 @@ _LONGEST_ESCAPE = 10
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How a transcript is shortened: turns ``dropped``, and the most characters of ``tool`` texts and ``own`` texts."""
+    """How a transcript is shortened: ``dropped`` turns, and the limits in characters for ``tool``
+    texts and ``own`` texts.
+    """
 
     dropped: frozenset[int] = frozenset()
     tool: int = _UNLIMITED
@@ -53,15 +56,15 @@ class _Plan:
 def shorten_group(
     view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] | None = None
 ) -> RenderedGroup | None:
-    """Shorten ``view`` until its head and any ``shown`` candidates have at most ``size`` characters; None if it cannot.
+    """Return ``view``, shortened so that its head and any ``shown`` candidates have at most ``size`` characters.
 
-    ``among``: shorten only these candidates (default: all).
+    Only the candidates ``among`` are shortened (default: all). Returns None if ``view`` cannot be shortened enough, and
+    the same object if it fits.
 
-    Returns the same object if it fits. Otherwise every candidate gets the same limit. Candidates above it lose first
-    the middles of their longest tool outputs, then the middles of the agent's texts, and then whole turns in the
-    middle. What all candidates share is shortened too if it takes more than half of ``size``. Never cut: the task, tool
-    definitions, and a candidate's last answer. ``Candidate.messages``, ``Candidate.elided`` and
-    ``RenderedGroup.warnings`` state the gaps.
+    Every candidate gets the same limit. A candidate above this limit loses first the middles of its longest tool
+    outputs, then the middles of the agent's texts, and then whole turns in the middle. The text that all candidates
+    share is shortened too if it takes more than half of ``size``. The task, tool definitions, and a candidate's last
+    answer are never cut. ``Candidate.messages``, ``Candidate.elided`` and ``RenderedGroup.warnings`` state the gaps.
     """
     chosen = [view.candidates[item] for item in (range(len(view.candidates)) if among is None else sorted(among))]
     lengths = sorted((count_characters(candidate.body) for candidate in chosen), reverse=True)[:shown]
@@ -87,7 +90,10 @@ def shorten_group(
 
 
 def minimum_lengths(view: RenderedGroup) -> tuple[int, Sequence[int]]:
-    """Return the least characters of the head without exhibits, and of each candidate with the exhibits it uses."""
+    """Return the lengths to which a transcript can be cut: of the head without exhibits, and of each candidate.
+
+    A candidate's length includes the exhibits that the candidate uses. Lengths are in characters.
+    """
     bodies = [outline_candidate(candidate, view) for candidate in view.candidates]
     head = outline_head(view, exhibit_kinds(view, bodies))
     exhibits = {name: _minimum_of(piece) for piece in head.pieces if (name := exhibit_defined_by(piece))}
@@ -110,13 +116,13 @@ def without_unused_exhibits(view: RenderedGroup, shown: Collection[int]) -> Rend
 
 
 def minimum_lengths_fit(head: int, needs: Sequence[int], size: int) -> bool:
-    """Return whether a head and candidates of these minimum lengths may fit into ``size`` characters."""
+    """Return whether a transcript's head and candidates of these minimum lengths may fit into ``size`` characters."""
     room = size - head
     return room > 0 and max(needs, default=0) <= _equal_share(needs, room)
 
 
 def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
-    """Return a line for each gap in ``after``, the shortened transcript, in its head or a candidate of ``order``."""
+    """Return a line for each gap in the transcript ``after`` shortening, in its head or in a candidate of ``order``."""
     lines = list(after.warnings[len(before.warnings) :])
     for item in sorted(order):
         candidate = after.candidates[item]
@@ -146,7 +152,8 @@ def _equal_share(lengths: Sequence[int], room: int) -> int:
 def _mildest_plan(body: Body, room: int) -> _Plan | None:
     """Return the plan that shortens ``body`` to ``room`` characters with the fewest turns dropped.
 
-    Of plans that drop as many turns, the one that leaves the longest texts. Returns None if no plan is short enough.
+    Among plans that drop equally many turns, it is the plan that leaves the longest texts. Returns None if no plan is
+    short enough.
     """
     turns = body.droppable
     for floor in (_USUAL_MINIMUM, _MINIMUM):
@@ -182,7 +189,7 @@ def _minimum(body: Body) -> int:
 
 
 def _minimum_without_turns(body: Body) -> int:
-    """Return the number of characters to which ``body`` can be cut if all turns are dropped that may be."""
+    """Return the number of characters to which ``body`` can be cut if all droppable turns are dropped."""
     dropped = frozenset(body.droppable)
     kept = [piece for piece in body.pieces if piece.turn not in dropped]
     return sum(map(_minimum_of, kept)) + _gaps(dropped) * body.gap_length
@@ -235,7 +242,7 @@ def _amount(pieces: Sequence[Piece]) -> str:
 
 
 def _cut(text: str, cap: int, marker: str) -> tuple[str, int]:
-    """Cut the middle out of ``text``, which then has at most ``cap`` characters; return it and the number missing."""
+    """Cut the middle out of ``text`` so that at most ``cap`` characters remain; return the rest and the length cut."""
     if len(text) <= cap:
         return text, 0
     keep = max(0, cap - len(f"\n{marker} … {len(text):,} characters left out …\n"))

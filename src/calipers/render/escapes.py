@@ -1,9 +1,9 @@
 r"""Makes invisible characters, chat-template tokens and look-alike layout lines visible: ``\u{3c}|im_start|>``.
 
 All other characters stay unchanged, and ``unescape`` is the inverse of ``escape``. The transcript's structure does not
-depend on escapes: it depends on the marker, which never occurs in content. Lines that merely look like layout lines are
-escaped so that no careless reader takes them for layout. Escaped text contains no control character except newline, tab
-and the carriage return of a CR LF pair, so the transcript may use control characters as placeholders.
+depend on escapes but on the marker, which never occurs in content. Lines that merely look like layout lines are escaped
+so that no careless reader takes them for layout. Escaped text contains no control character except newline, tab and the
+carriage return of a CR LF pair, so the transcript may use other control characters as placeholders.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\\~@")
 _ASCII = bytes(range(128))
 _NO_CONTROLS = b"<[\\~@" + bytes(range(128, 256))
-"""Bytes of UTF-8 text that are not plain, and no control characters either."""
+"""Bytes of UTF-8 text that are neither plain nor control characters."""
 _NONE: frozenset[str] = frozenset()
 
 # Control characters, invisible and direction-changing characters, noncharacters and lone surrogates. Variation
@@ -51,7 +51,7 @@ _ANGLE = re.compile(
 # The same tokens with look-alike brackets and bars: no tokenizer reads these as tokens, but a model might.
 _LOOK_ALIKE = re.compile(r"[＜﹤‹〈⟨](?=[|｜∣¦│ǀ❘] ?/?[A-Za-z_])|<(?=[∣¦│ǀ❘] ?/?[A-Za-z_])")
 _LOOK_ALIKE_CHARACTERS = frozenset("＜﹤‹〈⟨∣¦│ǀ❘")
-"""Whatever ``_LOOK_ALIKE`` finds contains one of these characters."""
+"""Every text that ``_LOOK_ALIKE`` matches contains at least one of these characters."""
 _AT_SIGNS = frozenset("＠﹫")
 # Lines that look like the transcript's layout lines, with any marker.
 _FENCE = re.compile(
@@ -67,7 +67,9 @@ _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
 def escape(text: str) -> str:
-    r"""Escape the dangerous characters of a transcript's text as ``\u{hex}``; without any, return the same object."""
+    r"""Escape the dangerous characters of a transcript's text as ``\u{hex}``. Return the same object if
+    there are none.
+    """
     odd = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
     if not odd or _is_clean(text, odd):
         return text
@@ -77,14 +79,15 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return the original of a text that ``escape`` returned."""
+    """Return the original of a transcript's text that ``escape`` returned."""
     return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
 
 
 def _is_clean(text: str, odd: bytes) -> bool:
     """Return whether ``text`` needs no escape. ``odd``: the bytes of ``text`` in UTF-8 that are not plain.
 
-    A pattern is searched for only if a character that it needs is there. Most texts have brackets but no others.
+    A pattern is searched for only if the text has a character that the pattern needs. Most texts have brackets but no
+    others.
     """
     if odd.translate(None, _NO_CONTROLS) and _INVISIBLE.search(text):
         return False

@@ -1,8 +1,8 @@
 """Makes a question fit a judge's context window.
 
-Tokens are estimated from UTF-8 bytes, whose number per token varies less between scripts than that of characters;
-servers' own token counts correct the estimate. Not responsible for choosing what is left out (``elision``), nor for
-framing questions (``protocols``).
+Tokens are estimated from UTF-8 bytes, because the number of bytes per token varies less between scripts than the number
+of characters per token. Servers' own token counts correct the estimate. ``elision`` chooses what is left out, and
+``protocols`` frame the questions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from calipers.render.group import count_characters
 from calipers.types import Ask, Failure, Image, JudgeRequest, Part, RenderedGroup, Window
 
 BYTES_PER_TOKEN = 3.0
-"""The estimate before the server has counted any tokens: so low that most texts have fewer tokens than estimated."""
+"""The estimate of bytes per token before a server has counted any tokens, so low that it overestimates
+most texts' tokens.
+"""
 _MIN_DENSITY, _MAX_DENSITY = 0.5, 8.0
 _MIN_WINDOW, _MAX_WINDOW = 128, 100_000_000
 _IMAGE_TOKENS = 1000
@@ -46,9 +48,9 @@ class Unfit:
 def fit_question(request: JudgeRequest, window: Window | None, frame: Frame) -> Fitted | Unfit:
     """Return ``request`` if it fits ``window``, otherwise the same question about shortened candidates.
 
-    The reply's token limit is reserved, but at most a quarter of the window. A candidate that is too long even when
-    shortened is omitted, so that the others are judged. Returns Unfit (``context_window``, with the sizes) if no
-    question remains. ``window`` None: the window is unknown, and ``request`` is returned.
+    Tokens are reserved for the reply: its limit, but at most a quarter of the window. A candidate that is too long even
+    when shortened is omitted, so that the others are judged. Returns Unfit (``context_window``, with the sizes) if no
+    question remains. If ``window`` is None, the window is unknown, and ``request`` is returned.
     """
     if window is None:
         return Fitted(request)
@@ -87,7 +89,7 @@ class _Question:
     def size_for(self, items: Iterable[int]) -> int:
         """Return how many characters the transcript's head and the candidates ``items`` may have together.
 
-        It is computed from the number of bytes that their characters take on average.
+        The number follows from the average number of bytes of their characters.
         """
         view, density = self.request.view, self.window.bytes_per_token
         every = (*view.head, *(part for item in items for part in view.candidates[item].body))
@@ -96,7 +98,7 @@ class _Question:
         )
 
     def shortened(self, among: Sequence[int] | None = None) -> JudgeRequest | None:
-        """Return the question with shortened candidates so that it fits the window; None if it cannot.
+        """Return the question with candidates shortened so that it fits the window. None if that is impossible.
 
         ``among``: ask only about these candidates.
         """
@@ -126,7 +128,9 @@ def _about(ask: Ask, items: Collection[int]) -> Ask:
 
 
 def _without_the_longest(question: _Question) -> Fitted | Unfit:
-    """Return the question about as many of its candidates as fit the window, without the longest ones."""
+    """Return the question about as many of its candidates as fit the window. The longest candidates
+    are omitted first.
+    """
     view, ask = question.request.view, question.request.ask
     head, needs = minimum_lengths(view)
     real = [item for item in ask.order if view.candidates[item].members]
@@ -172,7 +176,7 @@ def _unfit(question: _Question, head: int, needs: Sequence[int]) -> Unfit:
 
     real = [item for item in ask.members if item in ask.order and view.candidates[item].members]
     around = question.tokens_around
-    # The instructions take more than half of the window, and more than anything else that could be shortened.
+    # The instructions take more than half of the window, and more than the texts that could be shortened.
     longest = max((head, *(needs[item] for item in real)))
     if around * 2 > question.tokens_allowed and around * window.bytes_per_token > longest:
         return unfit(
@@ -214,10 +218,10 @@ def text_bytes_and_images(request: JudgeRequest) -> tuple[int, int]:
 def window_from_refusal(
     request: JudgeRequest, limit: int | None, prompt: int | None, before: Window | None
 ) -> Window | None:
-    """Return the context window that a server's refusal of a too long question reveals.
+    """Return the context window that follows from a server's refusal of a question that is too long.
 
-    ``limit`` is the window that the server stated. ``prompt`` is the number of tokens that the server counted, from
-    which follow the bytes per token. Returns None if the server stated no plausible limit.
+    ``limit`` is the window that the server stated. ``prompt`` is the number of tokens that the server counted, which
+    gives the bytes per token. Returns None if the server stated no plausible limit.
     """
     if limit is None or not _MIN_WINDOW <= limit <= _MAX_WINDOW:
         return None

@@ -1,9 +1,9 @@
 """Renders a group as the judge will see it, and composes the part of a question that shows it.
 
-The same content gives the same text, in whatever order the trajectories arrived. What trajectories share is written
-only once: identical trajectories, their common beginning, and long texts and images that recur (*exhibits*). Not
-responsible for instructions, the rubric's position, candidate keys or their order (``protocols``), nor for a token
-limit (``fitting``).
+The same content gives the same text, in whatever order the trajectories arrived. Content that trajectories share is
+written only once: identical trajectories, a common beginning, and long texts and images that recur (*exhibits*).
+``protocols`` write the instructions and the rubric, and choose the candidates' keys and order. ``fitting`` applies a
+token limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CONTEXT_LINE = "context: every candidate begins with these messages"
 _NO_MESSAGES = "no further messages"
 _IMAGE = re.compile(f"{IMAGE}([^{IMAGE}]*){IMAGE}([^{IMAGE}]*){IMAGE}")
 
-# A reference costs about four tokens, and the judge has to look the text up; shorter texts are easier to read in place.
+# A reference costs about four tokens, and the judge has to look up its text, so shorter texts are not replaced.
 SHORTEST_EXHIBIT = 200
 # The content of these blocks begins on the header line itself.
 _ONE_LINE_BLOCKS = frozenset({"call", "fields", "part"})
@@ -41,7 +41,9 @@ _DRAWS_PER_LENGTH = 8
 
 @dataclass(slots=True)
 class _Draft:
-    """A candidate before it is written: its ``transcript`` without the context, and its trajectories (``members``)."""
+    """A candidate that is not written yet: its ``transcript`` without the context, and its
+    trajectories (``members``).
+    """
 
     transcript: Transcript
     members: list[int]
@@ -58,7 +60,7 @@ def render(
     """Return ``group`` as a judge will see it. The group's own rubric takes precedence. Never raises for content.
 
     Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
-    take precedence over those of its group.
+    take precedence over the criteria of its group.
 
     The order of candidates is drawn from their content, so that neither the question nor its seed depends on the order
     in which trajectories arrived. Rewards, gold answers, metadata and ids are not shown. Trajectories that look
@@ -139,7 +141,9 @@ def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | 
 
 
 def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> list[_Draft]:
-    """Return the drafts sorted by their keys; merge drafts with equal transcripts unless their criteria differ."""
+    """Return the draft candidates sorted by their keys. Drafts with equal transcripts are merged if their criteria are
+    equal.
+    """
     by_key: dict[tuple[bytes, int, int], _Draft] = {}
     for draft in drafts:
         rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
@@ -169,7 +173,7 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
-    """Return the layout line that names a candidate's tools; empty if all candidates had the same tools."""
+    """Return the layout line that names a candidate's tools, or an empty text if all candidates had the same tools."""
     if not lines or all(list(other.transcript.tools) == lines for other in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)

@@ -1,7 +1,7 @@
 """Splits a rendered text into pieces: texts that may lose their middle, and turns that may be dropped as a whole.
 
-It works on the text as the judge sees it. Content never contains the marker, so the pieces are exact. Not responsible
-for choosing what is left out (``elision``).
+The split works on the text that the judge sees. Content never contains the marker, so the pieces are exact. ``elision``
+chooses what is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from calipers.render.transcript import IMAGE
 from calipers.types import Candidate, Image, Part, RenderedGroup
 
 Kind: TypeAlias = Literal["tool", "own", "fixed"]
-"""A tool's text or the agent's own text, which may be cut, or a text that is never cut."""
+"""The kind of a text: a tool's text (``tool``) and the agent's own text (``own``) may be cut, a
+``fixed`` text never is.
+"""
 
 _HEADED = frozenset({"system", "user", "assistant", "developer", "role", "result", "error"})
 _OUTSIDE = frozenset({"offered", "no"})
@@ -29,9 +31,9 @@ _LONGEST_GAP = len(" … 1,000,000 messages (1,000,000,000 characters) left out 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One block of a transcript; ``text`` may be cut if ``kind`` allows it. ``message`` and ``turn`` count from 0.
+    """One block of a transcript. Its ``text`` may be cut if its ``kind`` allows that.
 
-    -1 means that the block belongs to no message or turn.
+    ``message`` and ``turn`` count from 0. -1 means that the block belongs to no message or turn.
     """
 
     before: str
@@ -49,9 +51,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A candidate's transcript, or the head, in pieces. ``droppable`` turns may be dropped, in this order.
+    """The pieces of a candidate's transcript or of the head. The ``droppable`` turns may be dropped, in this order.
 
-    ``gap_length`` is the most characters that a gap line takes.
+    A gap line takes at most ``gap_length`` characters.
     """
 
     pieces: tuple[Piece, ...]
@@ -60,13 +62,17 @@ class Body:
 
 
 def flat_text(parts: Sequence[Part]) -> str:
-    """Join a transcript's ``parts`` into one text; placeholders for images let ``parts_of_text`` undo it."""
+    """Join a transcript's ``parts`` into one text, in which placeholders replace images.
+    ``parts_of_text`` is the inverse.
+    """
     numbers = count()
     return "".join(part if isinstance(part, str) else f"{IMAGE}{next(numbers)}{IMAGE}" for part in parts)
 
 
 def parts_of_text(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Split a text that ``flat_text`` returned into parts again; its placeholders refer to the images of ``parts``."""
+    """Split a text that ``flat_text`` returned into a transcript's parts. Its placeholders refer to the images of
+    ``parts``.
+    """
     images = [part for part in parts if isinstance(part, Image)]
     pieces = _PLACE.split(text)
     found: list[Part] = [images[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)]
@@ -74,7 +80,7 @@ def parts_of_text(text: str, parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def exhibit_kinds(view: RenderedGroup, bodies: Iterable[Body]) -> Mapping[str, Kind]:
-    """Return the kind of each exhibit's text. An exhibit that any task or last answer uses is fixed."""
+    """Return the kind of each exhibit's text in a transcript. An exhibit that any task or last answer uses is fixed."""
     kinds: dict[str, Kind] = {}
     for piece in (*outline_head(view, {}).pieces, *(piece for body in bodies for piece in body.pieces)):
         name = exhibit_referred_to(piece)
@@ -134,7 +140,7 @@ def _blocks(parts: Sequence[Part], marker: str) -> list[str]:
 
 
 def _words(block: str) -> tuple[str, str]:
-    """Return the first word of a block's header line, and the rest of that line."""
+    """Return the first word of a block's header line, and the rest of this line."""
     header = block.partition("\n")[0]
     word, _, rest = header.partition(" ")
     return word, rest
@@ -191,7 +197,7 @@ def exhibit_defined_by(piece: Piece) -> str:
 
 
 def _piece(block: str, kind: Kind, marker: str) -> Piece:
-    """Return a block as a piece. Its text is the arguments of a call, or what follows the header line."""
+    """Return a block as a piece whose text is the arguments of a call, or the lines after the header line."""
     if block.startswith("call "):
         found = _CALL.match(block)
         return (
@@ -210,7 +216,7 @@ def _split_newline(text: str) -> tuple[str, str]:
 
 
 def _fixed_if_uncuttable(piece: Piece) -> Piece:
-    """Return a piece as fixed if it contains no text that may be cut: fixed pieces and images."""
+    """Return a piece as fixed if it must not be cut because it is already fixed or contains an image."""
     return _fixed(piece) if piece.kind == "fixed" or IMAGE in piece.text else piece
 
 
@@ -219,9 +225,9 @@ def _fixed(piece: Piece) -> Piece:
 
 
 def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
-    """Return the numbers of the messages that state the task: those before the agent's first message.
+    """Return the numbers of the messages that state the task: the messages before the agent's first message.
 
-    ``begun``: the agent has already written something in the shared beginning, so there are none.
+    If ``begun``, the agent has already written a message in the shared beginning, so the result is empty.
     """
     if begun:
         return set()
@@ -230,7 +236,7 @@ def _task(roles: Sequence[str], *, begun: bool) -> set[int]:
 
 
 def _answer(pieces: Sequence[Piece], roles: Sequence[str]) -> set[int]:
-    """Return the number of the last message in which the agent writes text, an image or a refusal."""
+    """Return the number of the last message in which the agent writes text, an image or a refusal, or an empty set."""
     answers = {
         piece.message
         for piece in pieces

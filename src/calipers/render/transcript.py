@@ -13,8 +13,7 @@
 Further blocks of a message are ``text``, ``image`` and ``part`` (the second and later parts of its content),
 ``refusal``, ``fields`` (other keys, JSON) and, before its header, ``reasoning``. An assistant message that only calls
 tools has no header of its own. Here the marker is still the placeholder ``MARK``: escaped text cannot contain it, so
-blocks can be compared, hashed and split before a marker is drawn. Not responsible for what candidates share
-(``group``).
+blocks can be compared, hashed and split before a marker is drawn. ``group`` finds the content that candidates share.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ MARK = "\x01"
 IMAGE = "\x02"
 NONE = "-"
 PLAIN_ROLES = frozenset({"system", "user", "assistant", "developer"})
-# The header or a separate block shows these keys; all others are written as fields.
+# The header or a separate block shows these keys. All other keys are written as fields.
 _PLACED = frozenset({"role", "content", "name", "reasoning", "refusal"})
 _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_call_id", "is_error"}}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
 KEY_BYTES = 16
-"""Bytes of a trajectory's key, and of its group's digest."""
+"""The number of bytes of a trajectory's key, and of its group's digest."""
 
 # Readers look for these keys of a tool definition first. The others are sorted, so that equal definitions look the
 # same.
@@ -47,10 +46,10 @@ _FIRST_KEYS = ("type", "name", "description")
 
 
 class Transcriber:
-    """Writes the trajectories of ``group`` one at a time; they need not all have arrived yet.
+    """Writes the trajectories of ``group`` as transcripts, one at a time. Some trajectories may arrive later.
 
-    ``messages`` is the group's context in canonical form, and ``blocks`` the same as text. Of the group, only its
-    context and tools are used.
+    ``messages`` is the group's context in canonical form, and ``blocks`` is the same context as text. Of the group,
+    only its context and tools are used.
     """
 
     def __init__(self, group: TrajectoryGroup, reasoning: Reasoning) -> None:
@@ -59,11 +58,11 @@ class Transcriber:
         self.messages = list(map(self._canonicaliser.canonical_message, group.context))
         self.blocks = write_blocks(self.messages, after_assistant=False)
         self.definitions: dict[str, Tool] = {}
-        """Each tool definition of a trajectory written so far, by its line in the transcript."""
+        """The tool definitions of all trajectories written so far, by their lines in the transcript."""
         self._lines: dict[str, tuple[str, ...]] = {}
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
-        """Return the transcript of ``trajectory``; reuse a valid ``trajectory.prepared``. Never raises for content."""
+        """Return the transcript of ``trajectory``, or a valid ``trajectory.prepared``. Never raises for content."""
         group, prepared = self._group, trajectory.prepared
         lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
         if (
@@ -101,7 +100,7 @@ def _ordered(value: Any) -> Any:
 
 
 def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
-    """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes them."""
+    """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes the first."""
     blocks = []
     for message in messages:
         role = message["role"]
@@ -115,14 +114,14 @@ def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[
 
 
 def header_word(text: str) -> str:
-    """Return ``text`` as one word of a transcript's header line: unchanged, or as a JSON string if it is no word."""
+    """Return ``text`` as one word of a transcript's header line, as a JSON string if it is not already one word."""
     if _WORD.fullmatch(text) and text != "see":
         return text
     return escape(json.dumps(text, ensure_ascii=False))
 
 
 def _dumps(value: Any, *, keep_order: bool = False) -> str:
-    """Return ``value`` as one line of compact JSON, escaped for the transcript; sorted unless ``keep_order``."""
+    """Return ``value`` as one line of compact JSON, escaped for the transcript, sorted unless ``keep_order``."""
     return escape(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order))
 
 
@@ -182,7 +181,7 @@ def _call(call: Mapping[str, Any]) -> str:
 
 
 def _is_plain(function: Any) -> TypeGuard[dict[str, str]]:
-    """Return whether the function of a tool call has a name and arguments as text, and nothing else."""
+    """Return whether a tool call is plain: its function has a name and arguments as text, and nothing else."""
     return (
         isinstance(function, dict)
         and function.keys() == {"name", "arguments"}
