@@ -70,10 +70,10 @@ def _reaching(mutant: Mutant, cover: Cover, uses: Uses) -> set[int]:
     for name in mutant.names:
         for path, line in uses.of(name):
             found |= cover.executing(path, (line,))
-    any_of_file = cover.executing(mutant.path, list(cover.lines.get(mutant.path, {})))
-    # What no other code reads, or not only other code, the file's own tests read.
-    near = {test for test in any_of_file if _distance(mutant.path, cover.tests[test].partition("::")[0]) == 0}
-    return found | near or any_of_file
+    # The tests beside a file read what it defines without any other code.
+    tests = enumerate(cover.tests)
+    near = {number for number, test in tests if _distance(mutant.path, test.partition("::")[0]) <= 1}
+    return found | near or cover.executing(mutant.path, list(cover.lines.get(mutant.path, {})))
 
 
 def _distance(source: str, test: str) -> int:

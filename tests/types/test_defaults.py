@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from calipers import types
 from calipers.types import (
     Answered,
     Ask,
@@ -89,3 +90,19 @@ VIEW = RenderedGroup("g", ("a", "b"), "0" * 32, "@q7x", (), ())
 )
 def test_a_noun_without_more_says_nothing_more(noun: Any, expected: dict[str, object]) -> None:
     assert {name: getattr(noun, name) for name in expected} == expected
+
+
+def test_what_describes_one_call_or_one_process_is_neither_compared_nor_shown() -> None:
+    """Recorded and fresh answers are equal if the judge said the same; a debugger's view stays short."""
+    nouns = [one for one in vars(types).values() if isinstance(one, type) and dataclasses.is_dataclass(one)]
+    fields = [(f"{noun.__name__}.{one.name}", one) for noun in nouns for one in dataclasses.fields(noun)]
+    assert {name for name, one in fields if not one.compare} == {
+        "Completion.sent", "Completion.recorded", "Completion.fingerprint", "Completion.text_source",
+        "Completion.failed", "Completion.question", "JudgeRequest.on_failed_call", "Trajectory.prepared",
+    }  # fmt: skip
+    assert {name for name, one in fields if not one.repr} == {
+        "Completion.sent", "Completion.recorded", "Completion.fingerprint", "Completion.text_source",
+        "Completion.failed", "Completion.question", "Completion.logprobs", "JudgeRequest.on_failed_call",
+        "Trajectory.prepared", "Verdict.presentation", "Verdict.slot", "Verdict.share", "Verdict.quote",
+    }  # fmt: skip
+    assert all(noun.__dataclass_params__.frozen for noun in nouns)  # type: ignore[attr-defined]  # of every dataclass
