@@ -133,7 +133,7 @@ def test_what_a_group_asks_for_in_vain_is_told(tmp_path: Path, more: dict[str, A
 
 @pytest.mark.parametrize(("more", "words"), [
     ({"rubric": "Be kind.", "reward_model": {"rubrics": [{"criterion": "Is short.", "points": 1}]}},
-     "the rubric in rubric and the one in reward_model.rubrics differ"),
+     "the rubric in rubric differs from the rubric in reward_model.rubrics"),
     ({"rubrics": [{"criterion": "x", "pionts": 1}]},
      "rubrics: criterion 1: unknown field 'pionts'; did you mean 'points'"),
     ({"rubrics": "Be kind."}, "rubrics: it must be a list of criteria, not text"),

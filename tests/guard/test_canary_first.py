@@ -175,5 +175,5 @@ async def test_a_run_with_tests_replays_byte_for_byte(tmp_path: Path, protocol: 
 
 
 def test_criteria_have_no_winner_and_so_no_canary() -> None:
-    with pytest.raises(ConfigError, match="may well meet a criterion"):
+    with pytest.raises(ConfigError, match="may meet a criterion"):
         Judge(SimulatedJudge(QUALITY), protocol="checklist", rubric=["It answers."], defence={"canaries": "always"})

@@ -211,5 +211,5 @@ async def test_the_bound_of_what_is_shared_holds_for_all_its_judges_together() -
     assert {result.status for result in results} == {"scored"}
     assert max(inside) == 2
     assert judges[0].settings.judges[0].judge == "the judge"
-    with pytest.raises(ConfigError, match="budget: give it to Shared"):
+    with pytest.raises(ConfigError, match="budget: pass it to Shared"):
         calipers.Judge(shared, budget={"calls": 3})
