@@ -117,7 +117,7 @@ def _separates(text: str, at: int, *, in_list: bool) -> bool:
         gap = False
         ends = "{[}]" + QUOTES
     if not following:
-        return False  # "0," may be the start of 0,85
+        return False  # the reply may go on after "0,", as in 0,85
     if following in ends or is_comment(text, after) or (char != "\n" and text.startswith("...", after)):
         return True
     return not gap and KEY_LOOSE.match(text, after) is not None

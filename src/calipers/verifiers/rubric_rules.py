@@ -20,7 +20,7 @@ from calipers.rubric import Grading
 from calipers.types import Criterion, Message, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.configuration import verifier_from
 
-if TYPE_CHECKING:  # importing it at run time would load the sandbox
+if TYPE_CHECKING:  # at run time, this import would load the sandbox
     from calipers.verifiers.group_checks import StartedChecks
 
 _LEAST: Final = ("min", "min_words", "min_count", "at_least")

@@ -110,10 +110,10 @@ def _alone(name: str, names: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def reference_regex(labels: tuple[str, ...], *, exact: bool = False) -> str:
-    """Return a regex for a candidate's name in a mark, with an optional noun, brackets and emphasis around it.
+    """Return a regex for a candidate's name in a mark, with an optional noun, brackets and emphasis around the name.
 
-    Its groups ``r0``, ``r1``, ... say which label matched. ``exact`` requires the exact spelling even if the labels do
-    not.
+    The groups ``r0``, ``r1``, ... of the regex say which label matched. ``exact`` requires the exact spelling even if
+    the labels do not.
     """
     known = replace(distinguishing_names(labels), exact=exact or distinguishing_names(labels).exact)
     cores = "|".join(f"(?P<r{place}>{form})" for place, form in _longest_first(known))

@@ -84,7 +84,7 @@ def role_of_key(key: Any) -> Role | None:
 
 
 def is_remark_or_score(key: Any) -> bool:
-    """Whether a key means a remark in one language and a score in another: French ``note``."""
+    """Whether a JSON key means a remark in one language and a score in another, as ``note`` in French."""
     return type(key) is str and fold_key(scale_of_key(key)[0]) in ("note", "notes")
 
 

@@ -1,6 +1,6 @@
-"""Converts one score as written to a number on a scale, or says why it cannot be read.
+"""Converts one score as written to a number on a scale, or says why the score cannot be read.
 
-Ratios, percents and numbers with a scale beside them (``stated``) are converted; other numbers stay as they are.
+Ratios, percents and numbers with a scale beside them (``stated``) are converted. Other numbers stay unchanged.
 ``scales`` decides whether a number lies on the scale asked for.
 """
 

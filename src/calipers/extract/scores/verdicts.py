@@ -38,7 +38,7 @@ _ORDER: dict[Role | None, int] = {"final": 4, "scores": 3, "score": 3, "loose sc
 
 
 class VerdictReader(RowReader):
-    """Reads scores from JSON documents of replies about one set of candidates; depth and rows are bounded."""
+    """Reads scores from JSON documents of replies about one set of candidates. Depth and number of rows are bounded."""
 
     def read(self, node: Any) -> Found:
         """Return the scores that a document states, or an empty result if it is no verdict."""

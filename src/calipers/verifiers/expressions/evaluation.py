@@ -1,6 +1,6 @@
 """Compute the value of an expression: exactly if it is rational, else to a hundred digits.
 
-Bounded: a number with too many digits raises UndefinedError, and so does a division by zero.
+A number with too many digits raises UndefinedError, which bounds the time. So does a division by zero.
 """
 
 from __future__ import annotations

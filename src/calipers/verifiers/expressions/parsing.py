@@ -232,7 +232,7 @@ def _mixed(whole: Node, part: Node) -> Node:
             return Sum((whole, part)) if value >= 0 else product_of(MINUS_ONE, Sum((Number(-value), part)))
         case Number(_, None), Quotient(Number(_, None), Number(_, None)):
             raise UnreadableError("a mixed number with a fraction of one or more")
-        case Number(), Marked(Quotient() as below, mark):  # 33\frac{1}{3}\%
+        case Number(), Marked(Quotient() as below, mark):  # a percent sign follows, as in 33\frac{1}{3}\%
             return Marked(_mixed(whole, below), mark)
     return product_of(whole, part)
 
