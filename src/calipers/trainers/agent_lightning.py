@@ -54,7 +54,7 @@ def judged_hooks(
     rescore = partial(rewarded, judge=as_judge(judge), weight=weight, rubric=rubric, patience=patience, stop=stop)
 
     class JudgedHooks(rollout_hooks):  # type: ignore[misc]  # Agent-Lightning is not there when types are checked
-        """Does not change single rollouts, and has whole steps judged."""
+        """Leaves Agent-Lightning's single rollouts unchanged, and has whole steps judged."""
 
         def on_startup(self, store: Any | None = None) -> None:
             super().on_startup(store)
@@ -115,7 +115,7 @@ def rewarded(
         judged_rewards = zip(positions, trajectory_rewards(result), strict=True)
         scored = {at: reward for at, reward in judged_rewards if reward is not None}
         if len(scored) > 1 or alone.issuperset(scored):
-            # final_reward is the agent's own reward, and None only if no rollout of the group reported one.
+            # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
             own = {at: float(completed[at].final_reward or 0.0) for at in scored}
             rewards |= {at: own[at] + weight * reward for at, reward in scored.items()}
     if is_train and asked and not rewards:
@@ -128,7 +128,10 @@ def rewarded(
 
 
 def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
-    """Replace a manager's method by one that applies ``then`` to its result; a second call replaces ``then``."""
+    """Replace a method of Agent-Lightning's manager by one that applies ``then`` to the method's result.
+
+    A second call replaces only ``then``.
+    """
     method = getattr(manager, name)
     original = getattr(method, _ORIGINAL, method)
 
@@ -141,9 +144,9 @@ def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:
 
 
 def _comparable_positions(completed: Sequence[Any], positions: Sequence[int]) -> list[int]:
-    """Return the positions of a group's rollouts that can be compared.
+    """Return the positions of a group's Agent-Lightning rollouts that can be compared.
 
-    They called the model, and have a reward of their own if any rollout of the group has such a reward.
+    These rollouts called the model. If any rollout of the group has an own reward, they also have one.
     """
     called = {at: completed[at].final_reward for at in positions if completed[at].triplets}
     finite = {at: own for at, own in called.items() if own is None or math.isfinite(own)}
@@ -160,8 +163,9 @@ def _with_reward(rollout: Any, reward: float | None) -> Any:
 
 
 def _conversation(rollout: Any) -> dict[str, Any]:
-    """Return an Agent-Lightning rollout's conversation: its model calls in order, without those that a later call
-    repeats.
+    """Return an Agent-Lightning rollout's conversation: its model calls in order.
+
+    A call whose messages a later call repeats is omitted.
     """
     requests = [_answered_call(event["data"]) for event in rollout.events if event["event_type"] == "model_request"]
     answered = [(messages, tools) for messages, tools in requests if messages]
@@ -175,7 +179,7 @@ def _conversation(rollout: Any) -> dict[str, Any]:
 
 
 def _answered_call(data: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Return a model call's messages, its answer included, and its tools; no messages if the call was not answered."""
+    """Return the messages of a model call, including its answer, and its tools. An unanswered call has no messages."""
     request, response, status = data.get("request"), data.get("response"), data.get("http_status")
     failed = data.get("status") == "error" or (isinstance(status, int) and status >= 400)
     if failed or not isinstance(request, Mapping) or not isinstance(response, Mapping) or not response.get("choices"):

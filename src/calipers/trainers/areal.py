@@ -1,7 +1,7 @@
 """AReaL: a rollout workflow that rolls a prompt out several times and has the rollouts judged against one another.
 
-``judged_group`` builds it from a workflow that rolls out once, and is not responsible for how that workflow does so.
-AReaL is imported only to join its tensors.
+``judged_group`` builds it from a workflow that rolls out once. AReaL is imported only to join its tensors. Not
+responsible for how the given workflow rolls out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Conversation: TypeAlias = Callable[[Mapping[str, Any], Episode, Any], Sequence[A
 
 
 def no_reward(*_: object, **__: object) -> float:
-    """Return 0 always: a ``reward_fn`` for AReaL's workflows if the judge's reward is to be the only reward."""
+    """Return 0 always. This is a ``reward_fn`` for AReaL's workflows if the judge's reward is to be the only reward."""
     return 0.0
 
 
@@ -50,7 +50,7 @@ def conversation_of(data: Mapping[str, Any], episode: Episode, tokenizer: Any) -
         {"role": "assistant" if is_sampled else "user", "content": tokenizer.decode(tokens, skip_special_tokens=True)}
         for is_sampled, tokens in _token_runs(sampled, episode["input_ids"][0].tolist())
     ]
-    # Tokens before the first sampled token are the prompt, which the row's messages represent better.
+    # Tokens before the first sampled token are the prompt. The row's messages represent the prompt better.
     replies = turns[1:] if turns and turns[0]["role"] == "user" else turns
     return [*prompt, *map(split_reasoning, replies)] if any(turn["role"] == "assistant" for turn in replies) else []
 
@@ -89,7 +89,7 @@ def judged_group(
         raise ConfigError(f"size={size}, weight={weight}: size must be at least 1 and weight finite")
 
     class JudgedGroup(workflow):  # type: ignore[misc]  # the caller's class
-        """Runs AReaL's ``workflow`` several times an episode."""
+        """Runs AReaL's ``workflow`` several times per episode."""
 
         async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
             run = shared_run(as_judge(judge), patience, stop, consequence="so it is rejected")

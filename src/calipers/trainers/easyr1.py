@@ -32,11 +32,11 @@ def batch_reward(
 ) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """Return the function for EasyR1's ``worker.reward.reward_function=FILE:NAME``.
 
-    The answer column (``data.answer_key``) holds, as an object or as its JSON, ``id`` (the same for all responses of a
-    prompt, and for no others), ``prompt`` (text or chat messages) and, optionally, ``rubric`` and ``reference`` (an
-    answer that is part of the judge's question). ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises
-    ConfigError for a judge that cannot work. These errors end the run: InputError for a column of another form,
-    ConfigError for a judge that refuses every question, CalipersError when patience runs out.
+    The answer column (``data.answer_key``) holds an object, or its JSON, with these fields. ``id`` is the same for all
+    responses of a prompt, and for no others. ``prompt`` is text or chat messages. ``rubric`` and ``reference`` are
+    optional; ``reference`` is an answer that is part of the judge's question. ``patience`` and ``stop`` are those of
+    ``run.JudgedRun``. Raises ConfigError for a judge that cannot work. These errors end the run: InputError for a
+    column of another form, ConfigError for a judge that refuses every question, CalipersError when patience runs out.
     """
     require_text(rubric=rubric)
     run = run_for_floats(as_judge(judge), patience=patience, stop=stop)

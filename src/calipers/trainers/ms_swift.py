@@ -25,7 +25,7 @@ from calipers.trainers.trl.ranks import Ranks, is_single_process
 __all__ = ["JudgeReward", "register"]
 
 _ROLES: Final = {"tool_call": "assistant", "tool_response": "tool"}
-"""ms-swift's own roles, and their counterparts in chat messages."""
+"""ms-swift's own roles, and the corresponding roles of chat messages."""
 
 
 def register(
@@ -69,8 +69,8 @@ def register(
 class JudgeReward:
     """A reward function in ms-swift's form: for each completion the judge's reward, in [0, 1], or None.
 
-    None is returned for whole groups only: ms-swift counts a None as 0, which would change the siblings' advantages;
-    when all rows of a group are None, all their advantages are 0. ``size`` is ``num_generations``. Several processes
+    None is returned for whole groups only. ms-swift counts a None as 0, which would change the siblings' advantages,
+    but if all rows of a group are None, all their advantages are 0. ``size`` is ``num_generations``. Several processes
     that share a batch exchange its rows, and each group is judged once.
 
     Raises ConfigError for a judge that refuses every question, and CalipersError when patience runs out; both end the
@@ -99,7 +99,7 @@ class JudgeReward:
         request_id: Sequence[str],
         **columns: Any,
     ) -> list[float | None]:
-        """Return the rewards of ``completions``, in order.
+        """Return the rewards of ms-swift's ``completions``, in order.
 
         Raises InputError for a group whose rows have different rubrics.
         """
@@ -110,7 +110,7 @@ class JudgeReward:
         return [by_request[request] for request in request_id]
 
     async def _judged_jointly(self, mine: list[Row]) -> dict[str, float | None]:
-        """Return the rewards of all processes' requests; the process that has a group's first row judges the group."""
+        """Return the rewards of all processes' requests. Each group is judged by the process that has its first row."""
         if self._ranks is None:
             self._ranks = Ranks()
         rows, part = await self._ranks.exchange_rows(lambda: mine)
@@ -120,7 +120,9 @@ class JudgeReward:
         return found
 
     async def _judged(self, rows: Sequence[Row], part: Container[int] | None = None) -> dict[str, float | None]:
-        """Return the rewards by request of the groups whose first row is in ``part`` (None: of all groups)."""
+        """Return the rewards, by request, of the groups whose first row is in ``part``. If ``part`` is None, take all
+        groups.
+        """
         every = positions_of_groups([row.prompt for row in rows], [row.request for row in rows], size=self._size)
         groups = [[rows[at] for at in group] for group in every if part is None or group[0] in part]
         names = _group_names([group[0].prompt for group in groups])
@@ -145,10 +147,11 @@ class Row:
 
 
 def positions_of_groups(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int | None) -> list[list[int]]:
-    """Return the positions of the rows that are judged together: one row per request, the last of several turns.
+    """Return the positions of the ms-swift rows that are judged together: one row per request, the last of several
+    turns.
 
-    A prompt's rows are a group. A prompt that occurs in the batch several times has one id; its rows, neighbours in
-    groups of ``size``, are as many groups.
+    The rows of a prompt are a group. If a prompt occurs several times in the batch, all its rows have one id. Each run
+    of ``size`` neighbouring rows is then a group.
     """
     last = {request: row for row, request in enumerate(request_ids)}
     prompts: dict[str, list[int]] = {}
@@ -162,7 +165,9 @@ def positions_of_groups(prompt_ids: Sequence[str], request_ids: Sequence[str], *
 
 
 def _group_names(prompts: Sequence[str]) -> list[str]:
-    """Return a name for each group: its prompt's id, followed by a number if the prompt has several groups."""
+    """Return a name for each group: its prompt's id, followed by a number if the prompt has several groups in the
+    batch.
+    """
     several = Counter(prompts)
     numbers: Counter[str] = Counter()
     names = []

@@ -25,7 +25,7 @@ _OPEN: Final[Any] = {"extra": "allow"}
 """Rows may have more fields, which are returned with the reward."""
 
 _TRAINING: Final = frozenset({"prompt_token_ids", "generation_token_ids", "generation_log_probs", "routed_experts"})
-"""Fields that NeMo-Gym adds to a model's items for the trainer, and that the judge does not see."""
+"""Fields that NeMo-Gym adds to a model's items for the trainer. The judge does not see them."""
 
 
 def resources_server(
@@ -37,12 +37,13 @@ def resources_server(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """Return a ``SimpleResourcesServer`` for an ``app.py`` of NeMo-Gym: its reward is the judge's, in [0, 1].
+    """Return a ``SimpleResourcesServer`` for an ``app.py`` of NeMo-Gym. Its reward is the judge's, in [0, 1].
 
-    A request waits until ``group_size`` rollouts of its task and prompt have arrived (``num_repeats``, or NeMo-RL's
-    ``num_generations_per_prompt``), for at most ``deadline`` seconds from the first. If the group is incomplete then,
-    or any rollout stays without a score, the whole group gets the same reward. A row's own ``group_size`` and
-    ``rubric`` take precedence, so that a validation set may have others. Replies contain ``judge_scored``: 1.0 or 0.0.
+    A request waits until ``group_size`` rollouts of its task and prompt have arrived, for at most ``deadline`` seconds
+    from the first rollout. ``group_size`` is NeMo-Gym's ``num_repeats``, or NeMo-RL's ``num_generations_per_prompt``.
+    If the group is incomplete then, or any rollout stays without a score, the whole group gets the same reward. A row's
+    own ``group_size`` and ``rubric`` take precedence, so that a validation set may have others. Replies contain
+    ``judge_scored``: 1.0 or 0.0.
 
     After a judge refused every question, or after ``patience`` lost groups in a row (``run.JudgedRun``), every rollout
     gets an HTTP error with the reason. Raises ConfigError if NeMo-Gym is not installed, and for invalid settings. One

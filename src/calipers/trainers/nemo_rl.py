@@ -59,12 +59,12 @@ def judge_environment(
         import_engine(module, remedy="NeMo-RL is needed, from its repository")
         for module in ("torch", "nemo_rl.environments.interfaces")
     )
-    as_judge(judge)  # so that an invalid judge raises here instead of in the Ray actor
+    as_judge(judge)  # an invalid judge must raise here, not in the Ray actor
 
     base: Any = interfaces.EnvironmentInterface
 
     class JudgeEnvironment(base):  # type: ignore[misc]  # NeMo-RL is not there for the types
-        """Rewards one turn by comparison with its group's other generations."""
+        """Rewards one turn by comparing it with the other generations of its group."""
 
         def __init__(self, config: Mapping[str, Any] | None = None) -> None:
             self.config = config
@@ -72,7 +72,7 @@ def judge_environment(
             self._cohorts = complete_cohorts(self._run, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
-            """Return the rewards of a NeMo-RL batch; while this step waits for its group, other steps can arrive."""
+            """Return the rewards of a NeMo-RL batch. While this step waits for its group, other steps can arrive."""
             rewards = await _rewards(self._run, self._cohorts, message_log_batch, rubric, metadata)
             count = len(rewards)
             return interfaces.EnvironmentReturn(
@@ -115,7 +115,7 @@ async def _rewards(
 
 
 def _prompt_and_rollout(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """Return the prompt, and the rollout, which begins with the first message of the policy."""
+    """Return the prompt and the rollout, which begins with the first message of the policy."""
     messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:

@@ -1,4 +1,4 @@
-"""Make a Judge from RULER's ``judge_model`` and ``extra_litellm_params``, once for all calls with the same arguments.
+"""Makes a Judge from RULER's ``judge_model`` and ``extra_litellm_params``, once for all calls with the same arguments.
 
 Not responsible for groups and rewards (``art.reward``). LiteLLM itself is neither imported nor needed.
 """
@@ -23,7 +23,9 @@ from calipers.protocols.question import Parse
 from calipers.trainers.process.once import once_per_process
 
 MAX_PARALLEL: Final = 128
-"""The most concurrent judge calls on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
+"""The most calls to the judge in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no
+limit.
+"""
 
 _OPTIONS: Final[Mapping[str, str]] = {
     "api_base": "base_url",
@@ -45,7 +47,9 @@ _IGNORED: Final = frozenset(
         *("drop_params", "additional_drop_params", "allowed_openai_params"),
     }
 )
-"""Accepted without effect: the ledger caches, and parameters that a server refuses by name are dropped anyway."""
+"""Arguments of RULER that are accepted without effect. The ledger caches already, and parameters that a server refuses
+by name are dropped anyway.
+"""
 
 _RESERVED: Final = frozenset(
     {
@@ -68,9 +72,10 @@ _UNSUPPORTED_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
 
 @dataclass(frozen=True, slots=True)
 class _Parameters:
-    """``extra_litellm_params``, checked; ``body`` is JSON, so that the object can be hashed.
+    """RULER's ``extra_litellm_params`` after checking. ``body`` is JSON, so that the object can be hashed.
 
-    ``endpoint_options`` names the options that were given about the endpoint. The numbers are a Judge's own defaults.
+    ``endpoint_options`` names the options about the endpoint that were given. The numbers default to a Judge's own
+    defaults.
     """
 
     endpoint_options: tuple[str, ...] = ()
@@ -105,7 +110,7 @@ def judge_for(
     debug: bool = False,
     parse: Parse | None = None,
 ) -> Judge:
-    """Return the Judge that RULER's arguments describe: the same Judge for the same arguments, in any event loop.
+    """Return the Judge that RULER's arguments describe. The same arguments give the same Judge, in any event loop.
 
     Raises ConfigError for invalid arguments, before any token is paid for.
     """
@@ -247,7 +252,7 @@ def _environment(name: str, base_url: str | None) -> RequestTarget | None:
     try:
         return None if provider is None else request_target(provider, base_url=base_url)
     except ConfigError:
-        return None  # making the backend reports the error
+        return None  # the error is reported when the backend is made
 
 
 def _base_url(judge: str, api_base: str | None) -> str | None:

@@ -1,4 +1,5 @@
-"""Judge inside ART's own loops: ``gather_trajectory_groups``'s ``after_each``, and ``PipelineTrainer``'s rollouts.
+"""Judging inside ART's own loops: in ``gather_trajectory_groups``'s ``after_each``, and in ``PipelineTrainer``'s
+rollouts.
 
 Not responsible for how a group is judged and copied (``art.reward``). ART is not imported: a gather counts its
 exceptions in a context variable, which is looked up if ART is loaded.
@@ -39,7 +40,9 @@ class JudgedBy:
         return self.run.judge
 
     async def __call__(self, group: Group) -> Group | None:
-        """Return the ART group with the judge's rewards; or None, after writing a line to stderr."""
+        """Return the ART group with the judge's rewards. If it cannot be judged, write a line to stderr and return
+        None.
+        """
         self.run.require_running()
         try:
             judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
@@ -47,7 +50,7 @@ class JudgedBy:
             self.run.end(error)
             raise
         except Exception as error:
-            # Any error costs this group only, unless the gather has reached its max_exceptions.
+            # An error loses only this group, unless the gather has reached its max_exceptions.
             if self.counted and _exceeds_max_exceptions():
                 raise
             line, why = log_line_of_error(error)
@@ -71,14 +74,15 @@ def judged_by(
 ) -> JudgedBy:
     """Return a function that judges every group of an ART run: ``after_each=judged_by(...)``, or awaited in a rollout.
 
-    Arguments are those of ``ruler_score_group``; they are checked here, before the first rollout (ConfigError). A group
-    that cannot be judged becomes None, which ART skips, with a line on stderr. Within ``gather_trajectory_groups`` it
-    also counts as one of ART's exceptions (``counted``), so that a gather with ``max_exceptions`` ends, with the
-    judge's reason, when too many groups were lost; without ``max_exceptions`` (0), no lost group ends it.
+    Arguments are those of ``ruler_score_group``. They are checked here, before the first rollout (ConfigError). For a
+    group that cannot be judged, the function writes a line to stderr and returns None, and ART skips the group. Within
+    ``gather_trajectory_groups`` such a group also counts as one of ART's exceptions (``counted``). So a gather with
+    ``max_exceptions`` ends, with the judge's reason, when too many groups were lost. Without ``max_exceptions`` (0), no
+    number of lost groups ends it.
 
-    After ``patience`` lost groups in a row ``stop`` is called, once, or CalipersError is raised, which ends a gather.
-    For a judge that refuses every question ``stop`` is called and ConfigError raised. A PipelineTrainer prints the
-    exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
+    After ``patience`` lost groups in a row, ``stop`` is called, once. Without ``stop``, CalipersError is raised, which
+    ends a gather. If a judge refuses every question, ``stop`` is called and ConfigError raised. A PipelineTrainer
+    prints the exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
     """
     warn_untested("openpipe-art", "0.5")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
@@ -86,7 +90,7 @@ def judged_by(
 
 
 def _exceeds_max_exceptions() -> bool:
-    """Count an exception in ART's current gather, if there is one, and return whether the gather now has too many."""
+    """Count an exception in ART's current gather, if any. Return whether the gather now has too many exceptions."""
     gather = sys.modules.get("art.gather")
     if gather is None:
         return False

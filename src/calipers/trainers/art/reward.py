@@ -29,10 +29,10 @@ from calipers.types import GroupResult, TrajectoryResult, Usage
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
 _MIN_SCORED = 2
-"""The fewest scored trajectories that a group with unscored trajectories needs to be compared."""
+"""If a group has unscored trajectories, at least this many others must be scored, so that rewards can be compared."""
 
 _MAX_LENGTH = 800
-"""The most characters of a line on stderr, which has the reasons and the group's name."""
+"""The most characters of a line on stderr. The line holds the reasons and the group's name."""
 
 Group = TypeVar("Group")
 """An ``art.TrajectoryGroup``, or a subclass of it."""
@@ -48,11 +48,11 @@ async def ruler(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> list[TrajectoryScore]:
-    """Score message lists against one another: a TrajectoryScore each, in input order, ids "1" to "N", scores in [0,
-    1].
+    """Score message lists against one another, as RULER does: return a TrajectoryScore for each, in input order.
 
-    An empty list gives an empty list. A single trajectory, or several identical trajectories, get 0.5 each without a
-    call. ``parse_response`` is ``(reply text, keys) -> {key: score from 0 to 100}``.
+    Ids are "1" to "N", and scores are in [0, 1]. An empty list gives an empty list. A single trajectory, or several
+    identical trajectories, get 0.5 each without a call. ``parse_response`` is ``(reply text, keys) -> {key: score from
+    0 to 100}``.
 
     Raises CalipersError if any trajectory stays without a score (which a float cannot express), ConfigError for invalid
     settings or a judge that refuses every question, and InputError for messages that cannot be read.
@@ -82,17 +82,18 @@ async def ruler_score_group(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> Group | None:
-    """Return a copy of an ART group with the judge's rewards, in [0, 1]; ``group`` itself is not changed.
+    """Return a copy of an ART group with the judge's rewards, in [0, 1]. ``group`` itself is not changed.
 
     Trajectories that stay without a score are removed from the copy, each with a line in the group's log. The others
-    retain their data; ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` is the
+    retain their data: ``reward`` and ``metrics["ruler_score"]`` are set, ``metrics["independent_reward"]`` is the
     reward from before the first scoring, and the explanation is added to the log.
 
-    If fewer than two of several can be scored: CalipersError, or, with ``swallow_exceptions``, a line on stderr and
-    None. (Nothing could be learned from a group of one, and ART counts such groups as signs of a collapsed policy.)
+    If fewer than two of several trajectories can be scored, CalipersError is raised. With ``swallow_exceptions``, a
+    line is written to stderr instead, and None is returned. (Nothing could be learned from a group of one, and ART
+    counts such groups as signs of a collapsed policy.)
 
     Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
-    question (a mistyped model, a wrong key): no group would be scored.
+    question (a mistyped model, a wrong key), because then no group would be scored.
     """
     warn_untested("openpipe-art", "0.5")
     log: LostGroupLog | None = None
@@ -106,7 +107,7 @@ async def ruler_score_group(
     except ConfigError:
         raise
     except Exception as error:
-        # Any error: with swallow_exceptions the training run continues without this group, and logs it.
+        # With swallow_exceptions the training run continues after any error, without this group, and logs the error.
         if not swallow_exceptions:
             raise
         line, why = log_line_of_error(error)
@@ -115,7 +116,7 @@ async def ruler_score_group(
 
 
 class UnscoredGroupError(CalipersError):
-    """Too few members of a group could be scored; ``why`` is the reason without trajectory ids."""
+    """Too few members of an ART group could be scored. ``why`` is the reason without trajectory ids."""
 
     def __init__(self, message: str, *, why: str) -> None:
         self.why = why
@@ -144,7 +145,7 @@ async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) ->
     # rubric. RULER's default rubric does not replace a Judge's own.
     own = None if rubric is None or rubric == DEFAULT_RUBRIC else rubric
     result = await judge.score_group({**group, "rubric": own})
-    _record_cost(result.usage)  # a group that cannot be scored costs money, too
+    _record_cost(result.usage)  # a group that cannot be scored may have cost money, too
     await judge.require_answering()
     return result
 
@@ -157,7 +158,9 @@ def _trajectories(group: Any) -> Sequence[Any]:
 
 
 def _trajectories_for_judge(members: Iterable[Any]) -> list[dict[str, Any]]:
-    """Return ART's trajectories with messages and tools only: the judge sees neither old rewards nor metadata."""
+    """Return ART's trajectories with messages and tools only, so that the judge sees neither old rewards nor
+    metadata.
+    """
     readable = []
     for number, member in enumerate(members, start=1):
         try:
@@ -189,7 +192,7 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
 
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
-    """Return log lines that explain this group's rewards."""
+    """Return lines for the ART group's log that explain its rewards."""
     notes = [f"trajectory {one.id} is left out ({one.status}): {one.reason}" for one in missing]
     scores = [one.score for one in result.trajectories if one.score is not None]
     if len(scores) > 1 and len(set(scores)) == 1:
@@ -209,10 +212,10 @@ R = TypeVar("R")
 
 
 def _copied(record: R, **changes: Any) -> R:
-    """Return a copy of a pydantic record with copies of its lists and dicts, and some fields changed.
+    """Return a copy of a pydantic record of ART with copies of its lists and dicts, and some fields changed.
 
-    It uses pickle's hooks, without pickling: they contain every field, whereas the usual copies of ART's group contain
-    only the fields that ART knows, and deep copies fail on values that cannot be copied deeply.
+    The copy is made with pickle's hooks, without pickling, because they contain every field. The usual copies of ART's
+    group contain only the fields that ART knows, and deep copies fail on values that cannot be copied deeply.
     """
     state = {name: copy(part) for name, part in record.__getstate__().items()}  # type: ignore[attr-defined]  # pydantic's
     fields: dict[str, Any] = state["__dict__"]
@@ -232,7 +235,7 @@ def _record_cost(usage: Usage) -> None:
         builder = metrics.MetricsBuilder.get_active()
         builder.add_cost(f"{builder.cost_context}/judge/ruler", usage.cost_usd)
     except (AttributeError, LookupError, ValueError):
-        return  # another version of ART, or no active builder: missing cost records must not cost a group its rewards
+        return  # another version of ART, or no active builder: a group must not lose its rewards because costs cannot be recorded
 
 
 def _score(one: TrajectoryResult) -> float:

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 
 @dataclass_transform(kw_only_default=True)
 class PlainRecord:
-    """A substitute for pydantic's ``BaseModel``: keyword fields, equality, a repr and ``model_dump``; no validation."""
+    """A substitute for pydantic's ``BaseModel`` in RULER's result types.
+
+    It has keyword fields, equality, a repr and ``model_dump``, but no validation.
+    """
 
     def __init_subclass__(cls) -> None:
         dataclass(kw_only=True)(cls)
 
     def model_dump(self) -> dict[str, Any]:
-        """Return a deep copy of the fields as plain data."""
+        """Return a deep copy of the result's fields as plain data."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
 
 
@@ -33,7 +36,10 @@ else:
 
 
 class TrajectoryScore(_Record):
-    """The score of a trajectory: ``trajectory_id`` is its position, from 1, as text; ``score`` is in [0, 1]."""
+    """The score of a trajectory, as RULER returns it.
+
+    ``trajectory_id`` is the trajectory's position, from 1, as text. ``score`` is in [0, 1].
+    """
 
     trajectory_id: str
     explanation: str

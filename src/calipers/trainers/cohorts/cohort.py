@@ -1,8 +1,9 @@
 """Cohorts: rollouts that arrive one at a time, collected and judged as one group.
 
-For engines whose workers score each rollout separately: every worker joins under its prompt's key and waits for its
-rollout's result from the group's single judgment. Everything happens in one process and one event loop. Not responsible
-for how an engine reaches it, for what a missing reward means to that engine (its own module), or for judging.
+For training engines whose workers score each rollout separately. Every worker joins under its prompt's key, and waits
+until its group is judged, which happens once for all its rollouts. Everything happens in one process and one event
+loop. Not responsible for how an engine reaches it, for what a missing reward means to that engine (its own module), or
+for judging.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from calipers.types import GroupResult, TrajectoryGroup
 __all__ = ["Cohorts", "GroupJudge", "Later", "MemberResult"]
 
 GroupJudge = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
-"""Judges a whole group, such as ``Judge.score_group``: one result per trajectory, in the group's order."""
+"""Judges a whole group, for example ``Judge.score_group``. Returns one result per trajectory, in the group's order."""
 
 Later = Callable[[float, Callable[[], object]], Timer]
-"""``(seconds, function)``: calls the function that much later, in the running event loop."""
+"""``(seconds, function)``: calls the function after this many seconds in the running event loop."""
 
 _GRACE: Final = 600.0
 _LATE: Final = "it arrived after its group had been judged without it"
@@ -51,22 +52,22 @@ def _call_later(seconds: float, function: Callable[[], object]) -> Timer:
 
 
 class Cohorts:
-    """Collects rollouts by key; each group is judged once, when it is complete or its deadline has passed.
+    """Collects rollouts by key. Each group is judged once, when it is complete or its deadline has passed.
 
     ``judge`` gets the group. ``size`` is a group's number of members unless ``join`` gives another. ``deadline`` is in
-    seconds from the first member (or first reported loss): a group that then has at least ``quorum`` members is judged
-    incomplete. With fewer members, or with fewer of them scored, no member gets a reward, because engines overrate a
-    single member. Without a deadline (None) a group waits until every member has arrived or is reported lost.
-    ``grace``, in seconds from the deadline, is how long missing members are still recognised, so that they do not count
-    for the next group of the same prompt (default: the deadline); at most ``remembered`` such keys are stored.
-    ``later`` schedules calls; tests pass their own.
+    seconds from the first member (or the first reported loss). A group that has at least ``quorum`` members at its
+    deadline is judged incomplete. With fewer members, or with fewer of them scored, no member gets a reward, because
+    engines overrate a single member. Without a deadline (None) a group waits until every member has arrived or is
+    reported lost. ``grace`` is in seconds from the deadline (default: the deadline). During this time missing members
+    are still recognised, so that they do not count for the next group of the same prompt; at most ``remembered`` such
+    keys are stored. ``later`` schedules calls; tests pass their own.
 
-    A key is free for the next group as soon as all members of the last group have arrived, are reported lost, or are
-    past the grace period. Best is a key that no other group has, such as a ``uid``. Belongs to one event loop at a
-    time. ``on_lost`` is called with the name of every group that is given up before it is judged, and the reason.
+    A key is free for the next group as soon as each member of the last group has arrived, is reported lost, or is past
+    the grace period. A key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at
+    a time. ``on_lost`` is called with the name of every group that is given up before it is judged, and the reason.
 
     With ``preparing`` (``Judge.preparing``, ``Hybrid.preparing``) a rollout is prepared for judging when it arrives,
-    while its siblings are still rolled out, so that the judge is asked sooner after the last rollout.
+    while its siblings are still rolled out. So the judge is asked sooner after the last rollout.
     """
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -99,15 +100,15 @@ class Cohorts:
     ) -> MemberResult:
         """Add a rollout to its group, wait until the group is judged, and return this rollout's result.
 
-        ``member`` is a trajectory in any form a group may hold. It is read at once, and only once: a member that cannot
+        ``member`` is a trajectory in any form a group may hold. It is read at once, and only once. A member that cannot
         be read, or has no messages, gets the reason without waiting, and its siblings do not wait for it. ``group`` is
-        what the members share, as in a groups file (``context``, ``tools``, ``rubric``, ``group_id``), the same for
-        each.
+        what the members share, as in a groups file (``context``, ``tools``, ``rubric``, ``group_id``). It must be the
+        same for each member.
 
         A member that arrives after its group was judged gets no reward. A member whose caller is cancelled leaves the
-        group, which does not wait for it. Raises InputError for a second member with the same id, for another ``size``
-        or ``group`` than its siblings', and for a ``group`` that cannot be read; and whatever ``judge`` or
-        ``preparing`` raises.
+        group, which does not wait for it. Raises InputError for a second member with the same id, for a ``size`` or
+        ``group`` that differs from that of its siblings, and for a ``group`` that cannot be read. Also raises whatever
+        ``judge`` or ``preparing`` raises.
         """
         self._bind()
         trajectory, unfit = read_member(member)
@@ -145,7 +146,7 @@ class Cohorts:
     async def reserve(
         self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
-        """Expect a member while it rolls out: yields its ``join``, and reports the member lost if ``join`` is never
+        """Expect a member while it rolls out. Yield its ``join``, and report the member lost if ``join`` is never
         called.
         """
         joined = False
@@ -163,12 +164,14 @@ class Cohorts:
 
     @property
     def waiting(self) -> int:
-        """The number of members that wait for their group, or for the judge."""
+        """Return the number of members that wait for their group, or for the judge."""
         waiting = (*self._open.values(), *self._judging.values())
         return sum(not member.result.done() for one in waiting for member in one.members.values())
 
     async def aclose(self) -> None:
-        """Release all waiting members: those whose group is not judged yet get no reward. No task or timer remains."""
+        """Release all waiting members. Members of a group that is not judged yet get no reward. No task or timer
+        remains.
+        """
         for pending in self._open.values():
             _stop(pending.timer)
             pending.give_no_reward("the cohorts were closed before its group was judged")
@@ -213,7 +216,9 @@ class Cohorts:
         return pending
 
     def _late(self, key: Hashable, name: str) -> str | None:
-        """Return why a member is too late for its key's last group; None if a group can still take the member."""
+        """Return why a member is too late for the last group of its key, or None if a group can still take the
+        member.
+        """
         closed = self._closed.get(key)
         if closed is None:
             return None
@@ -266,7 +271,7 @@ class Cohorts:
                 task.cancel()  # no caller waits for the answer any longer
 
     def _close(self, key: Hashable, pending: PendingGroup) -> None:
-        """Judge the group, or give it up if it has too few members; in both cases it takes no more members."""
+        """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
         del self._open[key]
         _stop(pending.timer)
         arrived, needed = len(pending.members), self._needed(pending)

@@ -29,10 +29,10 @@ class Timer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemberResult:
-    """A member's finite ``reward``, or None with a ``reason``; never both.
+    """A member's finite ``reward``, or None with a ``reason``. It never has both.
 
-    ``member`` is its row of ``group``, the judged group's result; both are None if no judge was asked. ``rewarded``
-    counts the members of the group that got a reward.
+    ``group`` is the result of the judged group, and ``member`` the row of this member in it. Both are None if no judge
+    was asked. ``rewarded`` counts the members of the group that got a reward.
     """
 
     reward: float | None
@@ -42,7 +42,7 @@ class MemberResult:
     rewarded: int = 0
 
     def required(self) -> float:
-        """Return the reward; for engines that expect an exception if there is none.
+        """Return the member's reward, for engines that expect an exception if there is none.
 
         Raises CalipersError with the reason.
         """
@@ -58,7 +58,7 @@ def prepare_nothing(member: Trajectory) -> Trajectory:
 
 @dataclass(slots=True)
 class Member:
-    """A rollout that arrived, and the future of its result; ``sort_key`` orders it among its siblings."""
+    """A rollout that arrived, with the future of its result. ``sort_key`` orders it among its siblings."""
 
     trajectory: Trajectory
     result: asyncio.Future[MemberResult]
@@ -67,9 +67,9 @@ class Member:
 
 @dataclass(slots=True)
 class PendingGroup:
-    """A group that is not judged yet. ``lost`` counts the members, of ``size``, that will not come.
+    """A group of rollouts that is not judged yet. ``lost`` counts the members, of ``size``, that will not come.
 
-    ``common`` is what its members share, as a group without members; ``arrived`` numbers the members.
+    ``common`` is what the members share, as a group without members. ``arrived`` numbers the members.
     """
 
     size: int
@@ -82,17 +82,17 @@ class PendingGroup:
 
     @property
     def missing(self) -> int:
-        """The number of members that may still come."""
+        """Return the number of the group's members that may still come."""
         return self.size - self.lost - len(self.members)
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of the members that have arrived, without members that have no id."""
+        """Return the ids of the members that have arrived. Members without an id are omitted."""
         return frozenset(one.trajectory.id for one in self.members.values()) - {UNNAMED}
 
     @property
     def name(self) -> str:
-        """The group's id; empty if its members named none."""
+        """Return the group's id, or "" if its members named none."""
         return self.common.group_id if self.common is not None else ""
 
     def give_no_reward(self, reason: str) -> None:
@@ -104,7 +104,9 @@ class PendingGroup:
 
 @dataclass(slots=True)
 class ClosedGroup:
-    """A group that was judged, or given up, while ``missing`` members had not come; ``ids`` are those of the others."""
+    """A group that was judged, or given up, while ``missing`` members had not come. ``ids`` are those of the other
+    members.
+    """
 
     missing: int
     ids: frozenset[str]
@@ -113,7 +115,7 @@ class ClosedGroup:
 
 
 def read_member(member: object) -> tuple[Trajectory, str | None]:
-    """Return a rollout as a trajectory, with the reason why it cannot be judged (None if it can)."""
+    """Return a rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
     try:
         trajectory = as_trajectory(member, default_id=UNNAMED)
     except InputError as error:
@@ -122,14 +124,14 @@ def read_member(member: object) -> tuple[Trajectory, str | None]:
 
 
 def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
-    """Return what a group's members share, as a group without members; its id is empty if none was given."""
+    """Return what the rollouts of a group share, as a group without members. Its id is "" if none was given."""
     named = group.get("group_id")
     read = as_group({**group, "trajectories": [member]}, group_id=UNNAMED if named is None else named)
     return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
 
 
 def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup, member: Trajectory) -> None:
-    """Raise InputError for a member that does not belong to the group it joined."""
+    """Raise InputError for a rollout that does not belong to the group it joined."""
     if pending.common != common:
         raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
     if member.id in pending.ids:
@@ -137,7 +139,7 @@ def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup
 
 
 def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
-    """Return the members and their group, in an order that does not depend on which member arrived first."""
+    """Return the members and their group, in an order that does not depend on when each rollout arrived."""
     assert pending.common is not None  # noqa: S101 - set with the first member
     members = sorted(pending.members.values(), key=lambda one: one.sort_key)
     free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in pending.ids)
@@ -149,6 +151,6 @@ def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGrou
 
 
 def member_sort_key(trajectory: Trajectory) -> tuple[str, str]:
-    """Return a key that orders a group's members by their ids, which all differ, or by content if they have none."""
+    """Return a sort key for a group's rollout: its id, which no other member has, or its content if it has no id."""
     named = trajectory.id != UNNAMED
     return trajectory.id, "" if named else json.dumps(trajectory.messages, ensure_ascii=False, default=str)
