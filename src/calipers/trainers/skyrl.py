@@ -39,12 +39,12 @@ def judged(
     reward.
 
     Trajectories with one ``instance_id`` in a batch are judged against one another. If any trajectory of a group stays
-    without a score, the judge's reward is the same for the whole group; a group of one for which no judge was asked
-    gets none. A rubric in a row's ``env_extras`` takes precedence over ``rubric``; a warning says that rules there are
-    not used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    without a score, the judge's reward is the same for the whole group. If a group has one trajectory and no judge was
+    asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``; a warning says
+    that rules there are not used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError for an invalid judge, and at run time for step-wise trajectories, missing trajectory ids and a
-    judge that refuses every question; CalipersError when patience runs out.
+    Raises ConfigError for an invalid judge, and in the run for step-wise trajectories, missing trajectory ids and a
+    judge that refuses every question. Raises CalipersError when patience runs out.
     """
     warn_untested("skyrl", "0.4")
     require_text(rubric=rubric)
@@ -95,8 +95,7 @@ async def _rewards(
 def _judge_rewards(result: GroupResult) -> Sequence[float | None]:
     """Return the judge's rewards of a SkyRL group.
 
-    None is the reward of a single trajectory for which no judge was asked: in evaluation, only its environment rewards
-    it.
+    A single trajectory for which no judge was asked gets None. In evaluation, only its environment rewards it.
     """
     lone = len(result.trajectories) == 1 and result.trajectories[0].score is None
     return [None] if lone else rewards_or_constant(result)

@@ -37,10 +37,10 @@ def group_rm(
 ) -> GroupReward:
     """Return the function for slime's ``--custom-rm-path MODULE.NAME``, together with ``--group-rm``.
 
-    ``rubric`` is the text by which groups are judged. ``metadata[rubric_key]`` of a sample takes precedence over it,
-    and so does a rubric in any other field of ``metadata`` where data sets store rubrics; a warning says that rules
-    there are not used. With ``reference`` the question contains the samples' label as the reference answer.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
+    ``rubric`` is the text by which groups are judged. A sample's ``metadata[rubric_key]`` takes precedence over it. So
+    does a rubric in any other field of ``metadata`` where data sets store rubrics. A warning says that rules there are
+    not used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and
+    ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
     """
     warn_untested("slime", "0.3")
     require_text(rubric=rubric, rubric_key=rubric_key)
@@ -58,10 +58,11 @@ class GroupReward:
     reference: bool
 
     async def __call__(self, args: Any, samples: Any, **_: Any) -> list[float]:
-        """Return a finite reward for each sample, in order; the same for all if any sample stays without a score.
+        """Return a finite reward for each sample, in order. If any sample stays without a score, all get the same
+        reward.
 
         Raises ConfigError for single samples, which slime passes without ``--group-rm``, and for a judge that refuses
-        every question; CalipersError when patience runs out.
+        every question. Raises CalipersError when patience runs out.
         """
         if not getattr(args, "group_rm", False) or not isinstance(samples, list | tuple):
             raise ConfigError("a judge compares the samples of a prompt: start slime with --group-rm")
@@ -88,6 +89,6 @@ class GroupReward:
 
 
 def _name(sample: Any) -> str | None:
-    """Return the group's number in slime's log as the group's name."""
+    """Return the group's name: its number in slime's log."""
     number = getattr(sample, "group_index", None)
     return None if number is None else str(number)

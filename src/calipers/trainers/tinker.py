@@ -1,7 +1,7 @@
 """tinker-cookbook: a group builder whose rollouts are judged against one another.
 
 ``JudgedGroup`` wraps any ``EnvGroupBuilder`` and has the same methods; tinker-cookbook is not imported. Not responsible
-for environments and rollouts: the inner builder is.
+for environments and rollouts, which come from the inner builder.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
     history = getattr(getattr(env, "message_env", None), "history", None)
     if history is not None:
         last = _parsed_message(env.renderer, sampled[-1])
-        # A reply that was cut off or could not be parsed ends the rollout before the environment adds it to its
+        # If a reply was cut off or could not be parsed, the rollout ends before the environment adds the reply to its
         # history.
         return [_plain_message(message) for message in (*history, *(() if last in history else (last,)))]
     if callable(getattr(env, "get_question", None)) and hasattr(env, "renderer"):
@@ -111,18 +111,18 @@ class JudgedGroup:
         return type(self), fields
 
     async def make_envs(self) -> Sequence[Any]:
-        """Return the inner builder's environments."""
+        """Return the environments of tinker-cookbook's inner builder."""
         envs: Sequence[Any] = await self.builder.make_envs()
         return envs
 
     async def compute_group_rewards(
         self, trajectory_group: list[Any], env_group: Sequence[Any]
     ) -> list[tuple[float, dict[str, float | int]]]:
-        """Return a reward and metrics for each trajectory, in order; every reward is finite.
+        """Return a reward and metrics for each trajectory of tinker-cookbook, in order. Every reward is finite.
 
         Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, if scored, ``judge/reward``. Raises InputError
-        if another reward of a rollout is not finite, ConfigError for a judge or an environment that cannot work, or a
-        judge that refuses every question, and CalipersError when patience runs out.
+        if another reward of a rollout is not finite. Raises ConfigError for a judge or an environment that cannot work,
+        and for a judge that refuses every question. Raises CalipersError when patience runs out.
         """
         run = shared_run(
             as_judge(self.judge), self.patience, self.stop, min_scored=1, consequence=_CONSEQUENCE[self.failed]
@@ -142,7 +142,7 @@ class JudgedGroup:
         known = [
             other + self.weight * reward for other, reward in zip(others, judged, strict=True) if reward is not None
         ]
-        # statistics.mean is exact: the mean of equal values is their value, to the last bit.
+        # statistics.mean is exact: the mean of equal values is equal to them in the last bit.
         missing = [
             (mean(known) if known else other + self.weight * NEUTRAL) - step
             for other, step in zip(others, steps, strict=True)
@@ -161,11 +161,11 @@ class JudgedGroup:
             raise CalipersError(f"{message} (group {one_line(result.group_id, 80)})")
 
     async def cleanup(self) -> None:
-        """Call the inner builder's ``cleanup``."""
+        """Call the ``cleanup`` of tinker-cookbook's inner builder."""
         await self.builder.cleanup()
 
     def logging_tags(self) -> list[str]:
-        """Return the inner builder's tags."""
+        """Return the tags of tinker-cookbook's inner builder."""
         tags: list[str] = self.builder.logging_tags()
         return tags
 
@@ -188,7 +188,10 @@ def _parsed_message(renderer: Any, tokens: Sequence[int]) -> Mapping[str, Any]:
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a renderer's message as plain data; a tool call that could not be parsed is included as its raw text."""
+    """Return a message of tinker-cookbook's renderer as plain data.
+
+    A tool call that could not be parsed is included as its raw text.
+    """
     fields = {
         key: value for key, value in message.items() if key not in {"tool_calls", "unparsed_tool_calls", "trainable"}
     }

@@ -71,21 +71,22 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> GroupResult:
-    """Judge an episode's finished traces against one another, and record each trace's reward, in [0, 1], under
+    """Judge an episode's finished verifiers traces against one another, and record each reward, in [0, 1], under
     ``name``.
 
     The traces are those of ``agent``, or of all trainable agents. A trace that the judge leaves unscored gets no reward
-    and is marked as not trainable: prime-rl's baseline is then that of its siblings alone. ``trace.info[name]`` has the
-    judge's score and explanation of each trace.
+    and is marked as not trainable, so that prime-rl computes the baseline from its siblings alone. ``trace.info[name]``
+    has the judge's score and explanation of each trace.
 
-    In verifiers one failed rollout fails the whole episode. So this function raises before the judge is paid, or, with
-    ``lost="leave_out"``, removes failed traces from the episode and judges the rest.
+    In verifiers one failed rollout fails the whole episode. So this function raises before the judge is paid. With
+    ``lost="leave_out"`` it instead removes failed traces from the episode and judges the rest.
 
-    Raises CalipersError if no trace could be scored, which fails the episode: verifiers stores it without a reward, and
-    prime-rl does not train on it. InputError for a trace whose other rewards are not finite. ConfigError for a judge
-    that refuses every question and CalipersError when patience runs out, then for every further episode: verifiers
-    treats both as failures of an episode and continues, so ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``)
-    is needed to end its process. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    Raises CalipersError if no trace could be scored. This fails the episode: verifiers stores it without a reward, and
+    prime-rl does not train on it. Raises InputError for a trace whose other rewards are not finite. Raises ConfigError
+    if a judge refuses every question, and CalipersError when patience runs out; both are then raised for every further
+    episode. verifiers treats them as failures of an episode and continues, so ``stop=interrupt`` (of
+    ``calipers.trainers.no_signal.run``) is needed to end its process. ``patience`` and ``stop`` are those of
+    ``run.JudgedRun``.
     """
     require_one_of(("fail", "leave_out"), lost=lost)
     run = shared_run(as_judge(judge), patience, stop, min_scored=1, consequence="so its episode fails")
@@ -129,7 +130,7 @@ def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
 
 
 def _trajectory_object(trace: Any) -> dict[str, Any]:
-    """Return a verifiers trace as a trajectory object of a groups file, its branches one after the other."""
+    """Return a verifiers trace as a trajectory object of a groups file. Its branches follow one after the other."""
     histories = [
         {
             "messages_and_choices": [_message(message) for message in branch.messages],
@@ -144,7 +145,7 @@ def _trajectory_object(trace: Any) -> dict[str, Any]:
 
 def _message(message: Any) -> dict[str, Any]:
     fields: dict[str, Any] = message.model_dump(exclude_none=True)
-    fields.pop("provider_state", None)  # encrypted reasoning, for the provider only
+    fields.pop("provider_state", None)  # encrypted reasoning, which only the provider can read
     if calls := fields.pop("tool_calls", None):
         fields["tool_calls"] = [
             {

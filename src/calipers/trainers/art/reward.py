@@ -235,7 +235,7 @@ def _record_cost(usage: Usage) -> None:
         builder = metrics.MetricsBuilder.get_active()
         builder.add_cost(f"{builder.cost_context}/judge/ruler", usage.cost_usd)
     except (AttributeError, LookupError, ValueError):
-        return  # another version of ART, or no active builder: a group must not lose its rewards because costs cannot be recorded
+        return  # another version of ART, or no active builder: the group's rewards matter more than its costs
 
 
 def _score(one: TrajectoryResult) -> float:

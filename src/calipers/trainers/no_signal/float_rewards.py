@@ -14,11 +14,15 @@ from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.no_signal.run import JudgedRun, Stop
 
 _ALL: Final = sys.maxsize
-"""As quorum: a group is judged only when complete, because a float cannot say that a late member has no reward."""
+"""The quorum of cohorts for such engines: a group is judged only when complete. A float cannot say that a late member
+has no reward.
+"""
 
 
 def run_for_floats(judge: Judge, *, patience: int | None = None, stop: Stop | None = None) -> JudgedRun:
-    """Return a JudgedRun in which a group is lost if any member is, because then the whole group gets the constant."""
+    """Return a JudgedRun in which a group is lost if any member is lost, because then the whole group gets the
+    constant.
+    """
     return JudgedRun(judge, patience=patience, stop=stop, consequence="so all get the same reward")
 
 
@@ -35,9 +39,9 @@ def float_reward(member: MemberResult) -> float:
 
 
 def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
-    """Return cohorts that judge a group only when all members are there; ``deadline`` is in seconds, None for no limit.
+    """Return cohorts that judge a group only when all its rollouts have arrived.
 
-    A group that is incomplete at the deadline is not judged.
+    A group that is incomplete at the deadline is not judged. ``deadline`` is in seconds, or None for no limit.
     """
     return Cohorts(
         run.wrap(run.judge.score_group),

@@ -1,6 +1,6 @@
-"""Log lost groups: one line each; if there are many, a summary a minute with counts and reasons.
+"""Logs lost groups of a training run: one line each; if there are many, a summary a minute with counts and reasons.
 
-Not responsible for which groups are lost, or for what follows from that (``run``).
+Not responsible for which groups are lost, or for the consequences (``run``).
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ LINES_PER_MINUTE: Final = 10
 
 _MINUTE: Final = 60.0
 _MAX_LENGTH: Final = 500
-"""The most characters of a line's reasons, because a server's error message may be long."""
+"""The most characters for the reasons in a line, because a server's error message may be long."""
 _MAX_IDS: Final = 4
-"""The most members that a line lists by id; for more members it has only their number."""
+"""The largest number of members that a line lists by id. For more members, the line states only their number."""
 _MAX_REASONS: Final = 3
-"""The most different reasons in a line."""
+"""The largest number of different reasons in a line."""
 _MAX_COUNTED: Final = 100
-"""The most reasons that are counted separately; further reasons are counted together."""
+"""The largest number of reasons that are counted separately. Further reasons are counted together."""
 
 
 def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
-    """Return a log line with what a group lost and why; ``consequence`` says what happens to its rewards."""
+    """Return a log line with the members that a group lost, and why. ``consequence`` says what happens to their
+    rewards.
+    """
     missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
     head = (
         f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not be scored"
@@ -45,7 +47,9 @@ def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
 
 
 def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
-    """Return why members have no score: each reason once, with the ids of its members; bounded in length."""
+    """Return why members of a lost group have no score: each reason once, with the ids of its members; bounded in
+    length.
+    """
     ids: dict[str, list[str]] = {}
     for one in missing:
         ids.setdefault(f"{one.status}: {one.reason}", []).append(one.id)
@@ -56,13 +60,15 @@ def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
 
 
 def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
-    """Return why members have no score, without their ids: losses are counted by this text."""
+    """Return why members of a lost group have no score, without their ids. Losses with the same text are counted
+    together.
+    """
     found = dict.fromkeys(f"{one.status}: {one.reason}" for one in missing)
     return one_line("; ".join(list(found)[:_MAX_REASONS]))
 
 
 def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
-    """Return ``text`` as one line of at most ``longest`` characters, without control characters."""
+    """Return ``text`` as one line of the log, of at most ``longest`` characters and without control characters."""
     line = printable(" ".join(without_lone_surrogates(text).split()))
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
@@ -88,7 +94,9 @@ class LostGroupLog:
         self._counts: Counter[str] = Counter()
 
     def add(self, line: str, *, why: str) -> None:
-        """Log a lost group with ``line``; if the minute has ten lines already, count it under ``why`` instead."""
+        """Log a lost group with ``line``. If the minute has ten lines already, count the group under ``why``
+        instead.
+        """
         lines = self._due()
         with self._lock:
             if self._lines < LINES_PER_MINUTE:
@@ -100,7 +108,9 @@ class LostGroupLog:
         self._write(lines)
 
     def flush_if_due(self) -> None:
-        """Write the summary of a minute that is over; called when a group succeeds, as no further loss may come."""
+        """Write the summary of a minute that is over. This is called when a group succeeds, because no further loss may
+        come.
+        """
         if self._counts:
             self._write(self._due())
 

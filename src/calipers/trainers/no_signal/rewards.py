@@ -1,4 +1,4 @@
-"""The rewards of a judged group in the forms that engines take, where some or all of them are missing.
+"""The rewards of a judged group in the forms that training engines take, when some or all rewards are missing.
 
 Pure. Each function returns one entry per trajectory, in the group's order, and every number is finite. Not responsible
 for which form an engine takes (its own module, ``docs/trainers/``).
@@ -23,18 +23,19 @@ def trajectory_rewards(result: GroupResult) -> list[float | None]:
     """Return each trajectory's reward, or None, for engines that exclude a row without a reward from its group's
     baseline.
 
-    Equal rewards are made bit-equal: see ``with_exact_ties``.
+    Equal rewards are made equal to the last bit: see ``with_exact_ties``.
     """
     return with_exact_ties([_finite(one.reward) for one in result.trajectories])
 
 
 def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
-    """Return the same rewards, unless all are equal (to 1e-9): then their common value, rounded to 16 significant bits.
+    """Return the same rewards, except if all are equal (to 1e-9): then return their common value in 16 significant
+    bits.
 
-    Engines compute means in single precision, where the mean of equal numbers need not be that number, and divide the
-    difference by an equally small deviation: eight rewards of 0.97 get an advantage of 0.93 each where 1e-9 is added to
-    the deviation (OpenRLHF), and of 0.11 where 1e-6 is (verl, slime, SkyRL). Sums of up to 256 equal numbers of 16 bits
-    are exact, so their advantage is 0. No reward changes by more than 2^-16 of its value.
+    Engines compute means in single precision. There the mean of equal numbers need not be that number, and the
+    difference is divided by an equally small deviation. So eight rewards of 0.97 get an advantage of 0.93 each where
+    1e-9 is added to the deviation (OpenRLHF), and of 0.11 where 1e-6 is added (verl, slime, SkyRL). Sums of up to 256
+    equal numbers of 16 bits are exact, so their advantage is 0. No reward changes by more than 2^-16 of its value.
     """
     known = [reward for reward in rewards if reward is not None]
     if len(known) < 2 or max(known) - min(known) > _TOLERANCE * max(1.0, abs(known[0])):

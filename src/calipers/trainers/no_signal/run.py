@@ -1,8 +1,8 @@
 """A training run's use of a judge: judging a batch, logging lost groups, and ending the run when nothing is learned.
 
 Lost groups are logged (``lost_groups``). A judge that refuses every question permanently ends the run with a
-ConfigError; ``patience`` lost groups in a row end it with a CalipersError, or by calling ``stop``. Not responsible for
-what a lost group means to an engine, or for what an engine does with an exception (the adapters,
+ConfigError. ``patience`` lost groups in a row end the run with a CalipersError, or by calling ``stop``. Not responsible
+for what a lost group means to an engine, or for what an engine does with an exception (the adapters,
 ``docs/trainers/README.md``).
 """
 
@@ -32,16 +32,17 @@ T = TypeVar("T")
 
 
 def interrupt() -> None:
-    """End this process as Ctrl-C would: a ``stop`` for engines that continue after any exception of a rollout.
+    """End this training process as Ctrl-C would. This is a ``stop`` for engines that continue after any exception of a
+    rollout.
 
-    A process that a script started in the background ignores Ctrl-C, and is terminated instead.
+    A process that a script started in the background ignores Ctrl-C, so it is terminated instead.
     """
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
 
 
 def require_patience(patience: int | None, stop: Stop | None) -> None:
-    """Raise ConfigError for an invalid ``patience`` or ``stop``."""
+    """Raise ConfigError for an invalid ``patience`` or ``stop`` of a training run."""
     require_whole(patience=patience)
     require_above_zero(patience=patience)
     require_callable(stop=stop)
@@ -50,12 +51,12 @@ def require_patience(patience: int | None, stop: Stop | None) -> None:
 class JudgedRun:
     """A training run's use of ``judge``.
 
-    A group is lost if fewer than ``min_scored`` members have a reward (None: if any member has none). After
-    ``patience`` lost groups in a row ``stop`` is called, once; without ``stop`` the run is over: this and every further
-    call raises CalipersError before anything is asked. ``patience=None`` counts nothing. When every call of a batch was
-    refused permanently and the judge has never answered, ``stop`` is called, and this and every further call raises
-    ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group. Safe to use from several
-    event loops.
+    A group is lost if fewer than ``min_scored`` members have a reward. If ``min_scored`` is None, it is lost if any
+    member has none. After ``patience`` lost groups in a row ``stop`` is called, once. Without ``stop`` the run is over:
+    this and every further call raises CalipersError before the judge is asked. ``patience=None`` counts nothing. If
+    every call of a batch was refused permanently and the judge has never answered, ``stop`` is called, and this and
+    every further call raises ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group.
+    Safe to use from several event loops.
 
     Raises ConfigError for invalid settings.
     """
@@ -84,7 +85,7 @@ class JudgedRun:
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
         """Return the results of a batch of groups, in order.
 
-        Raises as the class says, and what ``Judge.score_groups`` raises.
+        Raises the errors that the class describes, and those of ``Judge.score_groups``.
         """
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
@@ -98,10 +99,10 @@ class JudgedRun:
     async def score_positions(
         self, groups: Sequence[Sequence[int]], asked: Sequence[Any], form: Callable[[GroupResult], Sequence[T]]
     ) -> list[T]:
-        """Return an entry for each position of a batch.
+        """Return an entry for each position of a training batch.
 
-        ``groups`` are the positions of each group's members, and cover the batch; ``asked`` are the groups themselves,
-        and ``form`` turns a result into its members' entries.
+        ``groups`` are the positions of each group's members. Together they cover the batch. ``asked`` are the groups
+        themselves, and ``form`` turns a result into its members' entries.
         """
         found: dict[int, T] = {}
         for group, result in zip(groups, await self.score(asked), strict=True):
@@ -109,8 +110,8 @@ class JudgedRun:
         return [found[position] for position in range(len(found))]
 
     def wrap(self, score: Score) -> Score:
-        """Return ``score`` as a function that counts and logs its results in
-        this run, for code that collects groups.
+        """Return ``score`` as a function that counts and logs its results in this run. Code that collects groups calls
+        it.
         """
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
@@ -120,7 +121,7 @@ class JudgedRun:
         return scoring
 
     async def record(self, results: list[GroupResult]) -> list[GroupResult]:
-        """Count and log a batch's ``results``, and return them. Raises as the class says."""
+        """Count and log a batch's ``results``, and return them. Raises the errors that the class describes."""
         await self.require_answering()
         for result in results:
             self._take(result)
@@ -137,16 +138,18 @@ class JudgedRun:
             raise
 
     def end(self, error: ConfigError) -> None:
-        """End the run because no group will ever be scored: calls ``stop``; every further call raises ConfigError."""
+        """End the run because no group will ever be scored. ``stop`` is called, and every further call raises
+        ConfigError.
+        """
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
-        """Record a lost group: log ``line``, and count the loss under ``why``. Raises nothing itself."""
+        """Record a lost group: log ``line``, and count the loss under ``why``. This does not raise."""
         self._count(line, why=why)
         self._end_if_out_of_patience()
 
     def lost_before_judging(self, name: str, why: str) -> None:
-        """Record a group that was lost before it was judged. Raises nothing itself."""
+        """Record a group that was lost before it was judged. This does not raise."""
         then = f", {self._consequence}" if self._consequence else ""
         self.lost(f"group {one_line(name, 80)} is lost{then}: {one_line(why)}", why=why)
 
@@ -158,7 +161,7 @@ class JudgedRun:
 
     @property
     def ended(self) -> str | None:
-        """The reason why the run ended; None while it continues."""
+        """Return the reason why the run ended, or None while it continues."""
         return None if self._ended is None else self._ended[1]
 
     def require_running(self) -> None:
@@ -194,7 +197,7 @@ class JudgedRun:
             self._end(None if self._stop is not None else CalipersError, message)
 
     def _end(self, kind: type[CalipersError] | None, message: str) -> None:
-        """End the run, once; with ``kind``, every further call raises it."""
+        """End the run, once. If ``kind`` is given, every further call raises this error."""
         with self._lock:
             first, self._stopped = not self._stopped, True
             if kind is not None:
@@ -213,7 +216,7 @@ def shared_run(
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """Return the process's JudgedRun with these arguments, for adapters that
-    engines construct again for every group.
+    """Return the process's JudgedRun with these arguments. For adapters whose engine makes them anew for every
+    group.
     """
     return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)

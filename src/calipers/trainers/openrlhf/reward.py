@@ -1,8 +1,8 @@
 """OpenRLHF: judge the rollouts of a prompt against one another, in the three forms in which OpenRLHF takes rewards.
 
-``agent_executor`` is for ``--train.agent_func_path`` (preferred), ``reward_func`` for a ``--reward.remote_url`` that
-names a Python file, and ``python -m calipers.trainers.openrlhf.reward`` starts a server for one that is a URL.
-OpenRLHF is imported only to make the executor. Not responsible for the server (``openrlhf.server``).
+``agent_executor`` is for ``--train.agent_func_path`` (preferred). ``reward_func`` is for a ``--reward.remote_url`` that
+names a Python file. If that option is a URL, ``python -m calipers.trainers.openrlhf.reward`` starts the server behind
+it. OpenRLHF is imported only to make the executor. Not responsible for the server (``openrlhf.server``).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def agent_executor(
 ) -> type:
     """Return the class ``AgentExecutor`` for the file that OpenRLHF's ``--train.agent_func_path`` names.
 
-    Rollouts are OpenRLHF's own: of one turn, or, with ``agent`` (an ``AgentInstanceBase``), of as many as it takes. All
-    rollouts of a prompt are judged when the last has finished; a reward is the judge's, in [0, 1], plus the agent's
-    own. If any rollout of a group stays unscored, the judge's reward is the same for the whole group. With
-    ``reference`` the question contains the prompt's label as the reference answer. A label that is JSON with a rubric,
-    as verl's ``ground_truth`` may be, is judged by that rubric; a warning says that rules in it are not used.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    Rollouts are OpenRLHF's own. They have one turn, or, with ``agent`` (an ``AgentInstanceBase``), as many turns as the
+    agent takes. All rollouts of a prompt are judged when the last has finished. A reward is the judge's, in [0, 1],
+    plus the agent's own. If any rollout of a group stays unscored, the judge's reward is the same for the whole group.
+    With ``reference`` the question contains the prompt's label as the reference answer. A label may be JSON with a
+    rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
+    used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
     Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. These errors end the run: InputError for
     an agent's own reward that is not finite, ConfigError for a judge that refuses every question, CalipersError when
@@ -78,8 +78,8 @@ def agent_executor(
             llm_engine: Any,
             images: Any = None,
         ) -> Any:
-            # This is not a coroutine function, which would start only when awaited: calls of one prompt must be
-            # recognised now.
+            # This is not a coroutine function, because it would start only when awaited. Which calls belong to one
+            # prompt must be recognised now.
             return self._judged(
                 calls.current(),
                 prompt=prompt,
@@ -116,12 +116,12 @@ def reward_func(
     """Return the function ``reward_func`` for the file that OpenRLHF's ``--reward.remote_url`` names.
 
     OpenRLHF calls it with one rollout, in a thread, which has to wait for the rollout's siblings. So this function
-    gives the running event loop ``threads`` threads, which must be no fewer than the rollouts in flight. ``group_size``
-    is ``--rollout.n_samples_per_prompt``; a group that is incomplete after ``deadline`` seconds gets one reward for
-    all. ``agent_executor`` needs neither the threads nor the number, and distinguishes two groups of the same prompt.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    gives the running event loop ``threads`` threads. There must be at least as many threads as rollouts in flight.
+    ``group_size`` is ``--rollout.n_samples_per_prompt``. A group that is incomplete after ``deadline`` seconds gets one
+    reward for all. ``agent_executor`` needs neither ``threads`` nor ``group_size``, and distinguishes two groups of the
+    same prompt. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError for invalid settings; at run time as ``agent_executor``.
+    Raises ConfigError for invalid settings. In the run it raises the same errors as ``agent_executor``.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
@@ -165,7 +165,7 @@ async def judged_reply(
 
 
 class CallGroup:
-    """The rollouts of one call of OpenRLHF: a key that no other group has, and their number."""
+    """The rollouts that one call of OpenRLHF starts: a key that no other group has, and their number."""
 
     __slots__ = ("size",)
 
@@ -183,7 +183,7 @@ class CallGroups:
         self._open: dict[Any, CallGroup] = {}
 
     def current(self) -> CallGroup:
-        """Return the group of the current call. Its size is correct once the event loop runs again."""
+        """Return the group of OpenRLHF's current call. Its size is correct once the event loop runs again."""
         task = asyncio.current_task()
         if task not in self._open:
             self._open[task] = CallGroup()
@@ -194,7 +194,7 @@ class CallGroups:
 
 
 def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """Return what the judge reads of an OpenRLHF rollout: the prompt as it was sent, and everything after it."""
+    """Return the messages of an OpenRLHF rollout for the judge: the prompt as it was sent, and everything after it."""
     tokens, actions = output["observation_tokens"], output["action_ranges"]
     answer = tokenizer.decode(tokens[actions[0][0] :], skip_special_tokens=True) if actions else ""
     return {"messages": [*prompt_messages(output["prompt"]), assistant_message(answer)]}

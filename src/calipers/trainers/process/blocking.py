@@ -1,4 +1,4 @@
-"""Run a coroutine from synchronous code, in any thread, and wait for its result.
+"""Runs a coroutine from synchronous code of a trainer, in any thread, and waits for its result.
 
 All calls of a process share one event loop in a daemon thread, so that a judge's connections last for the whole run.
 Not responsible for how much runs at once: a Judge limits its own calls.
@@ -19,11 +19,11 @@ R = TypeVar("R")
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
-    """Return what ``coroutine`` returns, or raise what it raises.
+    """Run ``coroutine`` and return what it returns, or raise what it raises.
 
-    The calling thread blocks, even if it runs an event loop of its own. KeyboardInterrupt, or anything else that ends
-    the waiting, cancels the coroutine. Raises RuntimeError inside a coroutine that this function itself started, which
-    would wait for itself.
+    The calling thread blocks, even if it runs an event loop. KeyboardInterrupt, or anything else that ends the wait,
+    cancels the coroutine. Raises RuntimeError if the caller is itself a coroutine that this function started, because
+    it would wait for itself.
     """
     loop = _background.loop()
     if _background.is_here():

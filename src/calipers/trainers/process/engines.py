@@ -17,8 +17,8 @@ from calipers.errors import ConfigError
 
 
 def installed_version(package: str) -> tuple[int, int] | None:
-    """Return (major, minor) of the installed ``package``; None if it is not
-    installed or has no such version numbers.
+    """Return (major, minor) of the training engine ``package``, or None if it is not installed or has no such
+    numbers.
     """
     try:
         found = re.match(r"(\d+)\.(\d+)", version(package))
@@ -29,9 +29,10 @@ def installed_version(package: str) -> tuple[int, int] | None:
 
 @cache
 def warn_untested(package: str, *tested: str) -> None:
-    """Warn, once a process, if the installed ``package`` is none of the ``tested`` versions ("0.11", major and minor).
+    """Warn, once a process, if the installed engine ``package`` is none of the ``tested`` versions (major.minor:
+    "0.11").
 
-    No warning if the package is not installed, as for an engine that is run from its source.
+    If the package is not installed, for example because an engine is run from its source, there is no warning.
     """
     found = installed_version(package)
     if found is not None and ".".join(map(str, found)) not in tested:

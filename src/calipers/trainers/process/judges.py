@@ -15,13 +15,16 @@ from calipers.judging.judge import Judge
 from calipers.trainers.process.once import once_per_process
 
 JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]"
-"""A judge's name or a Backend, several of them (a panel), a Judge, or a function without arguments that returns one."""
+"""A judge's name, a Backend, several of these (a panel), a Judge, or a function without arguments that returns a
+Judge.
+"""
 
 
 def as_judge(source: JudgeLike) -> Judge:
-    """Return the Judge that ``source`` names, is or makes: always the same Judge for the same source in a process.
+    """Return the Judge for an adapter's ``judge`` argument. In a process, the same ``source`` always gives the same
+    Judge.
 
-    Raises ConfigError for anything else, and for a judge that cannot work.
+    Raises ConfigError for anything that is not JudgeLike, and for a judge that cannot work.
     """
     if isinstance(source, Judge):
         return source
@@ -34,7 +37,7 @@ def as_judge(source: JudgeLike) -> Judge:
 
 
 def build_judge(source: JudgeLike) -> Judge:
-    """Return the Judge that ``source`` names, is or makes; a new Judge in every call, unless ``source`` is a Judge."""
+    """Return a new Judge for an adapter's ``judge`` argument, or ``source`` itself if it is a Judge."""
     if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
         return Judge(cast("str | Backend | Sequence[str | Backend]", source))
     made = source() if callable(source) else source

@@ -1,8 +1,8 @@
-"""Make an object only once a process for the same arguments, however many threads ask for it at the same moment.
+"""Makes an object only once a process for the same arguments, even if several threads ask for it at the same moment.
 
-``functools.lru_cache`` lets every thread that asks before the first thread is done make its own object. A step's first
-rollouts would each get a judge, and a limit on calls, a budget or a count of lost groups would cover none of them
-together.
+With ``functools.lru_cache``, every thread that asks before the first thread is done makes its own object. So each of a
+step's first rollouts would get its own judge, and a limit on calls, a budget or a count of lost groups would not cover
+them together.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ R = TypeVar("R")
 
 
 def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that caches the results for the latest ``maxsize`` different arguments.
+    """Return a decorator that caches a trainer's objects for the latest ``maxsize`` different arguments.
 
-    A forked child starts with its parent's results, and waits for none of its parent's threads.
+    A forked child starts with its parent's results, and does not wait for its parent's threads.
     """
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:

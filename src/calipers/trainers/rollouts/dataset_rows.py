@@ -1,4 +1,4 @@
-"""Read what the rows of a trainer's data set ask for (rubrics, references, rules), and warn of what is not used.
+"""Reads what the rows of a trainer's data set ask for (rubrics, references, rules), and warns of what is not used.
 
 Pure except for warnings, which Python prints once a process. Not responsible for where a row is stored (each trainer's
 module).
@@ -24,15 +24,18 @@ _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 
 
 def standards_of_row(row: Mapping[str, Any]) -> Standards:
-    """Return what a row of a data set asks for. Raises InputError, with the field, for what cannot be read."""
+    """Return the rubric, reference and rules of a row of a trainer's data set.
+
+    Raises InputError, with the field, for what cannot be read.
+    """
     keys = READ_KEYS | {"rubric"}
     return read_standards(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
-    """Return the rubric of a row, or ``default`` if it has none or is not an object; warn of rules, which are not used.
+    """Return the rubric of a data set's row, and warn of rules, which are not used.
 
-    Raises InputError for a rubric that cannot be read.
+    Return ``default`` if the row has no rubric or is not an object. Raises InputError for a rubric that cannot be read.
     """
     if not isinstance(row, Mapping):
         return default
@@ -49,9 +52,9 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
 
 
 def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
-    """Return the rubric and the reference answer in a row's label, which may be all that an engine passes on.
+    """Return the rubric and the reference answer in a row's label. Some engines pass on nothing else of a row.
 
-    A label is an answer, or JSON with a rubric, as in verl's ``ground_truth``.
+    A label is an answer, or JSON with a rubric, like verl's ``ground_truth``.
     """
     row = {"ground_truth": label}
     reference = standards_of_row(row).reference
@@ -64,7 +67,7 @@ def warn_unused(what: str, remedy: str) -> None:
 
 
 def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | None]) -> None:
-    """Warn of columns whose name says that they hold rubrics or rules, and that no argument names."""
+    """Warn of a data set's columns whose name says that they hold rubrics or rules, and that no argument names."""
     for name in sorted(_COLUMNS - set(used)):
         column = columns.get(name)
         if isinstance(column, list | tuple) and any(_has_standards(name, value) for value in column[:1]):

@@ -1,4 +1,4 @@
-"""Make a group of an engine's rollouts for a judge. A policy may write anything, which must not end a run.
+"""Makes a group for a judge from an engine's rollouts. No text that a policy writes may end a run.
 
 Not responsible for what an engine's rollouts look like (its own module).
 """
@@ -24,11 +24,11 @@ def rollout_group(
     rubric: str | Rubric | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """Return rollouts as a group object of a groups file.
+    """Return an engine's rollouts as a group object of a groups file.
 
-    A member is a trajectory's object, or the text of an answer to ``prompt`` (None: no answer). ``name`` is the group's
-    id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays without
-    messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
+    A member is a trajectory's object, or the text of an answer to ``prompt``, or None for no answer. ``name`` is the
+    group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays
+    without messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
     """
     return {
         "context": prompt_messages(prompt),

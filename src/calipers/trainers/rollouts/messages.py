@@ -21,7 +21,7 @@ _REFERENCE: Final = (
     "For this task there is a reference, which no attempt was shown. An attempt that agrees with it in substance is "
     "right, however it is worded:"
 )
-"""Part of the prompt: ledgers are keyed by it."""
+"""This text is part of the judge's prompt. A change would change ledger keys."""
 
 
 def prompt_messages(prompt: object) -> list[dict[str, Any]]:
@@ -64,7 +64,7 @@ def rubric_text_with_reference(rubric: str, reference: str) -> str:
 def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
     """Return a group's rubric, extended by a reference answer. None and "" mean no reference.
 
-    Only a rubric of text is extended: criteria, the group's or the judge's, state themselves what is required.
+    Only a rubric of text is extended. Criteria, of the group or of the judge, state themselves what is required.
     """
     own = judge.settings.rubric if rubric is None else rubric
     if reference is None or reference == "" or not isinstance(own, str):
@@ -73,7 +73,7 @@ def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
 
 
 def positions_by_key(keys: Sequence[K]) -> dict[K, list[int]]:
-    """Return the positions of each key in ``keys``, ordered by the key's first position."""
+    """Return the positions of each key in ``keys``. Keys are in the order of their first positions."""
     found: dict[K, list[int]] = {}
     for position, key in enumerate(keys):
         found.setdefault(key, []).append(position)

@@ -54,10 +54,10 @@ def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The TRL trainer that calls a reward function, as far as it is known; None means unknown.
+    """The TRL trainer that calls a reward function. A field is None if it is unknown.
 
-    ``training`` False is evaluation; ``group_size`` is the number of completions per prompt in this batch.
-    ``changes_prompts``: the rows of a prompt may have got different prompts.
+    ``training`` is False in evaluation. ``group_size`` is the number of completions per prompt in this batch.
+    ``changes_prompts`` is True if the rows of a prompt may have got different prompts.
     """
 
     training: bool | None = None
@@ -68,7 +68,8 @@ class Caller:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
-        """Return the trainer behind a call's keyword arguments, which contain its ``log_metric`` from TRL 1.0 on.
+        """Return the trainer that made a call with these keyword arguments. From TRL 1.0 on, they contain its
+        ``log_metric``.
 
         ``trl`` is the version of TRL, if known.
         """
@@ -89,7 +90,7 @@ class Caller:
         )
 
     def size(self, num_generations: int) -> int:
-        """Return the number of completions in a group.
+        """Return the number of completions in a group of the TRL trainer.
 
         Raises ConfigError if the trainer trains on groups of another size.
         """
@@ -103,7 +104,7 @@ class Caller:
         return self.group_size
 
     def check_only_reward(self) -> None:
-        """Raise ConfigError if the trainer has other reward functions."""
+        """Raise ConfigError if the TRL trainer has other reward functions."""
         if self.reward_functions is not None and self.reward_functions > 1:
             raise ConfigError(
                 f"only_reward=True, but the trainer has {self.reward_functions} reward functions, and TRL adds 0 to "

@@ -17,9 +17,9 @@ def judge_metrics(
 ) -> dict[str, float]:
     """Return metrics of judged groups for TRL's log, finite numbers by name: shares of rows, and means per group.
 
-    ``rewards`` are those that the trainer gets, without those withheld from it. With ``same_names`` the names are the
-    same in every process, whatever happened; without it, means over what may be unknown (standard error, cost) are
-    included.
+    ``rewards`` are the rewards that the trainer gets, with None for those that are withheld. With ``same_names`` the
+    names are the same in every process, whatever happened. Without it, means over figures that may be unknown (standard
+    error, cost) are included.
     """
     rows = [row for result in results for row in result.trajectories]
     usage = Usage.total([result.usage for result in results])

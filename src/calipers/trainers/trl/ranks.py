@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 class Ranks:
-    """The processes of a run, for one reward function; its data cannot be confused with another function's.
+    """The processes of a training run, for one reward function. Its data cannot be confused with another function's.
 
-    It is a separate process group, over gloo, not the trainer's: objects are exchanged from the event loop's thread,
-    where a GPU backend would use the first GPU in every process, and two reward functions that wait for their judges
+    This is a separate process group over gloo, not the trainer's. Objects are exchanged from the event loop's thread,
+    where a GPU backend would use the first GPU in every process. And two reward functions that wait for their judges
     arrive in a different order in each process. All processes must create it, and call its methods, equally often.
     """
 
@@ -41,7 +41,7 @@ class Ranks:
         return [row for part in parts for row in part], range(start, start + len(parts[self.rank]))
 
     async def exchange(self, mine: Awaitable[T]) -> list[T]:
-        """Return what ``mine`` returned in every process, in the order of ranks.
+        """Return the results of ``mine`` in every process of a training run, in the order of ranks.
 
         A CalipersError of one process is raised in all processes.
         """
@@ -62,7 +62,7 @@ class Ranks:
 
 
 def _kind_of(error: object) -> type[CalipersError]:
-    """Return the class of the error that is raised in the other processes; it must be made from a text alone."""
+    """Return the class of the error that is raised in the other processes. It must take a text as its only argument."""
     return ConfigError if isinstance(error, ConfigError) else CalipersError
 
 

@@ -53,9 +53,10 @@ def scaffolded_rollouts(
 class ScaffoldedRollouts:
     """TRL's rollout function: samples from scaffolded prompts, and returns the tokens of the prompts without scaffold.
 
-    The step is the trainer's; the place is the rollout's number among the ``num_generations`` of its prompt, over all
-    processes. Evaluation has no scaffold. If vLLM reports log-probabilities, those of scaffolded rollouts belong to
-    another prompt than is trained on, so they are set to unknown, and TRL's correction does not change these rollouts.
+    The schedule counts the trainer's steps, and the place of a rollout among the ``num_generations`` of its prompt,
+    over all processes. Evaluation has no scaffold. If vLLM reports log-probabilities, those of scaffolded rollouts
+    belong to another prompt than is trained on. So they are set to unknown, and TRL's correction does not change these
+    rollouts.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class ScaffoldedRollouts:
             ) from None
 
     def _scaffolded(self, prompt: Prompt, criteria: Sequence[Criterion], *, step: int, place: int, size: int) -> Prompt:
-        """Return the prompt with its scaffold; in a plain-text prompt the scaffold is the first paragraphs."""
+        """Return the prompt with its scaffold. In a plain-text prompt, the scaffold becomes the first paragraphs."""
         text = isinstance(prompt, str)
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         made = scaffolded(

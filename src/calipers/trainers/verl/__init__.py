@@ -1,9 +1,9 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
 For training use ``AgentLoopManager``, or as a fallback ``RewardManager``. ``ScaffoldManager`` puts rubrics into the
-prompts of rollouts that verl's own reward loop rewards. ``compute_score`` is a reward function for ``main_eval``;
-``rubric_batch`` and ``verif`` are reward functions like RuscaRL's and VerIF's. ``docs/trainers/verl.md`` shows how each
-is configured. verl and Ray are imported when one of the classes is first used.
+prompts of rollouts. Their rewards come from verl's own reward loop. ``compute_score`` is a reward function for
+``main_eval``. ``rubric_batch`` and ``verif`` are reward functions like RuscaRL's and VerIF's. ``docs/trainers/verl.md``
+shows how each is configured. verl and Ray are imported when one of the classes is first used.
 """
 
 from __future__ import annotations

@@ -36,7 +36,9 @@ _VERL_LOGGER = AgentLoopManagerTQ.__module__
 
 @dataclass(slots=True)
 class _Group:
-    """The running rollouts of a prompt: their number, what they share, and the rollouts that joined their group."""
+    """The running rollouts of a prompt: their number, the fields that they share, and the rollouts that joined their
+    group.
+    """
 
     size: int
     validate: bool
@@ -45,7 +47,7 @@ class _Group:
 
 
 class JudgingWorker(ScaffoldingWorker):
-    """verl's agent-loop worker, whose rollouts get their reward from a judge that compares their group.
+    """verl's agent-loop worker, with rewards from a judge that compares the rollouts of a group.
 
     A rollout without a reward is omitted from its group, like a rollout for which an agent loop of verl returns
     nothing. If no rollout of the group gets a reward, every rollout raises, so that verl counts the group as failed. A
@@ -95,7 +97,7 @@ class JudgingWorker(ScaffoldingWorker):
             return await super()._run_agent_loop(*args, **kwargs)
         finally:
             group = self._groups[uid]
-            if session not in group.joined:  # the rollout was lost, so its siblings must not wait for it
+            if session not in group.joined:  # the rollout was lost, and its siblings must not wait for it
                 self._cohorts.report_lost(uid, size=group.size)
 
     async def _agent_loop_postprocess(self, output: Any, validate: bool, **kwargs: Any) -> None:  # noqa: FBT001 - verl's
@@ -176,7 +178,7 @@ def judged_run(judge: Judge, settings: VerlSettings) -> JudgedRun:
 
 
 def omit_tracebacks(run: JudgedRun) -> None:
-    """Filter the tracebacks of lost groups out of verl's log, which has a line for each lost group already."""
+    """Remove the tracebacks of lost groups from verl's log, which already has a line for each lost group."""
 
     def is_new(record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
@@ -213,7 +215,7 @@ def has_validation(config: Any) -> bool:
 
 
 def logged_extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
-    """Return what verl logs with a reward: the same keys for every rollout, with numbers."""
+    """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers."""
     score = result.member.score if result.member is not None else None
     count = len(result.group.trajectories) if result.group is not None else result.rewarded
     reward = result.required()

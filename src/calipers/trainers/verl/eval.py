@@ -1,7 +1,7 @@
 """A reward function for verl's ``main_eval``: each response is judged separately, on an absolute scale.
 
-Not for training: a judge that sees one response at a time distinguishes similar responses poorly (``verl.agent_loop``
-compares them). Needs neither verl nor Ray.
+Not for training, because a judge that sees one response at a time distinguishes similar responses poorly. For training,
+``verl.agent_loop`` compares responses. Needs neither verl nor Ray.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERL_ARGUMENTS: Final = frozenset({"reward_router_address", "reward_model_tokeni
 """Arguments that verl's reward loop passes in addition to ``reward_kwargs``."""
 
 PROMPTS: Final = ("prompt", "instruction", "prompt_str", "prompt_text", "question")
-"""Keys of a ground truth or ``extra_info`` that may hold the prompt; the first present key counts."""
+"""Keys of a ground truth or ``extra_info`` that may hold the prompt. The first of them that is present counts."""
 
 
 def compute_score(
@@ -42,13 +42,12 @@ def compute_score(
 ) -> float:
     """Return the quality of one response, from 0 to 1 (or in the judge's ``reward_range``).
 
-    ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``: ``judge`` is required; the default
+    ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``. ``judge`` is required. The default
     ``protocol`` is pointwise, or checklist if the row has criteria. ``ground_truth`` is a reference, or an object (or
-    its JSON text) with any of ``prompt`` (text or messages), ``reference`` and what a data set's row may ask for:
-    ``rubric``, ``rubrics``, or rules, with which the response is scored as by ``verif``. What it lacks is taken from
-    ``extra_info``.
+    its JSON text) with any of these fields: ``prompt`` (text or messages), ``reference``, ``rubric``, ``rubrics``, and
+    rules, with which the response is scored as by ``verif``. Missing fields are taken from ``extra_info``.
 
-    Raises CalipersError if the judge gives no score; with ``on_failure``, that number is returned instead, and counts
+    Raises CalipersError if the judge gives no score. With ``on_failure``, that number is returned instead, and counts
     in every average like a score. Raises ConfigError for invalid settings, and for a judge that refuses every question.
     """
     require_number(on_failure)
@@ -72,8 +71,9 @@ def compute_score(
 
 
 async def judged_response(judge: Judge, score: Score, group: Any) -> GroupResult:
-    """Return a response's result. Raises ConfigError for a judge that
-    refuses every question, also with ``on_failure``.
+    """Return the judge's result for one response.
+
+    Raises ConfigError for a judge that refuses every question, also with ``on_failure``.
     """
     result = await score(group)
     await judge.require_answering()
@@ -116,12 +116,12 @@ def _judge(settings: str) -> Judge:
 
 
 def standards_in_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Standards:
-    """Return the rubric, reference and rules of a row, from the parts that verl passes on. Raises InputError."""
+    """Return the rubric, reference and rules of a row, from the fields that verl passes on. Raises InputError."""
     return standards_of_row({"reward_model": {"ground_truth": ground_truth}, "extra_info": extra_info})
 
 
 def prompt_of_row(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
-    """Return the prompt of a row, text or messages; None if there is none."""
+    """Return the prompt of a verl row, as text or messages, or None if there is none."""
     for source in (ground_truth_object(plain_data(ground_truth)) or {}, extra_info or {}):
         prompt = next((source[key] for key in PROMPTS if source.get(key) is not None), None)
         if prompt is not None:

@@ -46,9 +46,7 @@ _FOR_MAIN_EVAL: Final = (
 
 
 def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
-    """Return the scorer of whole groups for the settings' recipe: the judge,
-    or the judge combined with a row's rules.
-    """
+    """Return the scorer of whole groups for the settings' recipe: the judge alone, or combined with a row's rules."""
     if settings.recipe != "verif":
         return judge
     checks = partial(_constraints, rules=settings.rules)
@@ -78,7 +76,9 @@ def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubri
 
 
 def logged_acc(reward: float, recipe: Recipe) -> float:
-    """Return what verl logs as ``acc``: for a rubric, whether the reward is above 0.5; for VerIF, the reward itself."""
+    """Return what verl logs as ``acc``. For a rubric it is whether the reward is above 0.5; for VerIF, the reward
+    itself.
+    """
     return float(reward > 0.5) if recipe == "rubric_batch" else reward
 
 
@@ -92,14 +92,14 @@ def rubric_batch(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float | dict[str, Any]:
-    """Grade a response by its row's criteria: points met divided by all positive points, at least 0; in [0, 1].
+    """Grade a response by its row's criteria: points of met criteria divided by all positive points, but at least 0.
 
-    The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``; verl's reward loop
-    gets ``{"score", "acc", "ground_truth"}``, an object that averages as its score. ``main_eval`` passes no
+    The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``. verl's reward loop
+    gets ``{"score", "acc", "ground_truth"}``, an object that counts as its score in averages. ``main_eval`` passes no
     ``extra_info`` and gets the score; ``ground_truth`` is then an object, or its JSON text, with ``prompt`` and
-    ``rubrics``. ``settings`` are options of ``calipers.Judge``, including ``judge``; ``max_workers_per_url`` is the
-    number of concurrent calls to each of its ``base_url``s. Raises InputError for a row without criteria, and as
-    ``compute_score`` if there is no score.
+    ``rubrics``. ``settings`` are options of ``calipers.Judge``, including ``judge``. ``max_workers_per_url`` is the
+    number of concurrent calls to each of its ``base_url``s. Raises InputError for a row without criteria. If there is
+    no score, it acts as ``compute_score`` does.
     """
     stated = standards_in_row(ground_truth, extra_info)
     if not isinstance(stated.rubric, Rubric):
@@ -115,7 +115,7 @@ def rubric_batch(
 
 
 class Graded(dict[str, Any]):
-    """An object for verl's reward loop, and a number (its ``score``) for code that averages."""
+    """The result for verl's reward loop, an object that is also a number (its ``score``) for code that averages."""
 
     def __float__(self) -> float:
         return float(self["score"])
@@ -141,15 +141,14 @@ def verif(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float:
-    """Score a response as VerIF does: the share of rules it follows, times 1 if a judge finds the rest fulfilled, else
-    0.
+    """Score a response as VerIF does: the share of rules that it follows, or 0 if a judge finds the rest not fulfilled.
 
     ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
-    object or its JSON text (else ``extra_info`` has them). The prompt is ``prompt``, ``instruction``, ``prompt_str``,
-    ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox; with ``skip_rules`` the
-    judge assesses their wording instead, and ``ignore_rules`` drops them. All other arguments are as for
-    ``rubric_batch``. Raises InputError for a row that cannot be read, or that has something to judge but no prompt, and
-    as ``compute_score`` if there is no score, as when a rule crashed.
+    object or its JSON text (else ``extra_info`` has them). The prompt is the field ``prompt``, ``instruction``,
+    ``prompt_str``, ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox. With
+    ``skip_rules`` the judge assesses their wording instead, and ``ignore_rules`` drops them. All other arguments are as
+    for ``rubric_batch``. Raises InputError for a row that cannot be read, or that has something to judge but no prompt.
+    If there is no score, for example because a rule crashed, it acts as ``compute_score`` does.
     """
     rules: RulesAs = "ignore" if ignore_rules else "judge" if skip_rules else "code"
     stated = standards_in_row(ground_truth, extra_info)

@@ -22,15 +22,15 @@ from calipers.trainers.verl.settings import VerlSettings, make_judge
 _log = logging.getLogger(__name__)
 
 _MAX_CALLS: Final = 1000
-"""The most concurrent calls of an asynchronous Ray actor; if that many wait, their siblings cannot enter."""
+"""The most concurrent calls of an asynchronous Ray actor. If that many rollouts wait, their siblings cannot enter."""
 
 
 class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no types
-    """Rewards from a judge of whole groups, for ``reward.reward_manager.source=importlib``.
+    """verl's reward manager with rewards from a judge of whole groups, for ``reward.reward_manager.source=importlib``.
 
-    A rollout that gets no reward raises, and fails. Lost siblings are not reported: their group is judged without them
-    after ``+calipers.wait`` seconds. Raises ConfigError for a configuration that exceeds this manager's limits, and for
-    a judge that cannot be reached.
+    A rollout that gets no reward raises, and fails. verl does not report lost siblings, so a group is judged without
+    them after ``+calipers.wait`` seconds. Raises ConfigError for a configuration that exceeds this manager's limits,
+    and for a judge that cannot be reached.
     """
 
     def __init__(self, config: Any, tokenizer: Any, compute_score: Any = None, **_: Any) -> None:
@@ -69,7 +69,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
 
 
 def require_limits(config: Any, settings: VerlSettings) -> None:
-    """Raise ConfigError if the rollouts of a prompt could not all meet in this one reward worker."""
+    """Raise ConfigError if the rollouts of a prompt could not all wait in this one reward worker."""
     instead = "or use actor_rollout_ref.rollout.agent.agent_loop_manager_class=calipers.trainers.verl.AgentLoopManager"
     rollout, workers = config.actor_rollout_ref.rollout, config.reward.num_workers
     if workers != 1:

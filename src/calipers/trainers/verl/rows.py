@@ -18,7 +18,7 @@ from calipers.trainers.rollouts.messages import rubric_text_with_reference, spli
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
-"""Token ids to text, without special tokens."""
+"""A function that turns token ids into text, without special tokens."""
 
 
 class Output(Protocol):
@@ -32,12 +32,12 @@ class Output(Protocol):
 
 
 def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
-    """Return what all rollouts of a row share: its id, its prompt, and its rubric, if it has one.
+    """Return what all rollouts of a verl row share: its id, its prompt, and its rubric, if it has one.
 
     The rubric may be in any field where data sets store it (``rubric.dataset_standards``): ``rubric``,
     ``extra_info.rubric``, RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is
-    added to a rubric of text: the row's, or, if it has none, the judge's own (``rubric``). A warning says that rules
-    for code are not used. Raises InputError for what cannot be read, and for two rubrics that differ.
+    added to a rubric of text. This is the row's rubric, or the judge's own (``rubric``) if the row has none. A warning
+    says that rules for code are not used. Raises InputError for what cannot be read, and for two rubrics that differ.
     """
     stated = standards_of_row(row)
     own = stated.rubric

@@ -122,7 +122,9 @@ def require_scaffold_outside_training(config: Any) -> None:
 
 
 def scaffolded_agent(*, agent: Mapping[str, Any], size: int, **given: Any) -> Any:
-    """Return a registered agent loop of verl whose prompt is scaffolded as in a group of ``size``; hydra calls this."""
+    """Return a registered agent loop of verl with the scaffold for a group of ``size`` in its prompt. hydra calls
+    this.
+    """
     own = {key: value for key, value in agent.items() if key != "_target_"}
     made = _scaffolded_class(agent["_target_"])(**own, **given)
     made.calipers_size = size
@@ -163,10 +165,10 @@ class Scaffolded:
         self._ids: tuple[list[int], list[int]] | None = None
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        """Return the agent loop's outputs, with the tokens of the row's own prompt instead of the scaffolded prompt's.
+        """Return the agent loop's outputs with the tokens of the row's own prompt in place of the scaffolded prompt.
 
         Log-probabilities are removed, because they belong to the scaffolded prompt. Raises CalipersError for a prompt
-        that is not text, and for an agent loop that does not use verl's method to build it.
+        that is not text, and for an agent loop that does not build its prompt with verl's method.
         """
         prompt, count = self._scaffolded(row)
         output = await super().run(sampling_params, **{**row, "raw_prompt": prompt})  # type: ignore[misc]

@@ -35,14 +35,14 @@ _RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerlSettings:
-    """Settings for verl: ``judge`` are a Judge's options; the other fields describe groups and rows.
+    """Settings for verl. ``judge`` are a Judge's options; the other fields describe groups and rows.
 
-    ``min_group`` is the number of a prompt's rollouts that must be scored before any of them is trained on. After
-    ``patience`` lost groups in a row, in one worker, the run ends. ``monitor`` watches the judge and writes alarms to
+    ``min_group`` is the number of a prompt's rollouts that must be scored before any of them is trained on. The run
+    ends after ``patience`` lost groups in a row in one worker. ``monitor`` watches the judge and writes alarms to
     stderr. ``reference`` adds each row's ``reward_model.ground_truth`` to the question. ``wait`` is for the reward
-    manager only: seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent
-    loops (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what it
-    does with rules (``verl.recipes``).
+    manager only: the seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent
+    loops (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what
+    the recipe does with rules (``verl.recipes``).
     """
 
     judge: Mapping[str, Any]
@@ -57,7 +57,7 @@ class VerlSettings:
 
     @property
     def absolute(self) -> bool:
-        """Whether the judge is asked about a single rollout, too."""
+        """Return whether the judge also scores single rollouts."""
         return self.judge.get("absolute") is True or self.recipe is not None
 
 
@@ -100,7 +100,7 @@ def read_settings(table: object) -> VerlSettings:
 
 
 def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, Any]:
-    """Return a Judge's options: the recipe's, overridden by the table's; ``grading`` is merged field by field."""
+    """Return a Judge's options: those of the recipe, overridden by the table. ``grading`` is merged field by field."""
     given = {key: value for key, value in table.items() if key not in _OWN_KEYS}
     known = _RECIPES[recipe] if recipe is not None else {}
     if isinstance(given.get("grading"), Mapping) and "grading" in known:
@@ -110,7 +110,7 @@ def _with_recipe(table: Mapping[str, Any], recipe: Recipe | None) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class Scaffold:
-    """How much of a row's rubric a training prompt contains, and how (``calipers.rubric.scaffold.scaffolded``)."""
+    """How much of a row's rubric verl's training prompts contain, and how (``calipers.rubric.scaffold.scaffolded``)."""
 
     schedule: Schedule
     run: str = ""
@@ -118,9 +118,10 @@ class Scaffold:
 
 
 def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
-    """Return the scaffold in a plain table: the fields of a Schedule, ``run`` and ``discreet``.
+    """Return the scaffold in a plain table, which has the fields of a Schedule, ``run`` and ``discreet``.
 
-    ``total_steps`` is the trainer's, the default for the table's. Raises ConfigError for an invalid table.
+    ``total_steps`` is the trainer's number of steps, and the default for the table's. Raises ConfigError for an invalid
+    table.
     """
     if not isinstance(table, Mapping):
         raise ConfigError(f"+calipers.scaffold={table!r}: it must be a table, as in +calipers.scaffold.total_steps=350")
