@@ -81,17 +81,19 @@ def rewarded(
     """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own
     rewards.
 
-    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Rollouts
-    without a model call are not judged, nor are rollouts without an own reward in a group where others have one. These
-    rollouts, rollouts that the judge leaves unscored, and a rollout that is the only scored one of its group (verl
-    would use its reward as its advantage) lose their reward and their trainable parts, so that the group's advantages
-    are those of the others. If no trainable part of the whole step would remain, which ends an Agent-Lightning run, all
-    rollouts that could be compared get the same reward instead: their advantages are 0.
+    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Some rollouts
+    are not judged: those without a model call, and those without an own reward in a group where others have one.
+
+    Rollouts that are not judged, or that the judge leaves unscored, lose their reward and their trainable parts, so
+    that the group's advantages are those of the others. The same applies to a rollout that is the only scored rollout
+    of its group, because verl would use its reward as its advantage. If no trainable part of the whole step would
+    remain, the Agent-Lightning run would end. In this case all rollouts that could be compared get the same reward
+    instead, and their advantages are 0.
 
     A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a training step in which every task
-    was rolled out once, if the judge is not absolute, and for a judge that refuses every question; CalipersError when
-    patience runs out.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a judge that refuses every
+    question. If the judge is not absolute, raises it also for a training step in which every task was rolled out once.
+    Raises CalipersError when patience runs out.
     """
     run = shared_run(judge, patience, stop, min_scored=_MIN_SCORED, consequence="so none of it is trained on")
     groups = positions_by_key([rollout.data_id for rollout in completed])

@@ -69,16 +69,17 @@ def judged_group(
     """Return a subclass of AReaL's ``workflow`` whose episodes are ``size`` of its rollouts, with the judge's rewards
     added.
 
-    It takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to the
-    rollout's own reward. An episode with a rollout that was lost, or that the judge leaves unscored, is rejected as a
-    whole: AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
+    The subclass takes ``workflow``'s arguments. The judge's reward, in [0, 1], is multiplied by ``weight`` and added to
+    the rollout's own reward. If a rollout of an episode was lost, or the judge leaves it unscored, the whole episode is
+    rejected. AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
 
     ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects an episode that raises any exception and
-    continues, also after the ConfigError for a judge that refuses every question: ``stop=interrupt`` (of
+    continues, even after the ConfigError for a judge that refuses every question. ``stop=interrupt`` (of
     ``calipers.trainers.no_signal.run``) ends its run.
 
-    AReaL itself must not group: ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and ``adv_norm``.
-    Raises ConfigError for invalid settings; in the run, InputError for a rollout whose own reward is not finite.
+    AReaL itself must not group: set ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and
+    ``adv_norm``. Raises ConfigError for invalid settings. In the run it raises InputError for a rollout whose own
+    reward is not finite.
     """
     warn_untested("areal", "1.0")
     require_whole(size=size)

@@ -72,16 +72,16 @@ class JudgedGroup:
     The judge's reward is in [0, 1]. ``judge`` is a judge's name, a module's function that returns a Judge, or, if the
     builder is not pickled, a Judge. ``rubric`` is text; ``conversation`` returns a rollout's messages.
 
-    A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included:
-    tinker-cookbook subtracts the group's mean and nothing else, so its advantage is 0 and its siblings' are those of
-    the group without it. If no rollout is scored, all get the same reward from the judge (``failed="even"``: the other
-    rewards alone decide), or CalipersError is raised (``"raise"``), which skips the group under tinker-cookbook's
-    retrying strategies and ends the run under the default strategy.
+    A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included.
+    tinker-cookbook only subtracts the group's mean, so this rollout's advantage is 0, and its siblings have the
+    advantages of the group without it. If no rollout is scored, ``failed`` decides. With ``"even"`` all rollouts get
+    the same reward from the judge, so only their other rewards matter. With ``"raise"`` CalipersError is raised, which
+    skips the group under tinker-cookbook's retrying strategies and ends the run under the default strategy.
 
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process; if builders are
-    pickled, ``stop`` is a module's function. What they raise ends the run under the default strategy; retrying
-    strategies skip the group, and ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run under these,
-    too.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process. If builders are
+    pickled, ``stop`` is a module's function. The errors that they raise end the run under the default strategy.
+    Retrying strategies skip the group, but ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run
+    under these, too.
     """
 
     builder: Any

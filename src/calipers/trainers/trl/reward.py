@@ -53,18 +53,19 @@ def reward_func(  # noqa: PLR0913 - keywords
 
     It is an AsyncReward, or, with ``blocking=True`` (for TRL before 0.27), a BlockingReward. It returns a reward in the
     judge's ``reward_range``, or None, for each completion of the batch. A group that is split over processes is
-    reunited and judged once. If a score is missing, the row gets None if ``only_reward=True`` says that the trainer has
-    no other reward function; otherwise the whole group gets None, because TRL adds 0 for a None to the other functions'
-    rewards. ``judge`` may be a function that makes a Judge: AsyncGRPOTrainer pickles reward functions.
+    reunited and judged once. ``only_reward=True`` says that the trainer has no other reward function: then a row
+    without a score gets None. Otherwise the whole group gets None, because TRL adds 0 for a None to the other
+    functions' rewards. ``judge`` may be a function that makes a Judge, because AsyncGRPOTrainer pickles reward
+    functions.
 
     The data set's ``rubric_column``, if there is one, holds the rubric of each prompt's group, which replaces the
-    judge's; ``reference_column`` a reference answer that is added to it. ``name`` is the function's name in TRL's log.
-    ``check`` tests whether the judge can be reached, without spending a token. ``patience`` and ``stop`` are those of
-    ``run.JudgedRun``.
+    judge's rubric. ``reference_column`` holds a reference answer that is added to the rubric. ``name`` is the
+    function's name in TRL's log. ``check`` tests whether the judge can be reached, without spending a token.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
 
-    Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. The
-    function itself raises, which ends the run in every process: ConfigError for a judge that refuses every question of
-    a batch and has never answered, CalipersError when patience runs out.
+    Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. In the
+    run, the function raises ConfigError for a judge that refuses every question of a batch and has never answered, and
+    CalipersError when patience runs out. Both end the run in every process.
     """
     require_whole(num_generations=num_generations)
     require_text(rubric_column=rubric_column, reference_column=reference_column)
@@ -110,12 +111,14 @@ class _Reward:
 
     @property
     def judge(self) -> Judge:
-        """The judge, built when first needed."""
+        """Return the judge of the TRL reward function, built when first needed."""
         return self.run.judge
 
     @property
     def run(self) -> JudgedRun:
-        """The judge's run, started when first needed. A group with a single scored row counts as lost."""
+        """Return the judge's training run, started when first needed. A group with a single scored row counts as
+        lost.
+        """
         if self._run is None:
             options = self._options
             self._run = JudgedRun(

@@ -65,12 +65,12 @@ def completion_rows(
 def groups_of_rows(
     batch: Sequence[Row], size: int, *, default_rubric: str, mixed_prompts: bool = False, label: str = ""
 ) -> list[TrajectoryGroup]:
-    """Return groups of ``size`` neighbouring rows each.
+    """Return groups of ``size`` neighbouring TRL rows each.
 
     Ids are positions in the batch, from 1; a group's id begins with ``label``. The rows of a group have the same
-    prompt, unless ``mixed_prompts`` says that something else may have changed the prompts. If a row has a reference but
-    no rubric, the reference is added to ``default_rubric``. Raises ConfigError for a batch that does not consist of
-    whole groups, or whose groups have several prompts: then ``size`` is not the trainer's.
+    prompt, unless ``mixed_prompts`` is True, which means that something else may have changed the prompts. If a row has
+    a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError if the batch does not
+    consist of whole groups, or if a group has several prompts: then ``size`` is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
