@@ -407,6 +407,74 @@ def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
         assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
 
 
+def names_defined(path: Path) -> dict[str, set[str]]:
+    """The functions, classes and variables at the top of a module, each with the members that its body names."""
+    defined: dict[str, set[str]] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for name in _names_bound(node):
+            defined[name] = {inner for part in getattr(node, "body", ()) for inner in _names_bound(part)}
+    return defined
+
+
+def _names_bound(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def wrong_names(text: str) -> list[str]:
+    """What a text says is in the source and is not there.
+
+    It looks at `Class.member` and `module.name`, at `name` in `file.py`, and at a list's "`file.py`: `name`".
+    """
+    modules = {path: names_defined(path) for path in sorted(Path(calipers.__file__).parent.rglob("*.py"))}
+    classes: dict[str, set[str]] = {}
+    of_module: dict[str, set[str]] = {}
+    for path, defined in modules.items():
+        of_module.setdefault(path.stem, set()).update(defined)
+        for name, members in defined.items():
+            classes.setdefault(name, set()).update(members)
+    plain = " ".join(text.split())
+    wrong = []
+    for owner, name in re.findall(r"`(\w+)\.(\w+)(?:\([^`]*\))?`", plain):
+        known = (classes if owner[0].isupper() else of_module).get(owner)
+        if name not in {"py", "toml"} and (known is None or name not in known):
+            wrong.append(f"{owner}.{name}")
+    placed = re.findall(r"`(\w+)` in `([\w/]+\.py)`", plain)
+    placed += [(name, file) for file, name in re.findall(r"\d+\. `([\w/]+\.py)`: `(\w+)", plain)]
+    for name, file in placed:
+        homes = [defined for path, defined in modules.items() if path.as_posix().endswith(f"/{file}")]
+        if not any(name in defined for defined in homes):
+            wrong.append(f"{name} in {file}")
+    return wrong
+
+
+def test_every_name_that_the_design_page_places_is_defined_there() -> None:
+    assert wrong_names(text_of("design.md")) == []
+
+
+def test_a_name_that_is_not_where_a_page_says_is_found() -> None:
+    right = "`Judge.score_group`, `Settings.for_group(number)`, `interfaces.full`, `full` in `interfaces.py`"
+    assert (
+        wrong_names(f"{right}\n1. `judging/loop.py`: `QueryLoop.run`, `settings.calls.timeout`, `calipers.toml`") == []
+    )
+    stale = (
+        "`Settings.at`, `Nobody.runs`, `interfaces.whole`, `condensed` in\n`extract/text.py`\n1. `extract/text.py`: `x`"
+    )
+    assert wrong_names(stale) == [
+        "Settings.at", "Nobody.runs", "interfaces.whole", "condensed in extract/text.py", "x in extract/text.py",
+    ]  # fmt: skip
+
+
+def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None:
+    for name, method in PROTOCOLS.ours.items():
+        row = re.search(rf"^\| {name} \| `.*$", text_of("design.md"), flags=re.MULTILINE)
+        assert row, f"docs/design.md: the table of strategies has no row for {name}"
+        shown = re.findall(r"`(\w+)`(?: in `[\w/.]+`)?", row[0])
+        assert shown == [part.partition(":")[2] for part in (method.planner, method.aggregator, method.reward)], name
+
+
 def test_the_figures_of_the_embedded_judge_are_those_of_its_model_file() -> None:
     """Agreement and its error, on prompts and on whole data sets that were not fitted on."""
     shipped = Path(calipers.__file__).parent / "backends" / "embedded" / "model.json"

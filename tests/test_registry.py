@@ -69,8 +69,8 @@ def test_a_judge_of_ours_is_made_without_a_search_of_the_environment(monkeypatch
 
 @pytest.mark.usefixtures("other_package")
 def test_another_packages_things_are_found_by_name() -> None:
-    assert {"acme", "wordy", "openai"} <= set(BACKENDS.names())
-    assert READERS.names() == ["json", "jsonl", "parquet", "talk"]
+    assert {"acme_cloud", "wordy", "openai"} <= set(BACKENDS.names())
+    assert READERS.names() == sorted([*READERS.ours, "talk"])
     assert find_backend("wordy:5").model == "wordy-5"
     assert verifier_from({"ends_with": {"text": "."}}) == VERIFIERS.find("ends_with")(".")
     judge = calipers.Judge("wordy", protocol="terse", reward="cubed")
@@ -79,11 +79,11 @@ def test_another_packages_things_are_found_by_name() -> None:
 
 @pytest.mark.usefixtures("other_package")
 def test_a_provider_of_another_package_is_asked_as_ours_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="ACME_API_KEY is not set"):
-        find_backend("acme/m")
-    monkeypatch.setenv("ACME_API_KEY", "k")
-    assert find_backend("acme/m").endpoint == "https://acme.example/v1 with k"
-    assert find_backend("acme/m@http://localhost:1/v1").endpoint == "http://localhost:1/v1 with k"
+    with pytest.raises(ConfigError, match="ACME_CLOUD_API_KEY is not set"):
+        find_backend("acme_cloud/m")
+    monkeypatch.setenv("ACME_CLOUD_API_KEY", "k")
+    assert find_backend("acme_cloud/m").endpoint == "https://acme.example/v1 with k"
+    assert find_backend("acme_cloud/m@http://localhost:1/v1").endpoint == "http://localhost:1/v1 with k"
 
 
 @pytest.mark.usefixtures("other_package")
@@ -154,14 +154,13 @@ def test_a_reader_is_also_named_by_a_flag(tmp_path: Path) -> None:
     assert [len(json.loads(line)["trajectories"]) for line in done.stdout.splitlines()] == [3, 2]
     done = run("score", "groups.txt", "-o", "-", "--reader", "tolk", cwd=tmp_path)
     assert done.returncode == 2
-    assert "'tolk' is not one of json, jsonl, parquet, talk" in done.stderr
+    assert f"'tolk' is not one of {', '.join(sorted([*READERS.ours, 'talk']))}" in done.stderr
 
 
 def test_what_is_registered_is_in_help_and_lists(tmp_path: Path) -> None:
-    shown = run("score", "--help", cwd=tmp_path).stdout
-    for names in ("[json|jsonl|parquet|talk]", "[checklist|listwise|loose|pairwise|pointwise|terse]"):
-        assert names in shown
-    assert "[broken|cubed|min_max|rank|score|win_rate]" in shown
+    shown = "".join(run("score", "--help", cwd=tmp_path).stdout.split())
+    for kind, theirs in ((READERS, ["talk"]), (PROTOCOLS, ["loose", "terse"]), (REWARDS, ["broken", "cubed"])):
+        assert f"[{'|'.join(sorted([*kind.ours, *theirs]))}]" in shown
     listed = json.loads(run("judges", "--json", cwd=tmp_path).stdout)
     assert listed["always"] == ["embedded", "wordy"]
 

@@ -1,4 +1,4 @@
-"""What every backend owes its caller. A new backend is one more line in ``BACKENDS``."""
+"""What every backend owes its caller. Every API of a registered provider is in ``BACKENDS``; others are added there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from calipers.backends.embedded import Embedded
 from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.negotiation.negotiated import Capabilities
-from calipers.backends.providers.anthropic import Anthropic
-from calipers.backends.providers.azure import azure_openai
-from calipers.backends.providers.decisions import Decisions
-from calipers.backends.providers.gemini import Gemini
+from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.providers.scripted import Scripted
 from calipers.errors import BackendError
 from calipers.interfaces import Backend
+from calipers.registry import load_object
 from calipers.types import Completion
 from servers.faulty_server import Answer, FaultyServer, error, said
 
@@ -52,17 +50,24 @@ def _litellm(server: FaultyServer, seconds: float) -> Backend:
     return LiteLLM("custom_openai/m", base_url=server.url, api_key="k", timeout=max(5.0, seconds))
 
 
+def _provider(provider: Provider, server: FaultyServer, seconds: float) -> Backend:
+    made: Backend = load_object(provider.backend)(
+        "m", base_url=server.url, api_key="k", timeout=seconds, api_key_env=provider.key, **provider.options
+    )
+    return made
+
+
+_APIS = {
+    (provider.backend, provider.options.get("route")): name
+    for name, provider in sorted(PROVIDERS.items(), reverse=True)
+}
+"""One provider for each API."""
+
 BACKENDS: dict[str, Callable[[FaultyServer, float], Backend]] = {
+    **{name: partial(_provider, PROVIDERS[name]) for name in sorted(_APIS.values())},
     "embedded": lambda *_: Embedded(),
     "openai_compatible": _chat,
     "openai_compatible, streaming": _streaming,
-    "azure": lambda server, seconds: azure_openai(
-        "m", base_url=server.url, api_key="k", timeout=seconds, api_key_env="K"
-    ),
-    "anthropic": lambda server, seconds: Anthropic("m", base_url=server.url, timeout=seconds),
-    "gemini": lambda server, seconds: Gemini("m", base_url=server.url, timeout=seconds),
-    "systemone": lambda server, seconds: Decisions("m", base_url=server.url, timeout=seconds),
-    "decisions": lambda server, seconds: Decisions("m", base_url=server.url, route="decisions", timeout=seconds),
     "litellm": _litellm,
     "scripted": lambda *_: Scripted([{"text": "said", "group_id": "g1"}]),
     "retry": lambda server, seconds: Retrying(_chat(server, seconds), attempts=2, sleep=_at_once),

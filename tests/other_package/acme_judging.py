@@ -48,7 +48,7 @@ class Cloud(Wordy):
         self.model = model
 
 
-CLOUD = Provider("https://acme.example/v1", "ACME_API_KEY", backend="acme_judging:Cloud")
+CLOUD = Provider("https://acme.example/v1", "ACME_CLOUD_API_KEY", backend="acme_judging:Cloud")
 
 
 class Terse(Listwise):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 STOPS = {"stop": "end_turn", "length": "max_tokens"}
 
@@ -11,13 +11,17 @@ STOPS = {"stop": "end_turn", "length": "max_tokens"}
 def in_tongue(path: str, asked: Any, body: Any) -> Any:
     """``body`` as it is, or, where it is a chat completion and the path another API's, what that API would say."""
     tongue = TONGUES.get(path.partition("?")[0].rpartition("/")[2].rpartition(":")[2])
-    if tongue is None or not isinstance(body, dict):
+    if tongue is None:
         return body
     try:
         choice = body["choices"][0]
-        return tongue(asked, choice["message"], choice["finish_reason"])
-    except (KeyError, TypeError, IndexError):
+        said, finish = dict(choice["message"]), choice["finish_reason"]
+    except (KeyError, TypeError, ValueError, IndexError):
         return body  # something else, or scripted to be broken
+    try:
+        return tongue(asked, said, finish)
+    except KeyError:
+        return body  # the other API has no word for it
 
 
 def message(text: str, *, stop: str = "end_turn", **more: Any) -> dict[str, Any]:
@@ -90,4 +94,10 @@ def _decisions(asked: Any, said: Mapping[str, Any], _: str) -> dict[str, Any]:
     return {"model": "served-model", "answers": answers, "usage": usage}
 
 
-TONGUES = {"messages": _messages, "generateContent": _generated, "systemone": _systemone, "decisions": _decisions}
+TONGUES: Final[dict[str, Callable[[Any, Mapping[str, Any], str], dict[str, Any]]]] = {
+    "messages": _messages,
+    "generateContent": _generated,
+    "systemone": _systemone,
+    "decisions": _decisions,
+}
+"""By the last word of an API's path: what was asked, and a chat completion's message and finish reason → a body."""

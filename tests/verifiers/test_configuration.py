@@ -38,6 +38,7 @@ def test_every_verifier_can_be_had_by_name_and_gives_both_verdicts(name: str) ->
         pytest.skip(f"{NEEDS[name]} is not installed: pip install 'calipers[verifiers]'")
     if name in SANDBOXED and sys.platform != "linux":
         pytest.skip("the sandbox confines code on Linux only")
+    assert name in EXAMPLES, f"add a row for {name} to EXAMPLES of this file: arguments, a met answer, one that is not"
     arguments, good, bad = EXAMPLES[name]
     check = verifier_from({name: arguments})
     assert callable(check)
