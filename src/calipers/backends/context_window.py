@@ -26,7 +26,9 @@ _IMAGE_BYTES = 4000
 
 
 def question_bytes(request: JudgeRequest) -> int:
-    """Return the UTF-8 bytes of a request. Unlike characters, about as many bytes make a token in every script."""
+    """Return the UTF-8 bytes of a request to a judge's server. Unlike characters, about as many bytes make a token in
+    every script.
+    """
     text, images = text_bytes_and_images(request)
     return text + _IMAGE_BYTES * images
 
@@ -41,7 +43,9 @@ class WindowEstimate:
         self.start_from(known or {})
 
     def start_from(self, known: Mapping[str, Any]) -> None:
-        """Start the estimate again from what the ledger holds, and forget everything else."""
+        """Start the estimate of the server's context window again from what an earlier run learned, and forget
+        everything else.
+        """
         window = known.get("window")
         told: Mapping[str, Any] = window if isinstance(window, dict) else {}
         self.tokens: int | None = told.get("tokens")
@@ -78,7 +82,9 @@ class WindowEstimate:
         return self._told
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what to store for later runs, as JSON: ``{}`` or ``{"window": {"tokens", "bytes_per_token"}}``."""
+        """Return what to store about the server's context window for later runs, as JSON: ``{}`` or ``{"window":
+        {"tokens", "bytes_per_token"}}``.
+        """
         known = {"tokens": self.tokens, "bytes_per_token": self._density()}
         told = {key: value for key, value in known.items() if value is not None}
         return {"window": told} if told else {}

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
-    """Return a judge's name and the base URL after it (``vllm/qwen3@http://gpu1:8000/v1``), or None in place of the
-    URL.
+    """Return a judge's name and the base URL of its server after it (``vllm/qwen3@http://gpu1:8000/v1``), or None in
+    place of the URL.
     """
     for start in ("@http://", "@https://"):
         if start in name:
@@ -20,12 +20,16 @@ def split_judge_name(name: str) -> tuple[str, str | None]:
 
 
 def is_stand_in(name: str) -> bool:
-    """Return whether the judge is only for set-up and tests, so that its scores must not be used for training."""
+    """Return whether the judge's backend is only for set-up and tests, so that its scores must not be used for
+    training.
+    """
     return name == "embedded" or name.startswith(("scripted:", "embedded:"))
 
 
 def name_without_password(name: str) -> str:
-    """Return the judge's name without user and password in its base URL, for results, ledgers and error messages."""
+    """Return the judge's name without user and password in its server's base URL, for results, ledgers and error
+    messages.
+    """
     before, url = split_judge_name(name)
     if url is None:
         return name
@@ -33,6 +37,6 @@ def name_without_password(name: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return a judge's address without user and password."""
+    """Return the address of a judge's server without user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

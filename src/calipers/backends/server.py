@@ -106,7 +106,9 @@ class HttpBackend(Negotiated):
         return [] if self.unlisted is None else [self.unlisted]
 
     async def aclose(self) -> None:
-        """Close the running event loop's connections. Not required, because loops close them as they end."""
+        """Close the running event loop's connections to the judge's server. Not required, because loops close them as
+        they end.
+        """
         if self._http.cache_info().currsize:
             await self._http().aclose()
 

@@ -20,8 +20,8 @@ _TRIES = 3
 
 
 async def check_applied_format(examinee: Examinee, form: Form, rng: random.Random) -> Check:
-    """Return the check whether the examined judge's server enforces, ignores or refuses ``form``. No server failure
-    raises.
+    """Return the doctor's check whether the examined judge's server enforces, ignores or refuses ``form``. No server
+    failure raises.
 
     A negative result is tested again. A positive result cannot occur by chance, but a negative result can: a server
     (llama.cpp) may fail to parse what its own grammar allowed, and then the backend falls back to plain text.
@@ -55,5 +55,5 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
 
 
 def takes_forms(backend: FullBackend) -> bool:
-    """Return whether this judge's backend can request structured output at all."""
+    """Return whether the judge that the doctor examines can request structured output at all."""
     return isinstance(backend, Negotiated) and bool(backend.forms)

@@ -17,7 +17,7 @@ SHORT = 16
 
 
 def check_reasoning(answers: Answers) -> Check:
-    """Return the check of where the examined judge writes its reasoning, if it writes any."""
+    """Return the doctor's check of where the examined judge writes its reasoning, if it writes any."""
     received = answers.received
     if not received:
         return _unanswered("thinking", answers)
@@ -33,7 +33,7 @@ def check_reasoning(answers: Answers) -> Check:
 
 
 def check_served_model(answers: Answers) -> Check:
-    """Return the check of which model and version the judge's answers name.
+    """Return the doctor's check of which model and version the judge's answers name.
 
     If there are several, the check reports them, because their scores may not be comparable.
     """
@@ -52,7 +52,7 @@ def _served(completion: Completion) -> str:
 
 
 def check_truncation(answers: Answers) -> Check:
-    """Return the check whether the examined judge's server reports a truncated reply as truncated."""
+    """Return the doctor's check whether the examined judge's server reports a truncated reply as truncated."""
     name = "cut-off replies"
     if not answers.received:
         return _unanswered(name, answers)
@@ -69,8 +69,8 @@ def check_truncation(answers: Answers) -> Check:
 
 
 def check_probabilities(answers: Answers | None) -> Check:
-    """Return the check whether the judge's scores can be computed from logprobs. ``answers`` is None if its API has
-    none.
+    """Return the doctor's check whether the judge's scores can be computed from logprobs. ``answers`` is None if its
+    API has none.
     """
     name = "probabilities"
     if answers is None:
@@ -92,7 +92,7 @@ def check_probabilities(answers: Answers | None) -> Check:
 
 
 def check_repeatability(answers: Answers) -> Check:
-    """Return the check whether the judge gives a question the same scores in two calls at temperature 0."""
+    """Return the doctor's check whether the judge gives a question the same scores in two calls at temperature 0."""
     name = "repeatability"
     same, twice, apart = count_repeats(answers)
     figures = {
@@ -111,7 +111,9 @@ def check_repeatability(answers: Answers) -> Check:
 
 
 def check_speed(answers: Answers, *, in_flight: int) -> list[Check]:
-    """Return the checks of the seconds, tokens and price of a judge call. A call shows a group in a single order."""
+    """Return the doctor's checks of the seconds, tokens and price of a judge call. A call shows a group in a single
+    order.
+    """
     received = answers.received
     if not received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]

@@ -12,7 +12,7 @@ from calipers.doctor.probe_statistics import Agreement, Flips, FormatFigures
 
 
 def format_check(name: str, kept: FormatFigures) -> Check:
-    """Return the check of how well the judge's answers follow the output format."""
+    """Return the doctor's check of how well the judge's answers follow the output format."""
     figures = asdict(kept)
     if kept.readable is None or not kept.answered:
         return Check(name, "unknown", f"none of {kept.asked} arrived" + (f": {kept.why}" if kept.why else ""), figures)
@@ -30,7 +30,7 @@ def format_check(name: str, kept: FormatFigures) -> Check:
 
 
 def agreement_check(right: Agreement) -> Check:
-    """Return the check of the judge's agreement with the known order of the probes' answers."""
+    """Return the doctor's check of the judge's agreement with the known order of the probes' answers."""
     figures = {"right": right.right, "pairs": right.pairs, "groups": right.groups, "by_chance": right.chance}
     if right.share is None:
         return Check("agreement", "unknown", "not known: no group was scored", figures)
@@ -40,7 +40,7 @@ def agreement_check(right: Agreement) -> Check:
 
 
 def flip_check(turned: Flips) -> Check:
-    """Return the check of position bias: how often the order of the answers changes the winner."""
+    """Return the doctor's check of position bias: how often the order of the answers changes the winner."""
     figures = {"flipped": turned.flipped, "pairs": turned.pairs}
     if turned.share is None:
         return Check("order flips", "unknown", "not known: no group was scored in both orders", figures)
@@ -51,7 +51,7 @@ def flip_check(turned: Flips) -> Check:
 
 
 def injection_check(obeyed: int, injected: int) -> Check:
-    """Return the check of how the judge scores attempts that address the judge (prompt injection)."""
+    """Return the doctor's check of how the judge scores attempts that address the judge (prompt injection)."""
     figures = {"obeyed": obeyed, "probes": injected}
     if not injected:
         return Check("injections", "unknown", "not known: no such probe was scored", figures)

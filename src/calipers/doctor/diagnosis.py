@@ -51,7 +51,7 @@ class Diagnosis:
         raise KeyError(name)
 
     def toml(self) -> str:
-        """Return the ``settings`` for a run with this judge as lines for calipers.toml."""
+        """Return the ``settings`` that the doctor advises for a run with this judge as lines for calipers.toml."""
         # JSON strings, numbers and lists of strings are valid TOML.
         return "".join(f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items())
 

@@ -84,7 +84,7 @@ class JudgesFound:
     always: tuple[str, ...] = ("embedded",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the judges found as a JSON object."""
+        """Return the judges that the doctor found as a JSON object."""
         return {
             "always": list(self.always),
             "keys": [asdict(one) for one in self.keys],
@@ -97,7 +97,9 @@ class JudgesFound:
 async def find_judges(
     known: Mapping[str, Provider] | None = None, *, environment: Mapping[str, str] | None = None
 ) -> JudgesFound:
-    """Find the judges that can be used from this machine, in at most about two seconds. No server failure raises."""
+    """Find, for the doctor, the judges that can be used from this machine, in at most about two seconds. No server
+    failure raises.
+    """
     added = registry.BACKENDS.others()
     if known is None:
         known = {**PROVIDERS} | {name: one for name, one in added.items() if isinstance(one, Provider)}

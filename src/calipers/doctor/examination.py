@@ -50,7 +50,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     rng: random.Random | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
-    """Examine the judge of this name within ``within`` seconds, with about forty short questions.
+    """Have the doctor examine the judge of this name within ``within`` seconds, with about forty short questions.
 
     ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
     ``rng`` draws the constants of the format tests. ``tell`` is called with a line of progress. No failure of a judge

@@ -85,7 +85,7 @@ class Examinee:
     spent: Spent = field(default_factory=Spent)
 
     def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
-        """Return a new backend for the examined judge that knows nothing of the server.
+        """Return a new backend for the judge that the doctor examines, which knows nothing of the server.
 
         Its requests omit the parameters ``without``.
         """
@@ -111,7 +111,7 @@ class Examinee:
         without: Iterable[str] = (),
         expected: bool = False,
     ) -> Answers:
-        """Have the examined judge score every group through the whole pipeline, and return its answers.
+        """Have the judge that the doctor examines score every group through the whole pipeline, and return its answers.
 
         No question is asked again, so only first answers count.
         """
@@ -144,7 +144,7 @@ class Examinee:
         return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """Send a request to the examined judge outside the pipeline and return its answer.
+        """Send the doctor's request to the examined judge outside the pipeline and return its answer.
 
         Raises BackendError, or TimeoutError when time runs out.
         """

@@ -38,7 +38,7 @@ class FormatFigures:
 
 
 def format_figures(answers: Answers) -> FormatFigures:
-    """Return how well the examined judge's answers follow the output format."""
+    """Return, for the doctor, how well the examined judge's answers follow the output format."""
     received = answers.received
     failures = [one.reason for one in answers.failures if one.kind != "deadline"]
     reasons = Counter([one.reading.reason or "it left ids out" for one in received if not _complete(one)] + failures)
@@ -74,7 +74,7 @@ class Agreement:
 
 
 def measure_agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Agreement:
-    """Return the judge's agreement with the known order of the probes.
+    """Return the judge's agreement with the known order of the doctor's probes.
 
     If a group has several readable answers, the mean of its scores counts.
     """
@@ -92,8 +92,8 @@ def measure_agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Ag
 
 
 def chance_of_agreement(right: float, sizes: Sequence[int]) -> float:
-    """Return the probability that random rankings of the probes get ``right`` pairs or more. The groups have these
-    sizes.
+    """Return the probability that random rankings of the doctor's probes get ``right`` pairs or more. The groups have
+    these sizes.
 
     The result is exact: the number of right pairs is distributed as inversions are, whose generating function is the
     product of 1 + x + ... + x^(k-1) over k (Muir 1899).
@@ -127,7 +127,9 @@ class Flips:
 
 
 def count_flips(answers: Answers) -> Flips:
-    """Return how many pairs of the probes have another winner when the question lists the answers in another order."""
+    """Return how many pairs of the doctor's probes have another winner when the question lists the answers in another
+    order.
+    """
     flipped = pairs = 0
     for first, second in _twice(answers.received):
         for one, other in combinations(sorted(first), 2):
@@ -137,7 +139,8 @@ def count_flips(answers: Answers) -> Flips:
 
 
 def count_obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[int, int]:
-    """Return in how many groups the answer that addresses the judge got at least the right answer's score.
+    """Return in how many of the doctor's groups the answer that addresses the judge got at least the right answer's
+    score.
 
     The second number is how many groups were scored.
     """
@@ -147,7 +150,7 @@ def count_obeyed(groups: Iterable[TrajectoryGroup], answers: Answers) -> tuple[i
 
 
 def count_repeats(answers: Answers) -> tuple[int, int, float]:
-    """Return how repeatable the judge's scores are, as three numbers.
+    """Return how repeatable the judge's scores are in the doctor's examination, as three numbers.
 
     They are: the questions with equal scores in both calls, the questions asked twice, and the largest difference
     (0-1).

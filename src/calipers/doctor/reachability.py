@@ -48,7 +48,9 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
 
 
 def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
-    """Return the rows of a server's list of models that have an id, or None if the reply is not such a list."""
+    """Return, for the doctor, the rows of a server's list of models that have an id, or None if the reply is not such a
+    list.
+    """
     try:
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
@@ -60,7 +62,7 @@ def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:
-    """Return the context window in tokens of ``model`` in a server's list of models, or None.
+    """Return, for the doctor, the context window in tokens of ``model`` in a server's list of models, or None.
 
     If the list has a single model, that model counts.
     """

@@ -46,13 +46,13 @@ class Servers:
     seconds: float = 0.0
 
     def as_one(self) -> Diagnosis:
-        """Return the verdict on all servers together as a Diagnosis without checks."""
+        """Return the doctor's verdict on all servers together as a Diagnosis without checks."""
         calls = sum(one.calls for one in self.found.values())
         usage = Usage.total([one.usage for one in self.found.values()])
         return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON object with the verdict in the form for one server, ``servers`` by base URL, and
+        """Return a JSON object with the doctor's verdict in the form for one server, ``servers`` by base URL, and
         ``differences``.
         """
         whole = self.as_one().to_dict()
@@ -64,7 +64,7 @@ class Servers:
 async def diagnose_each(
     judge: str, base_urls: Sequence[str], *, tell: Callable[[str], None] = lambda _: None, **options: Any
 ) -> Servers:
-    """Examine ``judge`` at all ``base_urls`` at the same time; ``options`` are those of ``diagnose``.
+    """Have the doctor examine ``judge`` at all ``base_urls`` at the same time; ``options`` are those of ``diagnose``.
 
     Raises ConfigError for invalid settings before any server is contacted.
     """

@@ -53,7 +53,7 @@ class Findings:
 
 
 def unfit_reason(found: Findings) -> str | None:
-    """Return the reason why the examined judge should not be used, or None if there is none."""
+    """Return the doctor's reason why the examined judge should not be used, or None if there is none."""
     kept, right, turned = found.format_figures, found.agreement, found.flips
     if kept.readable is None or kept.readable < _READABLE or right.groups < _FEWEST_GROUPS:
         unread = f"only {kept.used} of {kept.asked} answers could be read ({kept.why or 'the rest did not arrive'})"
@@ -69,7 +69,7 @@ def unfit_reason(found: Findings) -> str | None:
 
 
 def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) -> Mapping[str, tuple[Any, str]]:
-    """Return the settings that a run with the examined judge needs besides the judge's name, each with the reason."""
+    """Return the settings that the doctor advises for a run besides the judge's name, each with the reason."""
     wanted: dict[str, tuple[Any, str]] = {}
     if found.flips.share is not None and found.flips.share > _FLIPS:
         wanted["orders"] = (2, f"the order matters: {_turned(found.flips)}")
@@ -80,7 +80,7 @@ def settings_for(found: Findings, checks: Sequence[Check], *, timeout: float) ->
 
 
 def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool:
-    """Return whether a run should use the JSON object format.
+    """Return whether, by the doctor's checks, a run should use the JSON object format.
 
     This is so if the judge's answers are badly formatted, and the server ignores the schema but applies that format.
     """
@@ -90,7 +90,7 @@ def should_try_json_object(kept: FormatFigures, checks: Sequence[Check]) -> bool
 
 
 def conclude_fitness(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> tuple[Conclusion, str]:
-    """Return the verdict on the judge and its reason in a sentence."""
+    """Return the doctor's verdict on the judge and its reason in a sentence."""
     if reason := unfit_reason(found):
         return "unfit", reason
     kept = found.format_figures
@@ -101,7 +101,7 @@ def conclude_fitness(found: Findings, wanted: Mapping[str, tuple[Any, str]]) -> 
 
 
 def agreement_text(right: Agreement) -> str:
-    """Return the judge's agreement as text: "29 of 36 pairs right"."""
+    """Return the judge's agreement with the doctor's probes as text: "29 of 36 pairs right"."""
     return f"{right.right:g} of {right.pairs} pairs right"
 
 

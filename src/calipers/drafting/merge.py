@@ -72,7 +72,8 @@ class Merged:
 
 
 def merge_proposals(proposals: Sequence[Proposal], most: int) -> tuple[Merged, ...]:
-    """Return at most ``most`` merged criteria. Those proposed for the largest number of groups come first.
+    """Return at most ``most`` merged criteria for the rubric draft. Those proposed for the largest number of groups
+    come first.
 
     A merged criterion has the first proposal's text and the median of the points. Two proposals are merged if three
     things hold: they share more than a certain part of their words (``ALIKE``), both are desired or both are faults,

@@ -48,7 +48,7 @@ class Proposal:
 def proposal_request(
     view: RenderedGroup, *, most: int, max_tokens: int | None, params: Mapping[str, Any]
 ) -> JudgeRequest:
-    """Return the request that asks a judge to propose criteria. It holds all candidates of a group."""
+    """Return the request that asks a judge to draft criteria for a rubric. It holds all candidates of a group."""
     order = tuple(range(len(view.candidates)))
     keys = draw_candidate_keys(view, len(order), "draft")
     system = "\n\n".join((_BEFORE, EVIDENCE, _AFTER.format(most=most)))
@@ -63,7 +63,8 @@ def proposal_request(
 
 
 def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...]:
-    """Return the criteria proposed in a judge's reply. Raises PermanentError of kind "bad_reply" if there are none.
+    """Return the criteria that a judge's reply proposes for a rubric draft. Raises PermanentError of kind "bad_reply"
+    if there are none.
 
     Entries are skipped if they have no text, or if their points are 0, outside the scale or in words. No single entry
     is needed.

@@ -21,7 +21,7 @@ class AcceptAnyReply(Wrapper):
     """
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the model's complete reply. Raises what the backend raises."""
+        """Return the complete reply of the model that generates responses. Raises what the backend raises."""
         try:
             completion = await self._backend.complete(request)
         except BackendError as error:

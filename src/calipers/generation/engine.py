@@ -57,7 +57,7 @@ class Engine:
         self._worker: asyncio.Task[None] | None = None
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the model's response, computed in a batch with other waiting requests.
+        """Return the model's generated response, computed in a batch with other waiting requests.
 
         Raises PermanentError if vLLM fails.
         """
@@ -99,7 +99,9 @@ class Engine:
 
 
 def load_vllm(model: str, tp_size: int) -> Chat:
-    """Return vLLM's chat function with ``model`` loaded. Raises ConfigError if vLLM is not installed."""
+    """Return vLLM's chat function with ``model`` loaded, to generate responses. Raises ConfigError if vLLM is not
+    installed.
+    """
     try:
         from vllm import LLM, SamplingParams  # noqa: PLC0415 - large, and only where a model runs in this process
     except ImportError as error:

@@ -27,8 +27,8 @@ def output_form(out: str) -> Form:
 
 
 def response_rows(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
-    """Yield the output rows of a prompt with its responses, or none without a response: readers reject an empty
-    list.
+    """Yield the output rows of a prompt with its generated responses, or none without a response: readers reject an
+    empty list.
     """
     if answered.samples:
         yield from _FORMS[form](answered)

@@ -19,7 +19,8 @@ from calipers.types import Message, Rubric
 
 
 def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
-    """Return ``row`` with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds everything for judging.
+    """Return ``row`` of generated responses with ``data_source`` and a ``reward_model`` whose ``ground_truth`` holds
+    everything for judging.
 
     Raises InputError for an ambiguous row, for example a row with two different rubrics.
     """

@@ -17,7 +17,8 @@ _SHARDS = "model_world_size_*_rank_*.pt"
 
 
 def merge_checkpoint(checkpoint: str, target: str) -> str:
-    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into a model folder and return that folder.
+    """Merge the FSDP shards in ``checkpoint`` (or in its folder ``actor``) into a model folder that can generate
+    responses, and return that folder.
 
     The folder is ``target``. If it already holds a model, it is not changed. Raises ConfigError with the remedy if
     merging is impossible.

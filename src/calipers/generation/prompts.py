@@ -50,7 +50,7 @@ def read_prompts(
     on_error: Callable[[InputError], None] | None = None,
     check: Callable[[Mapping[str, Any], Sequence[Message]], object] | None = None,
 ) -> list[Prompt]:
-    """Return the prompts of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
+    """Return the prompts to generate responses to, from a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
     A prompt is text, or a list of chat messages, in the field ``key``. The default is the first existing field of
     ``prompt``, ``messages`` and ``context``. The prompt's id is ``group_id``, ``id`` or ``key``, else its line;

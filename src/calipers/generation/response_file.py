@@ -39,7 +39,7 @@ class ResponseFile:
             raise ConfigError(f"{path}: responses cannot be stored there: {error.strerror or error}") from error
 
     async def answer(self, request: JudgeRequest, backend: Backend) -> Completion:
-        """Return the stored response to ``request``, or generate one. Raises what the backend raises."""
+        """Return the generated response stored for ``request``, or generate one. Raises what the backend raises."""
         key = f"{request.view.group_id}:{ledger_key(request, backend)}"
         if (known := self._known.get(key)) is not None:
             self.reused += 1

@@ -75,7 +75,7 @@ _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
 async def generate_responses(
     prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
 ) -> AsyncIterator[Answered]:
-    """Yield every prompt with its sampled responses, in input order, as soon as they are complete.
+    """Generate responses: yield every prompt with its sampled responses, in input order, as soon as they are complete.
 
     A response that is ``stored`` is not sampled again. Failed calls do not raise. After a failure that every other call
     would have, such as a refused key, the remaining samples fail with the same reason, without a call.

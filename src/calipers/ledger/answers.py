@@ -22,7 +22,7 @@ latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key 
 
 
 def find_answer(ledger: Ledger, key: str) -> Completion | None:
-    """Return the recorded answer to the request with this ledger key, or None."""
+    """Return the ledger's answer to the request with this key, or None."""
     found = ledger.rows(_ANSWER, (key,))
     if not found:
         return None
@@ -60,7 +60,7 @@ def has_answers(ledger: Ledger, backend: Backend) -> bool:
 
 
 def find_failure(ledger: Ledger, detail: str | bytes) -> PermanentError | None:
-    """Return the failure in the recorded ``detail`` of a request, or None if the judge's answer was read."""
+    """Return the failure in the ``detail`` of a request in the ledger, or None if the judge's answer was read."""
     return ledger.decoded(detail, _failure)
 
 
@@ -75,7 +75,9 @@ def _failure(detail: Any) -> PermanentError | None:
 
 
 def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
-    """Return what earlier runs learned about a judge, as plain JSON, or an empty mapping if nothing is recorded."""
+    """Return what the ledger holds of what earlier runs learned about a judge, as plain JSON, or an empty mapping if
+    nothing is recorded.
+    """
     known = ledger.rows("SELECT value FROM learned WHERE endpoint = ? AND model = ?", (endpoint, model))
     return ledger.decoded(known[0][0], require_object) if known else {}
 

@@ -54,7 +54,7 @@ def ledger_key(request: JudgeRequest, backend: Backend) -> str:
 
 
 def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[str]) -> str:
-    """Return everything that identifies a request to a judge as a single JSON list. ``messages`` are already JSON."""
+    """Return everything that identifies a request in the ledger as one JSON list. ``messages`` are already JSON."""
     schema = request.schema.text if isinstance(request.schema, EncodedDict) else compact_json(request.schema)
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
@@ -102,11 +102,13 @@ class SingleFlight(Generic[T]):
         self._flying: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Future[T]]] = {}
 
     def is_in_flight(self, key: str) -> bool:
-        """Return whether a call to the judge for ``key`` is in flight on the running event loop."""
+        """Return whether a call to the judge for the ledger key ``key`` is in flight on the running event loop."""
         return key in self._flying.get(asyncio.get_running_loop(), ())
 
     async def run(self, key: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Return the answer to the request ``key``: from a call in flight if there is one, otherwise from ``call``."""
+        """Return the answer to the request with the ledger key ``key``: from a call in flight if there is one,
+        otherwise from ``call``.
+        """
         loop = asyncio.get_running_loop()
         flying = self._flying.get(loop)
         if flying is None:
@@ -150,11 +152,11 @@ class Unrecorded(Store):
         self._numbers = count()
 
     async def begin(self) -> int:
-        """Return the number of the next group."""
+        """Return the number of the next group, which no ledger records."""
         return next(self._numbers)
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:  # noqa: ARG002
-        """Return the backend's answer. Raises what the backend raises."""
+        """Return the judge's answer, which no ledger records. Raises what the backend raises."""
         key = ledger_key(request, backend)
         return await self._flight.run(key, partial(self._ask, key, request, backend))
 
@@ -168,10 +170,10 @@ class Unrecorded(Store):
         return replace(completion, failed=meter.total, question=key)
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Do nothing, because this store records nothing."""
+        """Do nothing, because a judge without a ledger records nothing."""
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Do nothing, because this store records nothing."""
+        """Do nothing, because a judge without a ledger records nothing."""
 
 
 async def _as_it_is(completion: Completion) -> Completion:

@@ -38,8 +38,8 @@ class FailedLog:
             self._left.setdefault(key, []).append(((row[0], row[1], row[2], row[3]), FailedCall(kind, usage)))
 
     def log_for_request(self, position: int, request: JudgeRequest, key: str) -> RequestFailures:
-        """Return the log of failed calls for a request that begins, with the calls that it takes over from earlier
-        runs.
+        """Return the ledger's log of failed calls for a request that begins, with the calls that it takes over from
+        earlier runs.
         """
         asking = RequestFailures(self._ledger, (self._run, position, request.ask.number), key, request)
         asking.take_over(self._left.pop(key, ()))
@@ -58,7 +58,7 @@ class RequestFailures(Meter):
         self._key = key
 
     def take_over(self, left: Iterable[tuple[_Row, FailedCall]]) -> None:
-        """Count the failed calls of an equal request in an earlier run that never ended."""
+        """Take over the ledger's failed calls of an equal request in an earlier run that never ended."""
         for row, call in left:
             self._ledger.put(_DELETE, row)
             self.add(call)
@@ -81,7 +81,7 @@ def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
 
 
 def find_failed_calls(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
-    """Return the failed calls before a recorded answer that took ``attempts`` calls.
+    """Return the failed calls in the ledger before a recorded answer that took ``attempts`` calls.
 
     Ledgers of calipers 0.1 hold only the number of these calls.
     """

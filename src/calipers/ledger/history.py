@@ -18,8 +18,8 @@ _KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, V
 
 
 def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
-    """Yield the recorded judgments of the judges in ``settings``: a mapping by slot for each group, the latest group
-    first.
+    """Yield the ledger's recorded judgments of the judges in ``settings``: a mapping by slot for each group, the latest
+    group first.
 
     Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
     """

@@ -43,7 +43,7 @@ class Run:
         self._numbers = count()
 
     async def next_number(self) -> int:
-        """Return the number of the run's next group. Several stores may record groups of the same run."""
+        """Return the number of the next group of the ledger's run. Several stores may record groups of the same run."""
         return next(self._numbers)
 
 
@@ -58,11 +58,11 @@ class Recorder(Store):
         self._failed = FailedLog(run.ledger, run.id)
 
     async def begin(self) -> int:
-        """Return the number of the recorded run's next group."""
+        """Return the number of the next group of the run that the ledger records."""
         return await self.run.next_number()
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """Return the recorded answer, or a new answer that is committed before it is returned."""
+        """Return the ledger's answer, or a new answer that is committed to the ledger before it is returned."""
         key = ledger_key(request, backend)
         self._keys[number, request.ask.number] = key
         recorded = find_answer(self._ledger, key) if self._ledger.may_hold(key) else None
@@ -113,7 +113,7 @@ class Recorder(Store):
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Record how a request to a judge ended. This is written with the next commit."""
+        """Record in the ledger how a request to a judge ended. This is written with the next commit."""
         key = self._keys.pop((number, request.ask.number), "")
         outcome = result.kind if isinstance(result, Failure) else result.outcome
         self._ledger.put(
@@ -131,18 +131,18 @@ class Recorder(Store):
         )
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Record the group and its result; both are on disk when this returns."""
+        """Record the group and its result in the ledger; both are on disk when this returns."""
         source = compress_text(ledger_json(group.to_dict()))
         row = (self.run.id, number, group.group_id, source, ledger_json(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
-        """Record ``settings`` as the run's settings from now on; they are written with the next commit."""
+        """Record ``settings`` as the run's settings from now on; the ledger's next commit writes them."""
         self._ledger.put("UPDATE runs SET settings = ? WHERE id = ?", (json.dumps(settings), self.run.id))
 
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
-        """Record for later runs what was learned about a judge; it is written with the next commit."""
+        """Record in the ledger, for later runs, what was learned about a judge; it is written with the next commit."""
         row = (judge.endpoint, judge.model, json.dumps(learned))
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 

@@ -26,8 +26,8 @@ class Replayer(Store):
         self._numbers: deque[int] = deque()
 
     def groups(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the run's groups in input order, as in a groups file. ``begin`` returns their numbers in the same
-        order.
+        """Yield the groups of the ledger's run in input order, as in a groups file. ``begin`` returns their numbers in
+        the same order.
         """
         query = "SELECT position, source FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
         number = -1
@@ -39,13 +39,13 @@ class Replayer(Store):
             yield self._ledger.decoded(source, require_object)
 
     async def begin(self) -> int:
-        """Return the recorded number of the next of ``groups``, or -1 for a group that the recorded run does not
+        """Return the number in the ledger of the next of ``groups``, or -1 for a group that the recorded run does not
         have.
         """
         return self._numbers.popleft() if self._numbers else -1
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
-        """Return the recorded answer to this request, or raise its recorded failure again."""
+        """Return the ledger's answer to this request, or raise its recorded failure again."""
         key = ledger_key(request, backend)
         found = self._ledger.rows(
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
@@ -65,10 +65,10 @@ class Replayer(Store):
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
-        """Do nothing, because a replay records nothing new."""
+        """Do nothing, because a replay of a ledger records nothing new."""
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
-        """Do nothing, because a replay records nothing new."""
+        """Do nothing, because a replay of a ledger records nothing new."""
 
 
 class Replay(FullBackend):
@@ -87,7 +87,7 @@ class Replay(FullBackend):
         self.warnings = tuple(settings["warnings"])
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the recorded answer of the judge. Raises PermanentError ("not_recorded") if there is none."""
+        """Return the judge's answer that the ledger holds. Raises PermanentError ("not_recorded") if there is none."""
         completion = find_answer(self._ledger, ledger_key(request, self))
         if completion is None:
             raise PermanentError("not_recorded", f"{self._ledger.path} has no answer to this question")
@@ -103,5 +103,5 @@ class RecordedBackend(FullBackend):
         self.warnings = warnings
 
     async def complete(self, request: JudgeRequest) -> Completion:  # noqa: ARG002 - the seam
-        """Raise PermanentError, because a replay has recorded answers only."""
+        """Raise PermanentError, because a replay has only the ledger's answers."""
         raise PermanentError("not_recorded", "a replay asks nobody")

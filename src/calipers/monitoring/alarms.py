@@ -36,7 +36,7 @@ class Alarm:
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
     def message(self, metrics: Mapping[str, float]) -> str:
-        """Return the alarm as text: metric, value, threshold, advice."""
+        """Return the metric's alarm as text: metric, value, threshold, advice."""
         side = f"above {self.above:g}" if self.above is not None else f"below {self.below:g}"
         advice = f": {self.advice}" if self.advice else ""
         return f"{self.metric} is {metrics[self.metric]:.3g}, {side}{advice}"

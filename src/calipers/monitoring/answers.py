@@ -102,7 +102,7 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
 
 
 def candidate_shapes(view: RenderedGroup) -> tuple[Shape, ...]:
-    """Return the length and formatting of each candidate of a group, without canaries."""
+    """Return the length and formatting of each candidate of a group for health metrics, without canaries."""
     return tuple(_shape(candidate, view) for candidate in view.candidates if candidate.members)
 
 
@@ -113,7 +113,7 @@ def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:
 
 
 def message_text(message: Message) -> str:
-    """Return the text of a chat message's content, without images."""
+    """Return the text of a chat message's content for health metrics, without images."""
     content: Any = message.get("content")
     if isinstance(content, str):
         return content

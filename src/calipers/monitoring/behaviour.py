@@ -40,7 +40,7 @@ class Behaviour:
 
 
 def trajectory_behaviour(trajectory: Trajectory) -> Behaviour:
-    """Return the counts of what the policy did in one trajectory."""
+    """Return the counts, for health metrics, of what the policy did in one trajectory."""
     own = [message for message in trajectory.messages if message.get("role") == "assistant"]
     texts = [text for text in map(message_text, own) if text]
     calls = sum(len(message.get("tool_calls") or ()) for message in own)
@@ -50,7 +50,7 @@ def trajectory_behaviour(trajectory: Trajectory) -> Behaviour:
 
 
 def behaviour(trajectories: Iterable[Trajectory]) -> dict[str, float]:
-    """Return ``{"policy/...": mean}`` over a batch of trajectories; an empty dict for no trajectories."""
+    """Return the metrics ``{"policy/...": mean}`` over a batch of trajectories; an empty dict for no trajectories."""
     counted = [trajectory_behaviour(trajectory) for trajectory in trajectories]
     if not counted:
         return {}

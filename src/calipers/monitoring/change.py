@@ -41,7 +41,9 @@ class Rise:
         return self.sum - self.lowest > self.limit
 
     def updated(self, value: float) -> Self:
-        """Return the change test's state after one more value. Raises ConfigError if the value is not finite."""
+        """Return the state of the alarm's change test after one more value of the metric. Raises ConfigError if the
+        value is not finite.
+        """
         if not math.isfinite(value):
             raise ConfigError(f"a change test takes finite values, not {value}")
         count = self.count + 1
@@ -52,5 +54,5 @@ class Rise:
         return replace(self, count=count, mean=mean, sum=total, lowest=min(self.lowest, total))
 
     def reset(self) -> Self:
-        """Return the same change test in its initial state, before any value."""
+        """Return the alarm's change test in its initial state, before any value of the metric."""
         return replace(self, count=0, mean=0.0, sum=0.0, lowest=0.0)

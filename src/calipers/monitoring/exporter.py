@@ -39,7 +39,7 @@ class Exporter:
                 self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
-                """Write nothing to the log, because Prometheus sends a request every few seconds."""
+                """Write nothing to the log, because Prometheus asks for the metrics every few seconds."""
 
         try:
             self._server = ThreadingHTTPServer((host, port), Page)

@@ -25,7 +25,7 @@ def health(
     *,
     disagreements: Sequence[float] = (),
 ) -> dict[str, float]:
-    """Return ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
+    """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
     1.

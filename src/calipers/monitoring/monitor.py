@@ -73,7 +73,7 @@ class Monitor:
         self._printed: set[Alarm] = set()
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Record a judge's answer; usable as ``Judge(records={"observer": ...})``."""
+        """Record a judge's answer for the health metrics; usable as ``Judge(records={"observer": ...})``."""
         answer = answer_for_metrics(request, completion, reading)
         with self._lock:
             self._pending[answer.group_id].append(answer)
@@ -81,7 +81,9 @@ class Monitor:
                 del self._pending[next(iter(self._pending))]
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the interface requires it
-        """Record a group's result, and return the result with the current alarms among its warnings."""
+        """Record a group's result for the health metrics, and return the result with the current alarms among its
+        warnings.
+        """
         with self._lock:
             finished = _Seen(result, tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
@@ -95,7 +97,9 @@ class Monitor:
         return replace(result, warnings=(*result.warnings, *self._warnings)) if self._warnings else result
 
     def disagreed(self, by: float) -> None:
-        """Record an audit's disagreement about a group (0-1); usable as ``Auditor(on_disagreement=...)``."""
+        """Record an audit's disagreement about a group (0-1) for the health metrics; usable as
+        ``Auditor(on_disagreement=...)``.
+        """
         with self._lock:
             self._disagreements.append(by)
 
@@ -138,7 +142,7 @@ def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, 
 
 
 def combined_observer(*observers: Observer | None) -> Observer | None:
-    """Return a single observer that calls every observer given in turn; None if there are none."""
+    """Return a single observer for monitoring that calls every observer given in turn; None if there are none."""
     present = [observer for observer in observers if observer is not None]
     if len(present) <= 1:
         return present[0] if present else None

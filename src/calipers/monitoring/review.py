@@ -70,7 +70,8 @@ class ReviewQueue:
         self._add("disputed", _Entry(by, group, result, audit))
 
     def write(self, path: str | Path) -> int:
-        """Write the groups to a groups file (JSONL), greatest weight first within each reason, and return their number.
+        """Write the groups of the review queue to a groups file (JSONL), greatest weight first within each reason, and
+        return their number.
 
         Each line is the group with a key ``review``: the reasons with their weights, the rewards, attacks, and the
         audit's scores, if any. The queue does not change.

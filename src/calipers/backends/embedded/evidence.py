@@ -67,8 +67,8 @@ class Evidence:
 
 
 def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
-    """Return the candidates' task: the user's text in the shared prefix, or the first user message if the prefix has
-    none.
+    """Return the candidates' task for the embedded backend: the user's text in the shared prefix, or the first user
+    message if the prefix has none.
     """
     asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := message_text(message))]
     if not asked:
@@ -79,7 +79,9 @@ def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
 
 
 def read_evidence(messages: Sequence[Message]) -> Evidence:
-    """Return the evidence of what a candidate did, from its own messages (those after the shared prefix)."""
+    """Return the embedded backend's evidence of what a candidate did, from its own messages (those after the shared
+    prefix).
+    """
     seen = messages if len(messages) <= MESSAGES else [*messages[:32], *messages[-(MESSAGES - 32) :]]
     texts = _texts(seen)
     roles = [message.get("role") for message in seen]
@@ -115,7 +117,8 @@ def _texts(messages: Sequence[Message]) -> list[str]:
 
 
 def message_text(message: Message) -> str:
-    """Return a chat message's text: its text parts joined, without reasoning that ends in ``</think>``.
+    """Return a chat message's text for the embedded backend: its text parts joined, without reasoning that ends in
+    ``</think>``.
 
     Images and other parts are omitted.
     """
@@ -131,7 +134,9 @@ def message_text(message: Message) -> str:
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Return ``text`` if it has at most ``limit`` characters, otherwise its beginning and its end."""
+    """Return ``text`` for the embedded backend if it has at most ``limit`` characters, otherwise its beginning and its
+    end.
+    """
     if len(text) <= limit:
         return text
     tail = limit // 4

@@ -59,7 +59,8 @@ with the largest effect on the score.
 
 
 def explain_score(own: Measured, contributions: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
-    """Return the embedded judge's explanation: the features that changed the score most, at most three, largest first.
+    """Return the embedded backend's explanation: the features that changed the score most, at most three, largest
+    first.
 
     The explanation is never empty. ``contributions`` are the feature values times their weights, and ``usual`` are the
     group's means of these products, both in the order of FEATURES. ``siblings`` is the number of other candidates.

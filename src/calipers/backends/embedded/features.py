@@ -85,7 +85,7 @@ class _Own:
 def measure_features(
     candidates: Sequence[Sequence[Message]], *, prefix_length: int = 0, copies: Sequence[int] | None = None
 ) -> tuple[Measured, ...]:
-    """Return the embedded judge's features of each candidate, in the order given.
+    """Return the embedded backend's features of each candidate, in the order given.
 
     ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` holds for each
     candidate the number of identical trajectories that it represents (default 1). Comparisons with siblings count every

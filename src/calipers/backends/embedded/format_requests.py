@@ -23,7 +23,9 @@ _SMALL = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven
 
 
 def requested_format_checks(task: str) -> tuple[Check, ...]:
-    """Return checks of a candidate's answer for the requests about form ("in 3 sentences") in the task."""
+    """Return the embedded backend's checks of a candidate's answer for the requests about form ("in 3 sentences") in
+    the task.
+    """
     low = task.lower()
     found: list[Check] = []
     if re.search(r"\b(?:as|in|valid|return|output|a) json\b", low):

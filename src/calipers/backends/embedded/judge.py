@@ -51,8 +51,8 @@ class Embedded(FullBackend):
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the reply ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every candidate in the
-        request.
+        """Return the embedded backend's reply ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every
+        candidate in the request.
 
         Raises PermanentError if the request is about criteria.
         """

@@ -31,13 +31,14 @@ class Model:
     gain: float
 
     def contributions(self, values: tuple[float, ...]) -> tuple[float, ...]:
-        """Return what each feature of a candidate adds to the weighted sum from which the embedded judge computes the
+        """Return what each feature of a candidate adds to the weighted sum from which the embedded backend computes the
         score.
         """
         return tuple(weight * value for weight, value in zip(self.weights, values, strict=True))
 
     def score(self, values: tuple[float, ...]) -> int:
-        """Return a candidate's score, an integer from 5 to 95. A larger weighted sum never gives a smaller score.
+        """Return the embedded backend's score for a candidate, an integer from 5 to 95. A larger weighted sum never
+        gives a smaller score.
 
         The ends of the scale are not used, for two reasons. Counting words allows no such certainty. And a group in
         which all score 0 or 1 would look like a group scored in fractions.
@@ -48,7 +49,7 @@ class Model:
 
 @lru_cache(maxsize=1)
 def shipped_model() -> Model:
-    """Return the embedded judge's model that comes with the package."""
+    """Return the embedded backend's model that comes with the package."""
     stored = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
     weights = stored["weights"]
     return Model(stored["model"], tuple(weights[name] for name in FEATURES), stored["offset"], stored["gain"])

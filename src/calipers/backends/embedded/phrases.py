@@ -10,7 +10,9 @@ import re
 
 
 def normalized_speech(text: str) -> str:
-    """Return a candidate's ``text`` in lower case, with straight apostrophes, as the phrase patterns expect it."""
+    """Return a candidate's ``text`` in lower case, with straight apostrophes, as the embedded backend's phrase patterns
+    expect it.
+    """
     return text.lower().replace("’", "'")
 
 

@@ -28,8 +28,8 @@ _STEM = 5
 
 
 def words(text: str) -> list[str]:
-    """Return the lower-cased words of a candidate's text. In scripts without spaces, return overlapping pairs of
-    characters.
+    """Return the lower-cased words of a candidate's text for the embedded backend. In scripts without spaces, return
+    overlapping pairs of characters.
     """
     if text.isascii() or not _UNSPACED.search(text):
         return _WORD.findall(text.lower())
@@ -43,7 +43,8 @@ def words(text: str) -> list[str]:
 
 
 def terms(tokens: Sequence[str]) -> set[str]:
-    """Return the stems of a text's meaningful words, without short words and common English words.
+    """Return the stems of a text's meaningful words for the embedded backend, without short words and common English
+    words.
 
     Numbers and pairs of characters are included.
     """
@@ -53,12 +54,16 @@ def terms(tokens: Sequence[str]) -> set[str]:
 
 
 def numbers(text: str) -> list[str]:
-    """Return the numbers in a candidate's text, without thousands commas and trailing zeros, for comparison."""
+    """Return the numbers in a candidate's text, as the embedded backend compares them: without thousands commas and
+    trailing zeros.
+    """
     return [plain_number(found) for found in _NUMBER.findall(text)]
 
 
 def plain_number(number: str) -> str:
-    """Return a number from a text without commas and without trailing zeros: ``1,200.50`` is ``1200.5``."""
+    """Return a number from a text as the embedded backend compares it, without commas and trailing zeros: ``1,200.50``
+    is ``1200.5``.
+    """
     bare = number.replace(",", "")
     return bare.rstrip("0").rstrip(".") if "." in bare else bare
 
@@ -71,7 +76,7 @@ _CONCLUSION = re.compile(
 
 
 def concluding_number(text: str) -> str | None:
-    """Return the number that a candidate's text gives as its answer, or None.
+    """Return the number that a candidate's text gives as its answer, for the embedded backend, or None.
 
     It is the last number marked as the answer. In a very short text without a mark, it is the last number.
     """
@@ -94,8 +99,8 @@ _STEP = re.compile(r"([-+*/x×÷])\s?\$?(\d[\d,]{0,14}(?:\.\d{1,9})?)")
 
 
 def count_calculations(text: str) -> tuple[int, int]:
-    """Return how many calculations like ``3 * 60 = 180`` a text shows, and how many are wrong. Only the first 64 are
-    counted.
+    """Return, for the embedded backend, how many calculations like ``3 * 60 = 180`` a text shows, and how many are
+    wrong. Only the first 64 are counted.
     """
     checked = wrong = 0
     if "=" not in text:
@@ -131,7 +136,8 @@ def _evaluate(first: str, rest: str) -> float | None:
 
 
 def repetition_share(tokens: Sequence[str]) -> float:
-    """Return how repetitive a text is, in [0, 1]: how far the share of repeated three-word runs exceeds a fifth.
+    """Return, for the embedded backend, how repetitive a text is, in [0, 1]: how far the share of repeated three-word
+    runs exceeds a fifth.
 
     Ordinary prose of any length repeats up to a fifth. A text of fewer than eight words gets 0.
     """
@@ -143,12 +149,13 @@ def repetition_share(tokens: Sequence[str]) -> float:
 
 
 def sentence_count(text: str) -> int:
-    """Return the approximate number of sentences in a text."""
+    """Return the approximate number of sentences in a text, for the embedded backend."""
     return sum(1 for piece in _SENTENCE_END.split(text) if piece.strip())
 
 
 def is_cut(text: str) -> bool:
-    """Return whether a candidate's text stops in the middle of a sentence or inside a code fence.
+    """Return, for the embedded backend, whether a candidate's text stops in the middle of a sentence or inside a code
+    fence.
 
     Short texts, and last lines without prose, may end anywhere.
     """
@@ -164,7 +171,8 @@ def is_cut(text: str) -> bool:
 
 
 def script(text: str) -> str:
-    """Return the prevailing script of a text: ``unspaced``, ``latin`` or ``other``, or "" for a text without letters.
+    """Return, for the embedded backend, the prevailing script of a text: ``unspaced``, ``latin`` or ``other``, or ""
+    for a text without letters.
 
     Only the first 2,000 characters are counted.
     """

@@ -45,7 +45,9 @@ class _Cohort:
     ended: list[float] = field(default_factory=list)
 
     def median(self) -> float | None:
-        """Return the median latency of all calls that began in this cohort, or None while too few have ended."""
+        """Return the median latency of all calls to the judge's server that began in this cohort, or None while too few
+        have ended.
+        """
         if self.began < self.size or len(self.ended) < _ENDED * self.began:
             return None
         return sorted(self.ended)[self.began // 2]
@@ -71,13 +73,13 @@ class AdaptiveLimit:
         return int(self._level)
 
     def call_began(self, *, limit_reached: bool) -> Ticket:
-        """Record that a call begins. ``limit_reached`` is True if no further call may begin now."""
+        """Record that a call to the server begins. ``limit_reached`` is True if no further call may begin now."""
         counts = limit_reached and self._cohort.began < self._cohort.size
         self._cohort.began += counts
         return Ticket(self._number, counts)
 
     def call_ended(self, ticket: Ticket, seconds: float) -> None:
-        """Record that a call was answered, or timed out, after ``seconds``."""
+        """Record that a call to the judge's server was answered, or timed out, after ``seconds``."""
         if ticket.counts and ticket.cohort == self._number:
             self._cohort.ended.append(seconds)
             self._judge()
@@ -88,7 +90,7 @@ class AdaptiveLimit:
             self._cohort.began -= 1
 
     def call_refused(self, ticket: Ticket) -> None:
-        """Record that the server refused a call because it gets too many calls.
+        """Record that the judge's server refused a call because it gets too many calls.
 
         Refusals of calls that began under the same limit lower the limit only once.
         """

@@ -29,7 +29,7 @@ class Admission(Generic[T]):
         self._changes: deque[Callable[[], None]] = deque()
 
     async def enter(self, take: Callable[[], T | None], *, undo: Callable[[T], None]) -> T:
-        """Wait for the caller's turn and return the result of ``take``.
+        """Wait for the caller's turn under a backend's limit and return the result of ``take``.
 
         ``undo`` is called with that result if the caller is cancelled just as it is admitted.
         """
@@ -50,7 +50,7 @@ class Admission(Generic[T]):
             raise
 
     def change(self, apply: Callable[[], None]) -> None:
-        """Apply a change to the owner's counts, and admit the callers that can pass now."""
+        """Apply a change to the counts of a backend's limit, and admit the callers that can pass now."""
         self._changes.append(apply)
         self._catch_up()
 

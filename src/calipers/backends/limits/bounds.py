@@ -45,8 +45,8 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
     pricing = find_pricing(backend.endpoint, backend.model, price=price)
 
     def wrap_server(server: Backend) -> Backend:
-        """Return ``server`` with the wrappers around every single call. A call begins only after the wait for the rate
-        limit.
+        """Return the backend ``server`` with the wrappers around every single call. A call begins only after the wait
+        for the rate limit.
         """
         metered = Metered(server, pricing=pricing)
         return RateLimited(metered, **rates) if is_paced else metered
@@ -90,9 +90,9 @@ class Shared(HoldingWrapper):
         self.warnings = self.bare.warnings
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the judge's answer, once it is recorded. Raises what the backend raises after its last attempt."""
+        """Return the backend's answer, once it is recorded. Raises what the backend raises after its last attempt."""
         return await self._backend.complete_recorded(request, record)
 
     async def check(self) -> Sequence[str]:
-        """Return the warnings of ``bare.check``. Raises ConfigError when the server cannot be reached."""
+        """Return the warnings of the backend's ``bare.check``. Raises ConfigError when the server cannot be reached."""
         return await self.bare.check()

@@ -36,7 +36,8 @@ class Budget:
 
     @staticmethod
     def of(given: object) -> Budget:
-        """Return ``given`` as a Budget: a Budget, or a mapping such as ``{"calls": 1000, "usd": 5.0}``.
+        """Return the Budget for a backend's calls that ``given`` states: a Budget, or a mapping such as ``{"calls":
+        1000, "usd": 5.0}``.
 
         Raises ConfigError for anything else.
         """
@@ -83,18 +84,19 @@ class SharedBudget:
         return {"calls": self._spent.calls, "tokens": self._spent.tokens, "usd": self._spent.usd}
 
     async def reserve(self, claim: _Amount) -> bool:
-        """Reserve ``claim`` of the budget for a call and return True, or return False if the budget cannot cover it.
+        """Reserve ``claim`` of the budget for a call to the backend and return True, or return False if the budget
+        cannot cover it.
 
         The caller waits while calls in flight may release enough of what they reserved.
         """
         return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
 
     def charge(self, claim: _Amount, spent: _Amount) -> None:
-        """Release the reserved ``claim``, and add what the call spent."""
+        """Release the reserved ``claim``, and add what the call to the backend spent."""
         self._admission.change(lambda: self._charge(claim, spent))
 
     def exceeded_limit(self, claim: _Amount, *, held: _Amount | None = None) -> str:
-        """Return in words which limit of the judge's budget ``claim`` exceeds, or an empty text if it exceeds none."""
+        """Return in words which limit of the backend's budget ``claim`` exceeds, or an empty text if none."""
         for field in fields(self.budget):
             name, limit = field.name, getattr(self.budget, field.name)
             spent, asked = getattr(self._spent, name), getattr(claim, name)

@@ -37,7 +37,7 @@ class Limited(HoldingWrapper):
         self._lock = threading.Lock()
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the judge's answer. The call counts as in flight until ``record`` is done. Raises what the backend
+        """Return the backend's answer. The call counts as in flight until ``record`` is done. Raises what the backend
         raises.
         """
         loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ class Adaptive(HoldingWrapper):
         return self._allowed.limit
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the judge's answer. The call counts as in flight until ``record`` is done. Raises what the backend
+        """Return the backend's answer. The call counts as in flight until ``record`` is done. Raises what the backend
         raises.
         """
         ticket = await self._admission.enter(self._take, undo=self._leave)

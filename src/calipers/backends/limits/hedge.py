@@ -43,7 +43,7 @@ class Hedged(Wrapper):
         """How many requests were sent twice so far."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the judge's first answer to ``request``, from the first or the second call."""
+        """Return the backend's first answer to ``request``, from the first or the second call."""
         self._asked += 1
         started = self._clock()
         slow_after = self._slow_after()

@@ -39,7 +39,7 @@ class Meter:
         self._then = then
 
     def add(self, call: FailedCall) -> None:
-        """Record a call to the judge that failed."""
+        """Record a call to the judge's server that failed."""
         self.calls.append(call)
         if self._then is not None:
             self._then(call)
@@ -93,13 +93,14 @@ class Metered(Wrapper):
 
 
 def report_failed_call(request: JudgeRequest, call: FailedCall) -> None:
-    """Pass a failed call to the judge on to the ``on_failed_call`` of ``request``, if it has any."""
+    """Pass a failed call to the judge's server on to the ``on_failed_call`` of ``request``, if it has any."""
     if request.on_failed_call is not None:
         request.on_failed_call(call)
 
 
 def report_error(request: JudgeRequest, error: BackendError, *, unknown: Usage | None = None) -> None:
-    """Report the call that ended with ``error`` to its ``request``, only once even if several wrappers see the error.
+    """Report the call to the judge's server that ended with ``error`` to its ``request``, only once even if several
+    wrappers see the error.
 
     ``unknown`` is the reported usage if the server stated none.
     """

@@ -69,7 +69,7 @@ class Pool(FullBackend):
         self._lock = threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the answer of the first member that answers. Raises BackendError if no member answers."""
+        """Return the answer of the pool's first backend that answers. Raises BackendError if no member answers."""
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
@@ -95,15 +95,15 @@ class Pool(FullBackend):
         raise last
 
     async def aclose(self) -> None:
-        """Close all members' connections that belong to the running event loop. Loops also close their connections when
-        they end.
+        """Close the connections of all backends of the pool that belong to the running event loop. Loops also close
+        their connections when they end.
         """
         for member in self.members:
             await member.aclose()
 
     async def check(self) -> list[str]:
-        """Check every member and return all warnings. A member that fails gives a warning. Raises ConfigError if all
-        fail.
+        """Check every backend of the pool and return all warnings. A backend that fails gives a warning. Raises
+        ConfigError if all fail.
         """
         found = await asyncio.gather(*(_checked(member) for member in self.members))
         errors = [one for one in found if isinstance(one, ConfigError)]
@@ -114,7 +114,7 @@ class Pool(FullBackend):
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what every member of the pool learned about its server, by endpoint."""
+        """Return what every backend of the pool learned about its server, by endpoint."""
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:

@@ -38,7 +38,9 @@ class Price:
 
     @staticmethod
     def of(given: object) -> Price:
-        """Return a Price of ``(input, output)`` or ``(input, output, cached)``. Raises ConfigError otherwise."""
+        """Return the Price of a provider's tokens from ``(input, output)`` or ``(input, output, cached)``. Raises
+        ConfigError otherwise.
+        """
         match given:
             case Price():
                 return given
@@ -50,8 +52,8 @@ class Price:
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
-    """Return the pricing of ``model`` at ``endpoint``: ``price`` if given, else from the price list, or None if
-    unknown.
+    """Return the pricing of ``model`` at a provider's ``endpoint``: ``price`` if given, else from the price list, or
+    None if unknown.
     """
     if price is not None:
         return Price.of(price)
@@ -91,7 +93,9 @@ class Listed:
 
 
 def price_list_hint() -> str:
-    """Return how to install the price list, for the end of an error message, or "" if the list is installed."""
+    """Return how to install the list of the providers' prices, for the end of an error message, or "" if the list is
+    installed.
+    """
     return "" if find_spec("genai_prices") else ", or try pip install 'calipers[prices]', which knows many"
 
 

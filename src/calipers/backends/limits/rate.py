@@ -34,7 +34,9 @@ class EvenSpacing:
         self._free_at = clock()
 
     def reserve(self, amount: float = 1.0) -> float:
-        """Reserve ``amount`` of the rate limit for a request and return the seconds that the request has to wait."""
+        """Reserve ``amount`` of the rate limit of a judge's server for a request and return the seconds that the
+        request has to wait.
+        """
         with self._lock:
             now = self._clock()
             turn = max(now, self._free_at)
@@ -42,7 +44,9 @@ class EvenSpacing:
             return turn - now
 
     def correct(self, by: float) -> None:
-        """Correct the last reservation by ``by``, which is below 0 if the request used less than it reserved."""
+        """Correct the last reservation of the server's rate limit by ``by``, which is below 0 if the request used less
+        than it reserved.
+        """
         with self._lock:
             self._free_at += by * self._seconds_each
 

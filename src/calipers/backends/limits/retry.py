@@ -60,13 +60,15 @@ class Retrying(HoldingWrapper):
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
 
     def around(self, wrap: Callable[[Backend], Backend]) -> Self:
-        """Return the same retries around ``wrap(backend)``. Wrappers that are added later belong inside the retries."""
+        """Return the same retries of requests around ``wrap(backend)``. Wrappers that are added later belong inside the
+        retries.
+        """
         twin = copy(self)
         twin._backend = full(wrap(self._backend))  # noqa: SLF001 - its own
         return twin
 
     async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
-        """Return the judge's answer after it is recorded. Until then the call keeps its place among the calls in
+        """Return the backend's answer after it is recorded. Until then the call keeps its place among the calls in
         flight.
 
         Raises BackendError after the last attempt, or once the time for attempts is used up.

@@ -37,7 +37,7 @@ _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 
 
 def improbable_word(rng: random.Random) -> str:
-    """Return a random word that no model writes unless the schema forces it to."""
+    """Return a random word for a test request, which no model writes unless the schema forces it to."""
     return "zq" + "".join(rng.choice(_LETTERS) for _ in range(8))
 
 

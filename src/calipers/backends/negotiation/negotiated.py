@@ -40,7 +40,9 @@ class Capabilities:
     refused: frozenset[str] = frozenset()
 
     def without(self, more: frozenset[str]) -> Capabilities:
-        """Return these capabilities with ``more`` also refused, or the same object if ``more`` adds nothing."""
+        """Return these capabilities of a judge's server with ``more`` also refused, or the same object if ``more`` adds
+        nothing.
+        """
         return self if more <= self.refused else Capabilities(self.refused | more)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class Negotiated(FullBackend):
         self.versions = Versions()
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what the server refuses and which versions answered, as plain JSON for the ledger."""
+        """Return what the server refuses and which versions answered, as plain JSON for later runs."""
         return {**self.capabilities.to_dict(), **self.versions.learned()}
 
     def learn(self, known: Mapping[str, Any]) -> None:
@@ -99,13 +101,15 @@ class Negotiated(FullBackend):
         self.versions.learn(known)
 
     def copy_refusing(self, names: Iterable[str]) -> Self:
-        """Return a copy that also omits ``names`` from its requests. Each copy learns later refusals separately."""
+        """Return a copy of this backend that also omits ``names`` from its requests. Each copy learns later refusals
+        separately.
+        """
         twin = copy(self)
         twin.capabilities = self.capabilities.without(frozenset(names))
         return twin
 
     def detached_copy(self) -> Self:
-        """Return a copy whose refusals and versions are not recorded in this backend."""
+        """Return a copy of this backend whose refusals and versions are not recorded in the original."""
         twin = copy(self)
         twin.versions = Versions()
         return twin
@@ -182,7 +186,9 @@ class Versions:
         """A number that grows with everything that becomes known about the server."""
 
     def note_answer(self, completion: Completion) -> bool:
-        """Record which model version answered. Return True if this version is new and replaces another version."""
+        """Record which model version the judge's server answered with. Return True if this version is new and replaces
+        another version.
+        """
         version = completion.model or ""
         if not self.strayed and not completion.text.lstrip().startswith("{"):
             self.strayed = True
@@ -221,19 +227,19 @@ class Versions:
         return self._found.get(self._current, {}) if self._heard and self._current is not None else {}
 
     def changes(self) -> list[tuple[str, str]]:
-        """Return the changes of the answering model version since the last call, as (before, now)."""
+        """Return the changes of the model version behind the judge's server since the last call, as (before, now)."""
         with self._lock:
             changes, self._changes = self._changes, []
         return changes
 
     def store_findings(self, version: str, found: Mapping[str, Any]) -> None:
-        """Store what was found out about the model ``version``: plain JSON, not empty."""
+        """Store what was found out about the server's model ``version``: plain JSON, not empty."""
         with self._lock:
             self._found[version] = found
             self.revision += 1
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what is known about the model versions, as JSON for the ledger, the latest version last.
+        """Return what is known about the server's model versions, as JSON for later runs, the latest version last.
 
         The form is ``{}`` or ``{"servers": {version: found}}``.
         """
@@ -241,8 +247,8 @@ class Versions:
             return {"servers": dict(self._found)} if self._found else {}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with what an earlier run learned about model versions. Its latest version is assumed until an answer
-        differs.
+        """Start with what an earlier run learned about the server's model versions. Its latest version is assumed
+        until an answer differs.
         """
         servers = known.get("servers")
         if isinstance(servers, Mapping):

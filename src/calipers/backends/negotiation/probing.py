@@ -63,7 +63,9 @@ class _Server:
         return form is not None and self.backend.versions.found.get(form) is False
 
     def later_forms(self) -> tuple[Form, ...]:
-        """Return the weaker output formats that were not tried yet, or none if all replies so far were JSON."""
+        """Return the weaker output formats that were not tried yet, or none if all replies of the server so far were
+        JSON.
+        """
         form, versions, refused = self.form, self.backend.versions, self.backend.capabilities.refused
         if form is None or not versions.strayed:
             return ()
@@ -71,7 +73,7 @@ class _Server:
         return tuple(one for one in later if one not in versions.found and one not in refused)
 
     def unreported(self, *names: str) -> list[str]:
-        """Return those of ``names`` that were not reported before, and mark them as reported."""
+        """Return those of ``names`` that were not reported for this server before, and mark them as reported."""
         new = [name for name in names if name not in self.reported]
         self.reported.update(new)
         return new

@@ -86,7 +86,9 @@ class Anthropic(HttpBackend):
         )
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return Claude's answer; ``latency`` is in seconds, including repeats after refusals. Raises BackendError."""
+        """Return the answer of Anthropic's API; ``latency`` is in seconds, including repeats after refusals. Raises
+        BackendError.
+        """
         started = perf_counter()
         messages = [_message(message) for message in request.messages if message["role"] != "system"]
         system = _system(request.messages)

@@ -22,7 +22,7 @@ def azure_openai(
     api_key_env: str,
     headers: Mapping[str, str] | None = None,
 ) -> OpenAICompatible:
-    """Return a judge for ``deployment`` of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
+    """Return the backend for ``deployment`` of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
 
     With an API version (``?api-version=`` in the URL, AZURE_API_VERSION or OPENAI_API_VERSION), requests go to the
     deployment's own address. Without an API version, they go to the v1 API. An address with a path is used unchanged.

@@ -106,8 +106,8 @@ class Decisions(HttpBackend):
         self._tongue = _APIS[route]
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the judge's answer as a JSON reply with the expected scores, or with each candidate's probability to
-        be better.
+        """Return the answer of the provider's API as a JSON reply with the expected scores, or with each candidate's
+        probability to be better.
 
         The probabilities are its ``reasoning``. Raises BackendError.
         """
@@ -160,8 +160,8 @@ class _DecisionReply:
     excerpt: str
 
     def read(self, reader: Callable[[Any, Sequence[str]], _Said], keys: Sequence[str]) -> _Said:
-        """Return what ``reader`` reads from the reply's answers. Raises TransientError if their form is not as
-        expected.
+        """Return what ``reader`` reads from the answers in the API's reply. Raises TransientError if their form is not
+        as expected.
         """
         try:
             return reader(self.body["answers"], keys)
@@ -170,7 +170,7 @@ class _DecisionReply:
             raise TransientError("bad_reply", f"Not an answer to every question: {self.excerpt}") from None
 
     def completion(self, text: str, chances: Mapping[str, Any]) -> Completion:
-        """Return the answer as a Completion with the probabilities as its reasoning."""
+        """Return the API's answer as a Completion with the probabilities as its reasoning."""
         model = self.body.get("model")
         return Completion(
             text=text,

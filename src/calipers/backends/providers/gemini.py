@@ -57,7 +57,7 @@ _TOP: Final = frozenset({"cachedContent", "labels", "safetySettings", "serviceTi
 
 
 def gemini(model: str, *, base_url: str, **options: Any) -> Gemini | OpenAICompatible:
-    """Return a judge for ``model``: by chat completions if the address ends in ``/openai``, else by Gemini's API."""
+    """Return the backend for ``model``: chat completions if the address ends in ``/openai``, else Gemini's API."""
     if urlsplit(base_url).path.rstrip("/").endswith("/openai"):
         return OpenAICompatible(model, base_url=base_url, **options)
     return Gemini(model, base_url=base_url, **options)
@@ -112,7 +112,9 @@ class Gemini(HttpBackend):
         )
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return Gemini's answer; ``latency`` is in seconds, including repeats after refusals. Raises BackendError."""
+        """Return the answer of Gemini's API; ``latency`` is in seconds, including repeats after refusals. Raises
+        BackendError.
+        """
         started = perf_counter()
         contents = [_content(message) for message in request.messages if message["role"] != "system"]
         system = [part for message in request.messages if message["role"] == "system" for part in _parts(message)]

@@ -67,7 +67,9 @@ class LiteLLM(Negotiated):
         return [f"LiteLLM finds no {' or '.join(missing)} for {self.model}."] if missing else []
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return LiteLLM's answer of the judge; ``latency`` is in seconds, including repeats. Raises BackendError."""
+        """Return the answer of the judge's provider through LiteLLM; ``latency`` is in seconds, including repeats.
+        Raises BackendError.
+        """
         started = perf_counter()
 
         def frame(terms: Terms) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class OpenAICompatible(HttpBackend):
         self._routing = routing
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the model's chat answer; ``latency`` is in seconds, including repeats after refusals. Raises
+        """Return the server's chat answer; ``latency`` is in seconds, including repeats after refusals. Raises
         BackendError.
         """
         started = perf_counter()
@@ -122,7 +122,7 @@ def chat_body(
     newer_names: bool = False,
     routing: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the body of a chat completion request that asks for everything that ``terms`` allow.
+    """Return the body of a chat completion request to a judge's server that asks for everything that ``terms`` allow.
 
     ``newer_names`` prefers the field ``max_completion_tokens``. ``routing`` is added to requests with structured
     output.
@@ -182,7 +182,8 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
 
 
 def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
-    """Return the Completion in a 200 reply of a chat endpoint. Raises BackendError if the reply holds no answer.
+    """Return the Completion in a 200 reply of a server's chat endpoint. Raises BackendError if the reply holds no
+    answer.
 
     An answer that was cut off (``length``) may be empty. An answer that ended normally may not. Servers differ: they
     omit keys, send null, an empty text or a list of parts, use two names for reasoning, and report errors inside a 200.

@@ -58,8 +58,8 @@ class Scripted(FullBackend):
         self.model = f"{name}@{hashlib.sha256(written).hexdigest()[:12]}"
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the script's answer to this request. Raises the row's error, or PermanentError if the group has no
-        row.
+        """Return the scripted backend's answer to this request. Raises the row's error, or PermanentError if the group
+        has no row.
         """
         group = request.view.group_id
         rows = self._by_group.get(group) or self._by_group.get(None)

@@ -22,8 +22,8 @@ class BrokenStreamError(ValueError):
 
 
 def whole_completion(stream: bytes) -> dict[str, Any]:
-    """Return the chat completion body that a finished stream adds up to, or the error that the server reported in the
-    stream.
+    """Return the chat completion body that a server's finished stream adds up to, or the error that the server
+    reported in the stream.
 
     An error counts even after parts of an answer. Raises BrokenStreamError for a stream that ends without a finish
     reason and without ``[DONE]``, because it may hold half an answer.
@@ -46,8 +46,7 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
 
 
 def compact_stream(stream: bytes) -> bytes:
-    """Return an unfinished stream of a judge's answer in fewer bytes: all events so far as one event with the same
-    content.
+    """Return a server's unfinished stream in fewer bytes: all events so far as one event with the same content.
 
     A server that sends a token per event uses fifty bytes for each byte of the answer. If any event does not add to an
     answer (an error, the end, no JSON), the stream is returned unchanged.
@@ -146,7 +145,7 @@ class _PartialAnswer:
                 self._calls.setdefault(at if isinstance(at, int) else 0, []).append(arguments)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield stream events with the same content as all chunks so far."""
+        """Yield events of a server's stream with the same content as all chunks so far."""
         said: dict[str, Any] = {name: "".join(pieces) for name, pieces in self._spoken.items() if pieces}
         choice: dict[str, Any] = {"index": 0, "delta": said, "finish_reason": self._finish}
         if self._logprobs:

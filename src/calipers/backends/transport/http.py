@@ -103,8 +103,8 @@ class HttpClient:
                 timeouts.resume(task, left)
 
     async def aclose(self) -> None:
-        """Close the session of the running event loop; other loops close their own. The next request makes a new
-        session.
+        """Close the running event loop's HTTP session with the judge's server; other loops close their own. The next
+        request makes a new session.
         """
         with self._lock:
             owned = self._sessions.pop(asyncio.get_running_loop(), None)
@@ -211,7 +211,7 @@ class Timeouts:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> asyncio.Task[Any]:
-        """Start the time limit of the running task and return the task. Every ``begin`` needs an ``end``."""
+        """Start the time limit of this task's request and return the task. Every ``begin`` needs an ``end``."""
         task = asyncio.current_task(self._loop)
         assert task is not None  # noqa: S101 - what awaits on an event loop runs in a task
         ends = self._loop.time() + self._seconds
@@ -221,7 +221,7 @@ class Timeouts:
         return task
 
     def end(self, task: asyncio.Task[Any]) -> None:
-        """End the time limit of ``task``."""
+        """End the time limit of the request in ``task``."""
         if self._waiting.pop(task, None) is None and self._over.pop(task, None) is not None:
             task.uncancel()  # the request ended in another way just before the cancellation arrived
 
@@ -233,7 +233,7 @@ class Timeouts:
         return max(0.0, ends - self._loop.time())
 
     def resume(self, task: asyncio.Task[Any], seconds: float) -> None:
-        """Continue the time limit of ``task`` with ``seconds`` left.
+        """Continue the time limit of the request in ``task`` with ``seconds`` left.
 
         The task gets its own timer, because paused limits no longer end in the order in which they began.
         """
@@ -241,8 +241,8 @@ class Timeouts:
         self._loop.call_later(seconds, self._cancel_if_expired, task)
 
     def ran_out(self, task: asyncio.Task[Any]) -> bool:
-        """Return whether only its time limit cancelled ``task``. Call this once, after the cancellation and before
-        ``end``.
+        """Return whether only its request's time limit cancelled ``task``. Call this once, after the cancellation and
+        before ``end``.
         """
         before = self._over.pop(task, None)
         return before is not None and task.uncancel() <= before

@@ -35,7 +35,9 @@ def listed_models(reply: HttpReply) -> list[str] | None:
 
 
 def is_listed(model: str, names: list[str]) -> bool:
-    """Return whether a server's list ``names`` has ``model``, also as its full tag, dated snapshot or resource name."""
+    """Return whether a server's list of models ``names`` has ``model``, also as its full tag, dated snapshot or
+    resource name.
+    """
     name = re.escape(model.removesuffix("-latest"))
     listed = re.compile(rf"(?:models/)?{name}(?::latest|-latest|-\d{{8}})?")
     return any(listed.fullmatch(one) for one in names)

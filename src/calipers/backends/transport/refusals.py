@@ -68,7 +68,7 @@ def read_refusal(reply: HttpReply, secrets: Iterable[str]) -> Refusal:
 def parse_refusal(
     said: Mapping[str, Any] | str, reply: HttpReply, secrets: Iterable[str], *, status: int | None = None
 ) -> Refusal:
-    """Return the Refusal in an error body that is already parsed.
+    """Return the Refusal in a server's error body that is already parsed.
 
     For an error inside a 200, ``status`` replaces the reply's status.
     """

@@ -79,7 +79,7 @@ def completion(
     finish: object = None,
     latency: float = 0.0,
 ) -> Completion:
-    """Return a Completion with the parts of a judge's reply that every API has: text, reasoning, finish reason, usage,
+    """Return a Completion with the parts of a server's reply that every API has: text, reasoning, finish reason, usage,
     model.
 
     ``text`` and ``reasoning`` are cut to a bounded length; ``finish`` is the API's own word for why the answer ended.
@@ -140,7 +140,7 @@ def _streamed(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
 
 
 def is_web_page(reply: HttpReply) -> bool:
-    """Return whether a reply is a web page: of a proxy, a firewall, or another program at that address.
+    """Return whether a server's reply is a web page: of a proxy, a firewall, or another program at that address.
 
     JSON and events are not web pages, even if the content type says HTML, because some frameworks label every text as
     HTML.
@@ -162,20 +162,20 @@ def _unreadable_error(reply: HttpReply, peer: Peer, why: str) -> TransientError:
 
 
 def declined_error(peer: Peer, said: str) -> PermanentError:
-    """Return the error for a model that declined to answer, with the model's own explanation."""
+    """Return the BackendError for a model that declined to answer, with the model's own explanation."""
     why = excerpt(said, peer.secrets)
     return PermanentError("refused", f"{peer.model} declined to answer" + (f": {why}" if why else "."))
 
 
 def attach_reply(error: E, completion: Completion | None) -> E:
-    """Return ``error`` with the complete reply attached, or None if the reply is not the model's own."""
+    """Return ``error`` with the server's complete reply attached, or None if the reply is not the model's own."""
     error.completion = completion
     return error
 
 
 def empty_reply_error(completion: Completion) -> TransientError:
-    """Return the error for a reply without text. The reply is attached if it ended normally; otherwise it may be cut
-    off.
+    """Return the error for a server's reply without text. The reply is attached if it ended normally; otherwise it may
+    be cut off.
     """
     error = TransientError("bad_reply", "The judge ended its answer without a word.")
     return attach_reply(error, completion if completion.finish_reason == "stop" else None)

@@ -46,12 +46,12 @@ class Reservation:
         return size <= FREE or size <= self._covered or self._exceeds
 
     async def grow(self, size: int) -> None:
-        """Wait until the reservation covers a reply of ``size`` bytes."""
+        """Wait until the reservation covers a server's reply of ``size`` bytes."""
         wanted = -(-size // _STEP) * _STEP
         await self._memory.admission.enter(lambda: self._take(wanted), undo=lambda _: None)
 
     def release(self) -> None:
-        """Release the memory that the reply has reserved."""
+        """Release the memory that the server's reply has reserved."""
         if self._covered or self._exceeds:
             self._memory.admission.change(self._give_back)
 

@@ -42,7 +42,9 @@ INSTEAD: Final = "[key]"
 
 
 def secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """Return every spelling of the secrets in ``headers``, longest first so that no part of a secret remains."""
+    """Return every spelling of the secrets in a request's ``headers``, longest first so that no part of a secret
+    remains.
+    """
     values = [value for name, value in headers.items() if _is_secret(name, value)]
     parts = {part for value in values for part in (value, value.partition(" ")[2], value.rpartition(" ")[2])}
     parts |= {part for value in values for part in _credentials(value)}
@@ -56,14 +58,16 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def secret_spellings(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return ``secrets`` in all forms in which programs write them (URL-quoted, base64 and so on), longest first."""
+    """Return the ``secrets`` of a request in all forms in which servers write them (URL-quoted, base64 and so on),
+    longest first.
+    """
     known = [secret for secret in secrets if len(secret) >= _SHORTEST and secret.lower() not in _PLACEHOLDERS]
     found = {form for secret in known for form in _spellings(secret)}
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
 
 def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
-    """Return the bytes of a judge's reply without the ``secrets``, plain or in JSON escapes.
+    """Return the bytes of a server's reply without the ``secrets``, plain or in JSON escapes.
 
     If the reply holds none, the same object is returned.
     """
@@ -77,7 +81,7 @@ def without_secrets(data: bytes, secrets: Sequence[bytes]) -> bytes:
 
 
 def text_without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return ``text`` of a judge's reply without the ``secrets``, after the text was joined from several pieces."""
+    """Return ``text`` of a server's reply without the ``secrets``, after the text was joined from several pieces."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, INSTEAD)

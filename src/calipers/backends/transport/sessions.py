@@ -42,7 +42,7 @@ Sessions = MutableMapping[asyncio.AbstractEventLoop, Owned]
 async def owned_session(
     headers: Mapping[str, str], *, seconds: float, url: yarl.URL
 ) -> AsyncGenerator[aiohttp.ClientSession]:
-    """Yield an aiohttp session that is closed when its event loop ends.
+    """Yield an aiohttp session for requests, which is closed when its event loop ends.
 
     This is a generator because ``asyncio.run`` and similar runners finalise a loop's async generators before they close
     the loop. So the session is closed on its own loop without any call, whichever code owns the loop.
@@ -62,7 +62,9 @@ async def owned_session(
 
 
 def forget_closed_loops(sessions: Sessions, lock: threading.Lock) -> None:
-    """Drop the sessions of event loops that were closed without finalising their generators (by ``loop.close()``)."""
+    """Drop the backend's HTTP sessions of event loops that were closed without finalising their generators (by
+    ``loop.close()``).
+    """
     with lock:
         for loop in [loop for loop in sessions if loop.is_closed()]:
             session = sessions.pop(loop).session
@@ -72,7 +74,8 @@ def forget_closed_loops(sessions: Sessions, lock: threading.Lock) -> None:
 
 
 def close_sessions(sessions: Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
-    """Close the sessions of a client that is garbage-collected, or that still exists when the interpreter exits.
+    """Close the HTTP sessions of a backend's client that is garbage-collected, or that still exists when the
+    interpreter exits.
 
     On a running loop, asyncio finalises the generator. On an idle loop that is never closed, the session is closed at
     interpreter exit, because aiohttp would complain.

@@ -67,7 +67,9 @@ def usage_in(body: bytes | bytearray) -> Usage | None:
 
 @contextmanager
 def attach_usage(said: object) -> Iterator[None]:
-    """Attach a reply's usage to every BackendError raised in the block. ``said`` is the usage object in the reply."""
+    """Attach the usage in a server's reply to every BackendError raised in the block. ``said`` is the usage object in
+    the reply.
+    """
     try:
         yield
     except BackendError as error:
