@@ -46,7 +46,7 @@ class Calibration:
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report: plain objects, with None for unknown figures."""
+        """Return the calibration's JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
             "panel": self.panel.to_dict(),

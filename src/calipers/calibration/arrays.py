@@ -18,7 +18,7 @@ Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 def mean_of_known(values: Array, *, axis: int) -> Array:
-    """Return the mean of the known values in an array over ``axis``; NaN if there are none."""
+    """Return, for calibration, the mean of the known values in an array over ``axis``; NaN if there are none."""
     known = ~np.isnan(values)
     count = known.sum(axis=axis)
     total = np.where(known, values, 0.0).sum(axis=axis)
@@ -26,8 +26,9 @@ def mean_of_known(values: Array, *, axis: int) -> Array:
 
 
 def remove_list_effects(means: Array, picked: Array) -> None:
-    """Correct the mean ratings ``means`` of groups whose lists omit members: a generous list must not favour its
-    members.
+    """Correct mean ratings in calibration for lists that omit members of their group.
+
+    A generous list must not favour its members. ``means`` has the mean ratings and is changed in place.
 
     This is the least squares fit of ``two_way`` for many groups at once, with the lists' effects eliminated; a group's
     mean is arbitrary. Groups whose lists do not link all members are passed to ``two_way``, which uses the largest

@@ -52,7 +52,9 @@ class Choice:
 
 
 def choose_way(ways: Sequence[Way], limit: Mapping[Measure, float] | None = None) -> Choice | None:
-    """Return the choice among ``ways`` to query judges; None if no way is within ``limit`` or none could be measured.
+    """Return calibration's choice among ``ways`` to query judges.
+
+    None if no way is within ``limit`` or none could be measured.
 
     ``limit`` is the highest cost of a group; ways of unknown cost are outside the limit. Ways with a judge that is not
     for training are excluded.

@@ -57,7 +57,7 @@ class JudgeAnswers:
     probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Record one answer of the judge."""
+        """Record one answer of the judge for calibration."""
         ids = _candidate_ids(request.view)
         self.answered_groups.add(request.view.group_id)
         self.judgments.append(
@@ -73,7 +73,7 @@ class JudgeAnswers:
         )
 
     def record_unanswered(self, result: GroupResult) -> None:
-        """Record a group without any answer: it was not sent, was refused, or every call failed."""
+        """Record a group without any answer for calibration: not sent, refused, or every call failed."""
         if result.status not in ("abstained", "failed") or result.group_id in self.answered_groups:
             return
         ids = [one.id for one in result.trajectories]
@@ -94,7 +94,7 @@ class JudgeAnswers:
         )
 
     def spent(self) -> Spent:
-        """Return the cost of the judge's answers so far."""
+        """Return the cost of the judge's answers in this calibration so far."""
         more, also = self.probed
         usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
@@ -111,7 +111,9 @@ async def collect_judgments(
     prompt_variant: str | None = None,
     **options: Any,
 ) -> JudgeAnswers:
-    """Query the judge ``name`` about ``groups`` and return its judgments; a ``rubric`` replaces the groups' own.
+    """Query the judge ``name`` about ``groups`` for calibration, and return its judgments.
+
+    A ``rubric`` replaces the groups' own.
 
     ``options`` are those of ``Judge.of``. Raises ConfigError before anything is asked for invalid settings or a judge
     that cannot be reached, and later for a judge that refuses every question. Raises InputError if no group has two

@@ -29,7 +29,7 @@ class Common:
 
 
 def common_groups(table: Array) -> Common:
-    """Return the part of ``table`` (rows, groups; NaN where unknown) that can be compared.
+    """Return the part of ``table`` (rows, groups; NaN where unknown) that calibration can compare.
 
     All rows must share at least ``MIN_GROUPS`` groups, or half as many groups as the largest row has. If they share
     fewer, rows with less than half as many groups as the largest row are omitted.

@@ -27,11 +27,11 @@ class Cost:
     cost_usd: float | None = None
 
     def times(self, factor: float) -> Cost:
-        """Return the cost multiplied by ``factor``."""
+        """Return a judge's cost in calibration multiplied by ``factor``."""
         return Cost(self.calls * factor, self.shown * factor, *(_times(one, factor) for one in self._priced()))
 
     def of(self, measure: Measure) -> float | None:
-        """Return the amount of ``measure``; None if unknown."""
+        """Return the amount of ``measure`` that a judge costs in calibration; None if unknown."""
         match measure:
             case "usd":
                 return self.cost_usd
@@ -52,14 +52,17 @@ NOTHING = Cost(0, 0)
 
 
 def total_cost(costs: Iterable[Cost]) -> Cost:
-    """Return the sum of ``costs``; tokens and dollars are unknown if they are unknown in any cost."""
+    """Return the sum of ``costs`` in calibration.
+
+    Tokens and dollars are unknown if they are unknown in any cost.
+    """
     found = list(costs)
     priced = (_sum(part) for part in zip(*(one._priced() for one in found), strict=True))  # noqa: SLF001 - one class
     return Cost(sum(one.calls for one in found), sum(one.shown for one in found), *priced)
 
 
 def shared_measure(costs: Iterable[Cost]) -> Measure:
-    """Return the measure that all of ``costs`` have: dollars, otherwise tokens, otherwise transcripts."""
+    """Return the measure that all ``costs`` in calibration have: dollars, otherwise tokens, otherwise transcripts."""
     found = list(costs)
     candidates: tuple[Measure, ...] = ("usd", "tokens")
     for measure in candidates:

@@ -81,7 +81,10 @@ class Curve:
 
 
 def fidelity_curve(series: Series, gold: Array) -> Curve:
-    """Return a judge's fidelity curve over groups with ``gold`` (groups, members); its last point uses all calls."""
+    """Return a judge's fidelity curve in calibration, over groups with ``gold`` (groups, members).
+
+    Its last point uses all calls.
+    """
     counts = sorted({*(one for one in CURVE if one < series.most), series.most})
     by_count = {count: fidelity_over_windows(series, gold, count) for count in counts}
     stopped = None if series.key.mode == "pairwise" else _stopped_by_rule(series, gold)
@@ -95,7 +98,10 @@ def fidelity_curve(series: Series, gold: Array) -> Curve:
 
 
 def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
-    """Return each group's fidelity from ``count`` calls, the mean over cyclic windows of its calls."""
+    """Return each group's fidelity to gold from ``count`` calls, in calibration.
+
+    It is the mean over cyclic windows of the group's calls.
+    """
     depth = np.array(series.depth)
     starts = series.most if count < series.most else 1
     found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
@@ -123,7 +129,7 @@ def _stopped_by_rule(series: Series, gold: Array) -> Stopped | None:
 
 
 def compare_with_fixed_calls(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Return how stopping early compares with the same average number of calls for every group.
+    """Return, in calibration, how stopping early compares with the same average number of calls for each group.
 
     ``by_group`` has the shape (number of calls, groups).
     """

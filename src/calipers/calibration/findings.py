@@ -59,7 +59,7 @@ class Finding:
     variant: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of ``findings`` in the JSON report."""
+        """Return the object of ``findings`` in the calibration's JSON report."""
         return dataclasses.asdict(self)
 
 

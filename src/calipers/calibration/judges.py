@@ -55,7 +55,7 @@ class Missing:
         return self.abstained + self.failed + self.unrecorded
 
     def as_text(self) -> str:
-        """Return the number of each kind, as text: "2 abstained, 1 failed"."""
+        """Return, for a calibration, the number of each kind as text: "2 abstained, 1 failed"."""
         parts = ((self.abstained, "abstained"), (self.failed, "failed"), (self.unrecorded, "not recorded"))
         return ", ".join(f"{count} {name}" for count, name in parts if count)
 
@@ -110,12 +110,18 @@ class JudgeFigures:
     cost: Cost
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of ``judges`` in the JSON report, figures rounded to six decimals."""
+        """Return the object of ``judges`` in the calibration's JSON report.
+
+        Its figures are rounded to six decimals.
+        """
         return {name: rounded_floats(value) for name, value in dataclasses.asdict(self).items()}
 
 
 def rounded_floats(value: Any) -> Any:
-    """Return plain data with its floats rounded to six decimals, so that rounding errors make no difference."""
+    """Return a calibration's plain data with its floats rounded to six decimals.
+
+    Then rounding errors make no difference.
+    """
     match value:
         case float():
             return round(value, 6) + 0.0
@@ -128,7 +134,7 @@ def rounded_floats(value: Any) -> Any:
 
 
 def figures_of_series(series: Sequence[Series], frame: Frame, curves: Sequence[Curve]) -> tuple[JudgeFigures, ...]:
-    """Return the figures of the judge of every series, in order; ``curves`` belong to ``series``."""
+    """Return the calibration figures of the judge of every series, in order; ``curves`` belong to ``series``."""
     scores = [one.scores(0, one.most) for one in series]
     alike: dict[Key, list[tuple[Series, Array]]] = defaultdict(list)
     for one, found in zip(series, scores, strict=True):
@@ -173,7 +179,7 @@ def _missing(series: Series, fidelity: Array, frame: Frame) -> Missing:
 
 
 def _stability(series: Series, scores: Array, others: Sequence[tuple[Series, Array]]) -> float | None:
-    """Return the mean correlation within groups of these scores with the same judge's under other prompt variants."""
+    """Return the mean correlation within groups of these scores with the judge's scores in other prompt variants."""
     found = []
     for other, there in others:
         place = {row: index for index, row in enumerate(other.rows)}
@@ -252,7 +258,7 @@ def _is_list_rated(series: Series) -> bool:
 
 
 def tied_groups(scores: Array) -> Flags:
-    """Return flags of the groups in which at least two members are scored, all of them with the same score."""
+    """Return flags of groups in calibration that have at least two scored members, all with the same score."""
     known = ~np.isnan(scores)
     spread = np.where(known, scores, -np.inf).max(axis=1) - np.where(known, scores, np.inf).min(axis=1)
     return np.asarray((known.sum(axis=1) >= 2) & (spread <= 1e-9))

@@ -17,7 +17,10 @@ _RESAMPLES = 1000
 
 
 def measurable_groups(scores: Array, gold: Array) -> Flags:
-    """Return flags of the groups with at least two members that have a score and gold, and different gold."""
+    """Return flags of the groups that can be calibrated.
+
+    They have at least two members that have a score and gold, and different gold.
+    """
     known = ~(np.isnan(scores) | np.isnan(gold))
     high = np.where(known, gold, -np.inf).max(axis=-1)
     low = np.where(known, gold, np.inf).min(axis=-1)
@@ -25,14 +28,17 @@ def measurable_groups(scores: Array, gold: Array) -> Flags:
 
 
 def centred_values(values: Array, known: Flags) -> Array:
-    """Return scores minus their mean over the ``known`` members of a group; 0 for the other members."""
+    """Return, for calibration, scores minus their mean over the ``known`` members of a group; 0 for the others."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
 def fidelity(scores: Array, gold: Array) -> Array:
-    """Return the Pearson correlation of scores and gold within each group, in [-1, 1]; 0 if all scores are equal."""
+    """Return the correlation (Pearson) of scores and gold within each group, for calibration.
+
+    It is in [-1, 1], and 0 if all scores are equal.
+    """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = centred_values(scores, known), centred_values(gold, known)
     size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
@@ -41,7 +47,10 @@ def fidelity(scores: Array, gold: Array) -> Array:
 
 
 def top1(scores: Array, gold: Array) -> Array:
-    """Return 1 if the best-scored member has the best gold, else 0; among equal best scores, the share that have it."""
+    """Return, for calibration, 1 if the best-scored member has the best gold, else 0.
+
+    Among equal best scores it is the share that have it.
+    """
     known = ~(np.isnan(scores) | np.isnan(gold))
     chosen = _best(scores, known)
     right = chosen & _best(gold, known)
@@ -54,14 +63,20 @@ def _best(values: Array, known: Flags) -> Flags:
 
 
 def pair_signs(values: Array, known: Flags) -> Array:
-    """Return the sign of each difference of two members, (groups, members, members); 0 for ties and unknown values."""
+    """Return, for calibration, the sign of each difference of two members, (groups, members, members).
+
+    It is 0 for ties and unknown values.
+    """
     gaps = np.where(known, values, 0.0)[..., :, None] - np.where(known, values, 0.0)[..., None, :]
     both = known[..., :, None] & known[..., None, :]
     return np.where(both & (np.abs(gaps) > _EDGE), np.sign(gaps), 0.0)
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
-    """Return Kendall's tau-b (*Biometrika* 33, 1945) within each group, in [-1, 1]; 0 if all scores are equal."""
+    """Return Kendall's tau-b of scores and gold within each group, for calibration (*Biometrika* 33, 1945).
+
+    It is in [-1, 1], and 0 if all scores are equal.
+    """
     known = ~(np.isnan(scores) | np.isnan(gold))
     one, other = pair_signs(scores, known), pair_signs(gold, known)
     size = np.sqrt((one**2).sum(axis=(-1, -2)) * (other**2).sum(axis=(-1, -2)))
@@ -70,7 +85,9 @@ def tau_b(scores: Array, gold: Array) -> Array:
 
 
 def sign_error(scores: Array, gold: Array) -> Array:
-    """Return the share of members whose advantage (score minus the group's mean) has the wrong sign, in [0, 1].
+    """Return, against gold, the share of members whose advantage has the wrong sign, in [0, 1], for calibration.
+
+    The advantage is the score minus the group's mean.
 
     Members whose gold is the group's mean do not count; an advantage of 0 where there should be one counts half.
     """
@@ -85,7 +102,9 @@ def sign_error(scores: Array, gold: Array) -> Array:
 
 
 def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
-    """Return chance-corrected agreement on pairs of members (Cohen 1960), pooled over groups; None without such pairs.
+    """Return, for calibration, chance-corrected agreement with gold on pairs of members (Cohen 1960).
+
+    It is pooled over groups, and None without such pairs.
 
     With ``ties``, scores and gold may each call a pair better, worse or tied, and agreement by chance follows from how
     often each of them ties. Without ``ties``, only pairs that differ in gold count, and a tie in the scores is half
@@ -108,13 +127,15 @@ def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
 
 
 def mean_over_groups(by_group: Array) -> float | None:
-    """Return the mean of a measure over the groups that could be measured; None if there are none."""
+    """Return the mean of a calibration measure over the groups that could be measured; None if there are none."""
     known = by_group[~np.isnan(by_group)]
     return float(known.mean()) if len(known) else None
 
 
 def bootstrap_interval(by_group: Array) -> tuple[float, float] | None:
-    """Return a 95 % percentile bootstrap interval of the mean over groups (Efron 1979), from a fixed seed.
+    """Return a 95 % percentile bootstrap interval of a calibration measure's mean over groups.
+
+    The method is Efron's (1979), from a fixed seed.
 
     None below two groups.
     """

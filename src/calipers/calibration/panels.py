@@ -49,8 +49,9 @@ class BestMember:
 class PanelFigures:
     """The figures of the panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
 
-    ``advantage_fidelity`` is from one call of each member; ``gain_interval`` is the interval of its difference from the
-    equal mean of standard scores. Figures are None if no group was judged by all members, or none of those has gold.
+    ``advantage_fidelity`` is from one call of each member. ``gain_interval`` is the interval of its gain over
+    ``equal_weights_fidelity``, which gives every member the same weight. Figures are None if no group was judged by all
+    members, or none of those has gold.
     """
 
     members: tuple[str, ...]
@@ -67,7 +68,7 @@ class PanelFigures:
     by_calls: tuple[PanelByCalls, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object ``panel`` of the JSON report."""
+        """Return the object ``panel`` of the calibration's JSON report."""
         return {name: rounded_floats(value) for name, value in dataclasses.asdict(self).items()}
 
 
@@ -81,7 +82,7 @@ class Member:
 
 
 def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
-    """Return the figures of the panel of all judges."""
+    """Return the calibration figures of the panel of all judges."""
     chosen = representative_series(one.key for one in series)
     rows, members = aligned_members(series, chosen, frame)
     names = tuple(chosen)
@@ -116,7 +117,7 @@ def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
 
 
 def representative_series(keys: Iterable[Key]) -> dict[str, Key]:
-    """Return the key of the series that represents each judge in a panel.
+    """Return the key of the series that represents each judge in a calibrated panel.
 
     The series has the mode and prompt variant that the largest number of judges share. Of several such series, the
     highest temperature decides, then the name. The keys have no criterion: criteria are averaged.
@@ -146,7 +147,7 @@ def _rank(key: Key, shared: Mapping[tuple[str, str], int]) -> tuple[int, float]:
 def aligned_members(
     series: Sequence[Series], chosen: Mapping[str, Key], frame: Frame
 ) -> tuple[list[int], list[Member]]:
-    """Return the frame's rows that all chosen series have, and each judge's calls in them."""
+    """Return the rows of calibration's frame that all chosen series have, and each judge's calls in them."""
     parts: dict[str, list[Series]] = defaultdict(list)
     for one in series:
         if chosen[one.key.judge] == dataclasses.replace(one.key, criterion=None):
@@ -173,7 +174,9 @@ def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Arr
 
 
 def panel_fidelity(members: Sequence[Member], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
-    """Return each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows.
+    """Return each group's fidelity of the panel to gold in calibration, from ``count`` calls per member.
+
+    It is the mean over cyclic windows.
 
     ``weights`` None: equal weights.
     """
@@ -196,7 +199,10 @@ def _window(calls: Array, start: int, count: int) -> Array:
 
 
 def combined_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
-    """Return the weighted mean of standard scores (groups, members), over the judges that scored each member."""
+    """Return the weighted mean of a calibrated panel's standard scores (groups, members).
+
+    The mean is over the judges that scored each member.
+    """
     standard = np.array([_standard(one) for one in scores])
     shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
     total = shares.sum(axis=0)

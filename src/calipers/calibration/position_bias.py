@@ -31,7 +31,10 @@ class PositionFigures:
 
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self:
-        """Return the position bias learned from the ratings of each group; every list is a presentation."""
+        """Return, for calibration, the position bias learned from the ratings of each group.
+
+        Every list is a presentation.
+        """
         heard = [list(group) for group in groups]
         lists = [found for group in heard for found in _lists(group).values()]
         turned = sum(len({tuple(one.item for one in found) for found in _lists(group).values()}) > 1 for group in heard)

@@ -18,7 +18,7 @@ from calipers.extract.scores.scores import extract_scores
 
 
 def parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
-    """Return ``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format called ``name``.
+    """Return ``parsed``, ``mode`` and ``scale`` of a calibration line with ``raw_text`` in the format ``name``.
 
     ``parsed`` is None if nothing can be read. Raises InputError for an unknown format, or for a format that does not
     fit the line's mode.

@@ -27,7 +27,7 @@ _UNITS: Mapping[Measure, str] = {
 def recommendation_toml(
     choice: Choice | None, judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None = None
 ) -> str:
-    """Return a block of TOML for calipers.toml, with a reason above every line."""
+    """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line."""
     if choice is None:
         return _no_recommendation(judges, limit)
     way = choice.way

@@ -68,7 +68,9 @@ def read_judgments(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[Record]:
-    """Yield the records of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is for lines that name none.
+    """Yield the judgments to calibrate of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+
+    ``format`` is for lines that name none.
 
     A bad line is passed to ``on_error`` as an InputError with file, line and remedy, and skipped; without ``on_error``,
     it is raised. Raises InputError for a file that cannot be read or is empty.
@@ -86,7 +88,7 @@ def read_judgments(
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
-    """Yield records from a path, or from an iterable of objects of a judgments file or of Records."""
+    """Yield records to calibrate from a path, or from an iterable of objects of a judgments file or of Records."""
     if isinstance(judgments, str | os.PathLike):
         yield from read_judgments(judgments, on_error=on_error)
         return
@@ -101,7 +103,9 @@ def as_records(judgments: object, *, on_error: Callable[[InputError], None] | No
 
 
 def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
-    """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected.
+    """Return an object of a judgments file, checked for calibration.
+
+    Raises InputError with the problem and what was expected.
 
     ``format`` is the reply format of an unparsed ``raw_text`` that names none.
     """

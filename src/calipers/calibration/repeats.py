@@ -26,7 +26,7 @@ class Learned:
     spread: float
 
     def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
-        """Return the stopping rule for this judge."""
+        """Return the stopping rule for this judge, learned in calibration."""
         return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
@@ -45,7 +45,9 @@ class Stopped:
 
 
 def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
-    """Return each group's sum of squared residuals and degrees of freedom, from ``calls`` (groups, calls, members).
+    """Return, for calibration, each group's sum of squared residuals and degrees of freedom.
+
+    ``calls`` are (groups, calls, members).
 
     With ``shared``, one answer rated all members. An answer's mean then does not count as noise (two-way residuals).
     """
@@ -60,7 +62,10 @@ def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
 
 
 def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
-    """Return a judge's noise and spread, learned without gold; None if too few groups were asked twice."""
+    """Return a judge's noise and spread, learned in calibration without gold.
+
+    None if too few groups were asked twice.
+    """
     squares, freedom = squared_residuals(calls, shared=shared)
     noise = Noise.learn(squares.tolist(), freedom.tolist())
     if noise is None:
@@ -84,7 +89,9 @@ def _variance(scores: Array) -> Array:
 
 
 def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> float | None:
-    """Return how honest standard errors are: the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
+    """Return, for calibration, how honest standard errors are.
+
+    It is the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
 
     a and b come from disjoint halves of the calls. Each half learns its own noise and has ``half`` calls (by default as
     many as possible), at least two; None if there are fewer, or if neither half has any noise.
@@ -124,7 +131,9 @@ def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | N
 
 
 def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
-    """Simulate asking the judge about each group until ``rule`` stops, averaged over all cyclic starts of its calls.
+    """Simulate, in calibration, asking the judge about each group until ``rule`` stops.
+
+    Results are averaged over all cyclic starts of its calls.
 
     The rule does not use ``gold``.
     """
@@ -148,7 +157,7 @@ def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: Stoppin
 
 
 def all_noise_groups(calls: Array, learned: Learned, *, shared: bool) -> Flags:
-    """Return flags of the groups whose mean scores differ no more than their standard errors."""
+    """Return flags of groups in calibration whose mean scores differ no more than their standard errors."""
     squares, freedom = squared_residuals(calls, shared=shared)
     noise = [learned.noise.variance_of(float(one), int(count)) for one, count in zip(squares, freedom, strict=True)]
     return np.asarray(_variance(mean_of_known(calls, axis=1)) <= np.array(noise) / calls.shape[1])
@@ -170,5 +179,8 @@ def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flag
 
 
 def fidelity_of_fixed_calls(by_calls: Sequence[float], calls: float) -> float:
-    """Return the fidelity of a fixed number of calls, interpolated; ``by_calls[0]`` is the fidelity of one call."""
+    """Return the fidelity of a fixed number of calls in calibration, interpolated.
+
+    ``by_calls[0]`` is the fidelity of one call.
+    """
     return float(np.interp(calls, np.arange(1, len(by_calls) + 1), by_calls))

@@ -41,7 +41,10 @@ class Frame:
 
     @classmethod
     def of(cls, groups: Iterable[TrajectoryGroup]) -> Frame:
-        """Return a frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
+        """Return calibration's frame over all groups, as wide as the largest.
+
+        Raises InputError for gold beyond ±1e100.
+        """
         found = tuple(groups)
         columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in found)
         gold = np.full((len(found), max(map(len, columns), default=0)), np.nan)
@@ -110,7 +113,9 @@ class Series:
         return int(self.calls.shape[1])
 
     def scores(self, start: int, count: int) -> Array:
-        """Return scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
+        """Return, for calibration, scores (groups, members) from ``count`` successive calls of each group.
+
+        Calls are taken cyclically from ``start``.
 
         Ratings are averaged, after list effects are removed if lists have gaps. Rankings are averaged by rank.
         Comparisons of larger groups are fitted by Bradley-Terry. A group with fewer calls contributes all its calls.
@@ -140,7 +145,10 @@ class Tally:
 
 
 def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
-    """Return the series of all judges' recorded answers, sorted by key, and counts of the unused records."""
+    """Return, for calibration, the series of all judges' recorded answers, sorted by key.
+
+    Counts of the unused records are returned too.
+    """
     sorted_out: dict[Key, dict[int, list[Record]]] = {}
     foreign: Counter[str] = Counter()
     unknown = 0

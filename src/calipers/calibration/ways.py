@@ -60,7 +60,7 @@ class Way:
         return f"{' + '.join(self.judges)}: {', '.join(asked)}, {times}{often}{settled}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object of ``ways`` in the JSON report, with its mean fidelity and interval."""
+        """Return the object of ``ways`` in the calibration's JSON report, with its mean fidelity and interval."""
         names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "cost"}]
         return {name: getattr(self, name) for name in names} | {
             "cost": dataclasses.asdict(self.cost),
@@ -71,7 +71,10 @@ class Way:
 
 
 def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
-    """Return all measured ways, single judges' ways first; ``curves`` belong to ``series``, in the same order."""
+    """Return all ways that calibration measured, single judges' ways first.
+
+    ``curves`` belong to ``series``, in the same order.
+    """
     alone = (way for one, curve in zip(series, curves, strict=True) for way in _single_judge_ways(one, curve, frame))
     return [way for way in (*alone, *_panels(series, frame)) if not np.isnan(way.fidelity).all()]
 

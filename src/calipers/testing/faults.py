@@ -39,7 +39,7 @@ class Fault(ABC):
 
     @abstractmethod
     def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
-        """Return the broken reply, or None to leave the reply as it is.
+        """Return the simulated judge's broken reply, or None to leave the reply as it is.
 
         Raises TransientError or PermanentError if no reply comes. ``write`` turns rows, changed or not, into the
         reply's text.
@@ -90,12 +90,15 @@ class Flaky(Fault):
 
     @classmethod
     def evenly(cls, rate: float) -> Flaky:
-        """Return a Flaky with all ten faults, each equally likely; ``rate`` (0-1) is their sum."""
+        """Return a Flaky for a simulated judge with all ten faults, each equally likely.
+
+        ``rate`` (0-1) is their sum.
+        """
         names = [item.name for item in fields(cls) if item.name != "retry_after"]
         return cls(**dict.fromkeys(names, rate / len(names)))
 
     def rates(self) -> dict[str, float]:
-        """Return the rate of each fault by its name."""
+        """Return the rate of each fault of a simulated judge by its name."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "retry_after"}
 
     def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:

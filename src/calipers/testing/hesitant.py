@@ -43,7 +43,10 @@ class HesitantJudge(SimulatedJudge):
         self._doubt, self._tells = doubt, tells
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Answer with digits and their log-probabilities if the request's scale ends at 9, else like SimulatedJudge."""
+        """Answer as a simulated judge, with digits and log-probabilities if the request's scale ends at 9.
+
+        Otherwise answer like SimulatedJudge.
+        """
         if request.max_score != _TOP:
             return await super().complete(request)
         beliefs = [list(_level_probabilities(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]

@@ -16,7 +16,7 @@ Quality: TypeAlias = Mapping[str, float] | Callable[[str, str], float]
 def gold_quality(
     groups: Iterable[TrajectoryGroup], *, low: float | None = None, high: float | None = None
 ) -> Callable[[str, str], float]:
-    """Return a Quality made from the trajectories' gold scores: (gold - low) / (high - low).
+    """Return a simulated judge's Quality made from the trajectories' gold scores: (gold - low) / (high - low).
 
     ``low`` and ``high`` are in the units of the gold scores; by default the least and the greatest found. Trajectories
     without gold have no quality, and a simulated judge fails the call about such a trajectory. Raises ConfigError if
@@ -41,7 +41,10 @@ def gold_quality(
 
 
 def require_quality(quality: Quality) -> None:
-    """Raise ConfigError for a mapping with qualities outside [0, 1]; a function is checked when it is called."""
+    """Raise ConfigError for a simulated judge's mapping with qualities outside [0, 1].
+
+    A function is checked when it is called.
+    """
     if isinstance(quality, Mapping):
         bad = {key: value for key, value in quality.items() if not 0 <= value <= 1}
         if bad:
@@ -49,7 +52,10 @@ def require_quality(quality: Quality) -> None:
 
 
 def quality_of_trajectory(quality: Quality, group_id: str, trajectory_id: str) -> float:
-    """Return the hidden quality of a trajectory. Raises PermanentError if it is missing or outside [0, 1]."""
+    """Return the hidden quality of a trajectory for a simulated judge.
+
+    Raises PermanentError if it is missing or outside [0, 1].
+    """
     try:
         value = quality[trajectory_id] if isinstance(quality, Mapping) else quality(group_id, trajectory_id)
     except KeyError:

@@ -36,19 +36,25 @@ class Question:
         return tuple(self.request.view.candidates[item] for item in self.request.ask.order)
 
     def trajectory_id(self, candidate: Candidate) -> str:
-        """Return the id of the candidate's first trajectory; a canary has no trajectory, and an empty id."""
+        """Return the id of the first trajectory of the candidate that a simulated judge sees.
+
+        A canary has no trajectory, and an empty id.
+        """
         return self.request.view.ids[candidate.members[0]] if candidate.members else ""
 
     def by_content(self) -> Random:
-        """Return a random generator that is the same whenever these messages are asked with this sample number."""
+        """Return a simulated judge's random generator that depends only on messages and sample number."""
         return _generator(self.seed, self.label, request_content(self.request))
 
     def by_attempt(self) -> Random:
-        """Return a random generator that differs at every repetition of a request; a new run repeats the sequence."""
+        """Return a simulated judge's random generator that differs at every repetition of a request.
+
+        A new run repeats the sequence.
+        """
         return _generator(self.seed, self.label, request_identity(self.request), self.attempt)
 
     def by_candidate(self, candidate: Candidate, *, seed: int | None = None) -> Random:
-        """Return a random generator that is the same in every question about this candidate.
+        """Return a simulated judge's random generator that is the same in every question about this candidate.
 
         ``seed`` replaces the judge's seed.
         """
@@ -62,17 +68,20 @@ def request_content(request: JudgeRequest) -> str:
 
 
 def request_identity(request: JudgeRequest) -> str:
-    """Return a hex digest of everything that identifies a request in a ledger except the judge's name."""
+    """Return a hex digest of all that identifies a simulated judge's request in a ledger except the judge's name."""
     return _digest([request.messages, request.ask.sample, request.schema, request.max_tokens, request.params])
 
 
 def own_characters(candidate: Candidate, prefix_length: int) -> int:
-    """Return the characters of text, reasoning and tool arguments in messages that only this candidate has."""
+    """Return, for a simulated judge, the characters of messages that only this candidate has.
+
+    They are those of text, reasoning and tool arguments.
+    """
     return sum(_characters(message) for message in candidate.messages[prefix_length:])
 
 
 def transcript_text(candidate: Candidate) -> str:
-    """Return the candidate's transcript as the judge reads it: fenced, escaped and elided by the renderer.
+    """Return the candidate's transcript as the simulated judge reads it: fenced, escaped and elided.
 
     Images are omitted and line breaks become spaces, so that a phrase matches even if it is broken over two lines.
     """

@@ -47,7 +47,9 @@ def _explanation(value: float) -> str:
 
 
 def write_scores(rows: Sequence[Row], request: JudgeRequest) -> str:
-    """Return the listwise reply: ``{"explanations": {key: text}, "scores": {key: number}}`` in the order of ``rows``.
+    """Return the simulated judge's listwise reply.
+
+    It is ``{"explanations": {key: text}, "scores": {key: number}}`` in the order of ``rows``.
 
     A key that occurs in two rows is written twice. ``request`` is unused here; writers of other forms need it.
     """

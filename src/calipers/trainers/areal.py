@@ -33,7 +33,7 @@ Conversation: TypeAlias = Callable[[Mapping[str, Any], Episode, Any], Sequence[A
 
 
 def no_reward(*_: object, **__: object) -> float:
-    """Return 0 always. This is a ``reward_fn`` for AReaL's workflows if the judge's reward is to be the only reward."""
+    """Return 0 always, as a ``reward_fn`` for AReaL's workflows if the judge's reward is to be the only reward."""
     return 0.0
 
 

@@ -35,7 +35,7 @@ def best_of_n(
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> type:
-    """Return a best-of-n environment of the library verifiers, in which ``judge`` compares a task's rollouts.
+    """Return a best-of-n environment for trainers with the library verifiers: ``judge`` compares a task's rollouts.
 
     Assign it to a name in a module, where verifiers finds it.
 
@@ -71,8 +71,9 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> GroupResult:
-    """Judge an episode's finished verifiers traces against one another, and record each reward, in [0, 1], under
-    ``name``.
+    """Judge an episode's finished traces for a trainer with the library verifiers.
+
+    They are judged against one another. Each reward, in [0, 1], is recorded under ``name``.
 
     The traces are those of ``agent``, or of all trainable agents. A trace that the judge leaves unscored gets no reward
     and is marked as not trainable, so that prime-rl computes the baseline from its siblings alone. ``trace.info[name]``

@@ -33,7 +33,9 @@ class AnswerVerifier(ABC):
 
 
 def final_answer(trajectory: Trajectory) -> str | None:
-    """Return the last assistant message's text after its reasoning, or None if the trajectory has no such text.
+    """Return the final answer for a verifier: the last assistant message's text after its reasoning.
+
+    None if the trajectory has no such text.
 
     An unclosed ``<think>`` means that the model never reached its answer: the result is None.
     """
@@ -45,14 +47,17 @@ def final_answer(trajectory: Trajectory) -> str | None:
 
 
 def without_reasoning(text: str) -> str | None:
-    """Return the final answer after the last ``</think>``, or None if a ``<think>`` is still open at the end."""
+    """Return the final answer to verify, after the last ``</think>``.
+
+    None if a ``<think>`` is still open at the end.
+    """
     before, closed, after = text.rpartition(_CLOSE)
     rest = after if closed else before or text
     return None if _OPEN in rest else rest.strip() if closed else rest
 
 
 def message_text(message: Message) -> str | None:
-    """Return the text of a trajectory's message, with its text parts joined, or None if it has no text."""
+    """Return the text of a message to verify, with its text parts joined, or None if it has no text."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -64,7 +69,7 @@ def message_text(message: Message) -> str | None:
 
 
 def last_code_block(text: str, languages: tuple[str, ...] = ()) -> str | None:
-    """Return the content of the last fenced code block in a final answer, or None if there is no block.
+    """Return the content of the last fenced code block in a final answer to verify, or None if there is no block.
 
     Blocks in one of ``languages`` (lower case) are preferred to blocks in any other language.
     """
@@ -75,7 +80,7 @@ def last_code_block(text: str, languages: tuple[str, ...] = ()) -> str | None:
 
 
 def excerpt(value: object) -> str:
-    """Return ``value`` in Python's notation, cut to 100 characters, to quote it in the reason of a verdict."""
+    """Return ``value`` in Python's notation, cut to 100 characters, for the reason in a verifier's verdict."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -86,7 +91,10 @@ def answered() -> Verifier:
 
 
 def has_answer(trajectory: Trajectory) -> Verdict:
-    """Return as a verdict whether the trajectory has a final answer that is not empty. Can serve as a gate."""
+    """Return the verifier's verdict on whether the trajectory has a final answer that is not empty.
+
+    This verifier can serve as a gate.
+    """
     if (final_answer(trajectory) or "").strip():
         return Verdict(True)
     return Verdict(False, "there is no answer")

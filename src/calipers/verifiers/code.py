@@ -92,7 +92,9 @@ class CodeTests(AnswerVerifier):
 
 
 def cases_from_asserts(text: str) -> tuple[Call, ...]:
-    """Return the test cases in ``assert f(1, [2]) == 3`` lines (MBPP's format). Raises InputError for any other line.
+    """Return a code verifier's test cases from ``assert f(1, [2]) == 3`` lines (MBPP's format).
+
+    Raises InputError for any other line.
 
     Both sides must be literals. Any other expression would have to run in one process with the tested code, which could
     then decide its own verdict.

@@ -46,7 +46,7 @@ def read_constraints(
     truthy: bool = True,
     sandbox: Sandbox | None = None,
 ) -> Constraints:
-    """Read the constraints of a VerInstruct, VerIF or IFEval row.
+    """Read the constraints to verify in a VerInstruct, VerIF or IFEval row.
 
     Rows of VerInstruct and VerIF have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``. A
     checker with another tag or without a tag is ``skipped``, as in VerIF. Rows of IFEval have ``instruction_id_list``

@@ -63,7 +63,9 @@ def _threads(_: int) -> ThreadPoolExecutor:
 def check_group(
     group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
 ) -> list[TrajectoryVerdicts]:
-    """Return the verdicts of gates and rules on each trajectory, in the group's order. Blocks; raises ConfigError only.
+    """Return verifiers' verdicts, of gates and rules, on each trajectory, in the group's order.
+
+    Blocks; raises ConfigError only.
 
     A verifier sees the group's context before the trajectory's own messages. If it raises, or returns anything but a
     Verdict, the verdict is None with a reason. Rules are not checked if a gate's verdict is None.

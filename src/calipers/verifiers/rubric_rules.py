@@ -55,7 +55,9 @@ def require_rules(rubric: Rubric) -> None:
 
 
 async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, grading: Grading | None) -> RenderedGroup:
-    """Return ``view`` with the verdicts of the rubric's rules. Identical trajectories are checked once.
+    """Return ``view`` with the verdicts of the rubric's rules, run as verifiers.
+
+    Identical trajectories are checked once.
 
     A rule that raises, exceeds a limit or finds no answer gives a Verdict of None with a reason. A holistic rating
     covers the whole rubric, so no rule is run for it.
@@ -76,7 +78,9 @@ async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, gradin
 def start_rubric_rules(
     head: TrajectoryGroup, member: Trajectory, rubric: object, grading: Grading | None
 ) -> StartedChecks | None:
-    """Start the rules that decide criteria of the trajectory ``member`` in a thread. Return None if there are no rules.
+    """Start the verifiers that decide criteria of the trajectory ``member`` in a thread.
+
+    Return None if there are no rules.
 
     ``head`` is the group of ``member``. ``rubric`` is the judge's own rubric, for groups without one. A faulty rule is
     ignored here and raises ConfigError when the group is scored.

@@ -51,8 +51,9 @@ class RuleFile:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def constraints_of(self, group: TrajectoryGroup) -> Constraints:
-        """Return the group's own constraints joined with the constraints of this rules file. Raises InputError naming
-        the field.
+        """Return the group's own constraints to verify, joined with those of this rules file.
+
+        Raises InputError naming the field.
 
         If there are no soft constraints, the judge weighs the answers by the group's rubric or by its own standards.
         The judge weighs nothing if the group has constraints and no rubric.
@@ -74,7 +75,7 @@ class RuleFile:
 
 
 def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
-    """Return the group's ``constraints``, or the rules in another field of its data set, or None.
+    """Return the group's ``constraints`` to verify, or the rules in another field of its data set, or None.
 
     Raises InputError naming the field, also if a group has both and they differ.
     """
@@ -106,7 +107,7 @@ def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
 
 
 def read_rules(path: str | os.PathLike[str]) -> RuleFile:
-    """Read the rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
+    """Read the verifier's rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
     file = Path(path)
     value = _parsed(file)
     known = [one.name for one in fields(RuleFile) if one.name != "settings"] + [*_SETTINGS]

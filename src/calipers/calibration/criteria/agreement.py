@@ -50,7 +50,10 @@ class Agreement:
 
 
 def agreement(pairs: Sequence[Pair]) -> Agreement:
-    """Return the agreement of verdicts with labels; comparisons of one unit (a completion) are resampled together."""
+    """Return, for calibration, the agreement of verdicts with labels.
+
+    Comparisons of one unit (a completion) are resampled together.
+    """
     counts = _counts(pairs)
     p1, r1, f1, p0, r0, f0, balanced = (_known(value) for value in _figures(counts.sum(axis=0)))
     return Agreement(len(pairs), p1, r1, f1, p0, r0, f0, balanced, None if balanced is None else _interval(counts))

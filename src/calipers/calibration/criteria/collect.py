@@ -20,7 +20,9 @@ from calipers.types import Criterion, Rubric, Trajectory, TrajectoryGroup, Traje
 async def collect_verdicts(
     rows: Iterable[Labelled], judge: str | Backend, *, grading: Mapping[str, Any] | None = None, **options: Any
 ) -> JudgeAnswers:
-    """Query ``judge`` (a name, or a Backend) about each row's criterion; ``options`` are those of ``Judge.of``.
+    """Query ``judge`` about the criterion of each labelled row, for calibration.
+
+    The judge is a name or a Backend; ``options`` are those of ``Judge.of``.
 
     Rows about one completion are one group, so that ``grading={"mode": "all"}`` puts them in one question; by default
     each row has a separate question, as in HealthBench. The verdicts are the result's ``judgments``; a missing verdict

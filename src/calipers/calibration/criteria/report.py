@@ -46,7 +46,7 @@ class JudgeOfCriteria:
     common: Agreement
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this judge's figures as an object of the JSON report."""
+        """Return this judge's figures as an object of the calibration's JSON report."""
         return {
             "judge": self.judge,
             "rows": self.rows,
@@ -79,7 +79,7 @@ class MetaEvaluation:
     problems: tuple[InputError, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON report: plain objects, with None for unknown figures."""
+        """Return the calibration's JSON report: plain objects, with None for unknown figures."""
         return {
             "rows": self.rows,
             "labels": self.labels,
@@ -98,7 +98,7 @@ def meta_evaluate(
     *,
     on_error: Callable[[InputError], None] | None = None,
 ) -> MetaEvaluation:
-    """Measure judges by their ``verdicts`` about labelled ``rows``; each is a file, or an iterable of its objects.
+    """Calibrate judges by their ``verdicts`` about labelled ``rows``; each is a file, or an iterable of its objects.
 
     If a judge gave several verdicts on one row, all count. Lines that cannot be read are passed to ``on_error``, listed
     in ``problems`` and skipped. Raises InputError if there is no row.

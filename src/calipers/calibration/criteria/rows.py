@@ -54,7 +54,7 @@ class Labelled:
 
 
 def is_labelled(path: str | os.PathLike[str]) -> bool:
-    """Return whether the first readable line of a file is a row of a meta-evaluation, not a group."""
+    """Return whether the first readable line of a calibration file is a labelled row, not a group."""
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
@@ -70,7 +70,7 @@ def is_labelled(path: str | os.PathLike[str]) -> bool:
 def read_labelled(
     path: str | os.PathLike[str], *, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[Labelled]:
-    """Yield the labelled rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
+    """Yield calibration's labelled rows of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
 
     A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without ``on_error``,
     it is raised.
@@ -79,7 +79,10 @@ def read_labelled(
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
-    """Return a labelled row of plain data as a checked Labelled. Raises InputError with the field."""
+    """Return a labelled row of plain data as a Labelled, checked for calibration.
+
+    Raises InputError with the field.
+    """
     if isinstance(value, str):
         raise InputError(value)
     labels = _list(value, "binary_labels")

@@ -37,7 +37,9 @@ def read_verdicts(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None],
 ) -> Iterator[Recorded]:
-    """Yield the verdicts of a ``.jsonl`` or ``.jsonl.gz`` file; bad lines are passed to ``on_error`` and skipped.
+    """Yield verdicts to calibrate from a ``.jsonl`` or ``.jsonl.gz`` file.
+
+    Bad lines are passed to ``on_error`` and skipped.
 
     ``format`` is the reply format of lines that name none.
     """
@@ -50,7 +52,10 @@ def read_verdicts(
 
 
 def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:
-    """Yield recorded verdicts from a path, or from an iterable of objects of a verdicts file or of Recorded."""
+    """Yield recorded verdicts to calibrate.
+
+    They come from a path, or from an iterable of objects of a verdicts file or of Recorded.
+    """
     if isinstance(verdicts, str | os.PathLike):
         yield from read_verdicts(verdicts, on_error=on_error)
         return
@@ -62,7 +67,10 @@ def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None
 
 
 def as_recorded(value: object, *, format: str | None = None) -> Recorded:  # noqa: A002 - likewise
-    """Return an object of a verdicts file, checked; ``raw_text`` is read if there is no ``met``. Raises InputError."""
+    """Return an object of a verdicts file, checked for calibration.
+
+    ``raw_text`` is read if there is no ``met``. Raises InputError.
+    """
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):

@@ -110,7 +110,9 @@ def judge_for(
     debug: bool = False,
     parse: Parse | None = None,
 ) -> Judge:
-    """Return the Judge that RULER's arguments describe. The same arguments give the same Judge, in any event loop.
+    """Return the Judge that the arguments of ART's RULER describe.
+
+    The same arguments give the same Judge, in any event loop.
 
     Raises ConfigError for invalid arguments, before any token is paid for.
     """

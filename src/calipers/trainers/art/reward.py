@@ -48,7 +48,7 @@ async def ruler(
     debug: bool = False,
     parse_response: Parse | None = None,
 ) -> list[TrajectoryScore]:
-    """Score message lists against one another, as RULER does: return a TrajectoryScore for each, in input order.
+    """Score message lists against one another, as ART's RULER does: return a TrajectoryScore for each, in order.
 
     Ids are "1" to "N", and scores are in [0, 1]. An empty list gives an empty list. A single trajectory, or several
     identical trajectories, get 0.5 each without a call. ``parse_response`` is ``(reply text, keys) -> {key: score from

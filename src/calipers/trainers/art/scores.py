@@ -22,7 +22,7 @@ class PlainRecord:
         dataclass(kw_only=True)(cls)
 
     def model_dump(self) -> dict[str, Any]:
-        """Return a deep copy of the result's fields as plain data."""
+        """Return a deep copy of the fields of a result for ART as plain data."""
         return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
 
 

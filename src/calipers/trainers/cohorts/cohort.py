@@ -98,7 +98,7 @@ class Cohorts:
     async def join(
         self, key: Hashable, member: object, *, size: int | None = None, group: Mapping[str, Any] | None = None
     ) -> MemberResult:
-        """Add a rollout to its group, wait until the group is judged, and return this rollout's result.
+        """Add a trainer's rollout to its group, wait until the group is judged, and return this rollout's result.
 
         ``member`` is a trajectory in any form a group may hold. It is read at once, and only once. A member that cannot
         be read, or has no messages, gets the reason without waiting, and its siblings do not wait for it. ``group`` is
@@ -137,7 +137,7 @@ class Cohorts:
             raise
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
-        """Report that a member of a group will not come, so that the others do not wait for it."""
+        """Report that a member of a trainer's group will not come, so that the others do not wait for it."""
         self._bind()
         if not self._late(key, UNNAMED):
             self._lost(key, self._pending(key, size))
@@ -146,8 +146,9 @@ class Cohorts:
     async def reserve(
         self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
     ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
-        """Expect a member while it rolls out. Yield its ``join``, and report the member lost if ``join`` is never
-        called.
+        """Expect a member while the trainer rolls it out.
+
+        Yield its ``join``, and report the member lost if ``join`` is never called.
         """
         joined = False
 
@@ -169,8 +170,9 @@ class Cohorts:
         return sum(not member.result.done() for one in waiting for member in one.members.values())
 
     async def aclose(self) -> None:
-        """Release all waiting members. Members of a group that is not judged yet get no reward. No task or timer
-        remains.
+        """Release all waiting rollouts of the trainer.
+
+        Members of a group that is not judged yet get no reward. No task or timer remains.
         """
         for pending in self._open.values():
             _stop(pending.timer)

@@ -42,7 +42,7 @@ class MemberResult:
     rewarded: int = 0
 
     def required(self) -> float:
-        """Return the member's reward, for engines that expect an exception if there is none.
+        """Return the member's reward, for trainers that expect an exception if there is none.
 
         Raises CalipersError with the reason.
         """
@@ -52,7 +52,7 @@ class MemberResult:
 
 
 def prepare_nothing(member: Trajectory) -> Trajectory:
-    """Return a rollout unchanged: the default for cohorts that prepare nothing."""
+    """Return a trainer's rollout unchanged: the default for cohorts that prepare nothing."""
     return member
 
 
@@ -96,7 +96,7 @@ class PendingGroup:
         return self.common.group_id if self.common is not None else ""
 
     def give_no_reward(self, reason: str) -> None:
-        """Give every waiting member a result without a reward."""
+        """Give every waiting member of a trainer's group a result without a reward."""
         for member in self.members.values():
             if not member.result.done():
                 member.result.set_result(MemberResult(None, reason))
@@ -115,7 +115,7 @@ class ClosedGroup:
 
 
 def read_member(member: object) -> tuple[Trajectory, str | None]:
-    """Return a rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
+    """Return a trainer's rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
     try:
         trajectory = as_trajectory(member, default_id=UNNAMED)
     except InputError as error:
@@ -124,14 +124,17 @@ def read_member(member: object) -> tuple[Trajectory, str | None]:
 
 
 def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
-    """Return what the rollouts of a group share, as a group without members. Its id is "" if none was given."""
+    """Return what the rollouts of a trainer's group share, as a group without members.
+
+    Its id is "" if none was given.
+    """
     named = group.get("group_id")
     read = as_group({**group, "trajectories": [member]}, group_id=UNNAMED if named is None else named)
     return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
 
 
 def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup, member: Trajectory) -> None:
-    """Raise InputError for a rollout that does not belong to the group it joined."""
+    """Raise InputError for a trainer's rollout that does not belong to the group it joined."""
     if pending.common != common:
         raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
     if member.id in pending.ids:
@@ -139,7 +142,7 @@ def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup
 
 
 def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
-    """Return the members and their group, in an order that does not depend on when each rollout arrived."""
+    """Return the members and group of a trainer's rollouts, in an order that does not depend on when each arrived."""
     assert pending.common is not None  # noqa: S101 - set with the first member
     members = sorted(pending.members.values(), key=lambda one: one.sort_key)
     free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in pending.ids)
@@ -151,6 +154,6 @@ def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGrou
 
 
 def member_sort_key(trajectory: Trajectory) -> tuple[str, str]:
-    """Return a sort key for a group's rollout: its id, which no other member has, or its content if it has no id."""
+    """Return a sort key for a trainer's rollout: its id, which no other member has, or its content if it has no id."""
     named = trajectory.id != UNNAMED
     return trajectory.id, "" if named else json.dumps(trajectory.messages, ensure_ascii=False, default=str)

@@ -20,26 +20,27 @@ has no reward.
 
 
 def run_for_floats(judge: Judge, *, patience: int | None = None, stop: Stop | None = None) -> JudgedRun:
-    """Return a JudgedRun in which a group is lost if any member is lost, because then the whole group gets the
-    constant.
+    """Return a trainer's JudgedRun in which a group is lost if any member is lost.
+
+    The whole group then gets the constant.
     """
     return JudgedRun(judge, patience=patience, stop=stop, consequence="so all get the same reward")
 
 
 def is_group_scored(member: MemberResult) -> bool:
-    """Return whether the member's whole group was scored, so that its reward is the judge's and not the constant."""
+    """Return whether the whole group was scored, so that the trainer gets the judge's reward, not the constant."""
     return (
         member.reward is not None and member.group is not None and not unscored_trajectories(member.group.trajectories)
     )
 
 
 def float_reward(member: MemberResult) -> float:
-    """Return a member's reward, or the constant if any member of its group is unscored."""
+    """Return a member's reward for the trainer, or the constant if any member of its group is unscored."""
     return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
 
 
 def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
-    """Return cohorts that judge a group only when all its rollouts have arrived.
+    """Return cohorts that judge a trainer's group only when all its rollouts have arrived.
 
     A group that is incomplete at the deadline is not judged. ``deadline`` is in seconds, or None for no limit.
     """

@@ -36,8 +36,9 @@ _MAX_COUNTED: Final = 100
 
 
 def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
-    """Return a log line with the members that a group lost, and why. ``consequence`` says what happens to their
-    rewards.
+    """Return a line for the trainer's log with the members that a group lost, and why.
+
+    ``consequence`` says what happens to their rewards.
     """
     missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
     head = (
@@ -47,8 +48,9 @@ def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
 
 
 def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
-    """Return why members of a lost group have no score: each reason once, with the ids of its members; bounded in
-    length.
+    """Return, for the trainer's log, why members of a lost group have no score.
+
+    Each reason is given once, with the ids of its members. The length is bounded.
     """
     ids: dict[str, list[str]] = {}
     for one in missing:
@@ -60,15 +62,16 @@ def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
 
 
 def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
-    """Return why members of a lost group have no score, without their ids. Losses with the same text are counted
-    together.
+    """Return, for the trainer's log, why members of a lost group have no score, without their ids.
+
+    Losses with the same text are counted together.
     """
     found = dict.fromkeys(f"{one.status}: {one.reason}" for one in missing)
     return one_line("; ".join(list(found)[:_MAX_REASONS]))
 
 
 def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
-    """Return ``text`` as one line of the log, of at most ``longest`` characters and without control characters."""
+    """Return ``text`` as a line of the trainer's log: at most ``longest`` characters, without control characters."""
     line = printable(" ".join(without_lone_surrogates(text).split()))
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
@@ -94,8 +97,9 @@ class LostGroupLog:
         self._counts: Counter[str] = Counter()
 
     def add(self, line: str, *, why: str) -> None:
-        """Log a lost group with ``line``. If the minute has ten lines already, count the group under ``why``
-        instead.
+        """Write ``line`` about a lost group to the trainer's log.
+
+        If the minute has ten lines already, the group is counted under ``why`` instead.
         """
         lines = self._due()
         with self._lock:
@@ -108,14 +112,15 @@ class LostGroupLog:
         self._write(lines)
 
     def flush_if_due(self) -> None:
-        """Write the summary of a minute that is over. This is called when a group succeeds, because no further loss may
-        come.
+        """Write the summary of a minute that is over to the trainer's log.
+
+        This is called when a group succeeds, because no further loss may come.
         """
         if self._counts:
             self._write(self._due())
 
     def close(self, last: str) -> None:
-        """Write the summary of the losses counted so far, then the line ``last``."""
+        """Write the summary of the losses counted so far to the trainer's log, then the line ``last``."""
         with self._lock:
             lines = self._summary()
         self._write([*lines, last])

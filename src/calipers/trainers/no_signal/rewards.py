@@ -20,8 +20,7 @@ _TOLERANCE: Final = 1e-9
 
 
 def trajectory_rewards(result: GroupResult) -> list[float | None]:
-    """Return each trajectory's reward, or None, for engines that exclude a row without a reward from its group's
-    baseline.
+    """Return each trajectory's reward, or None, for trainers that exclude a row without a reward from the baseline.
 
     Equal rewards are made equal to the last bit: see ``with_exact_ties``.
     """
@@ -29,8 +28,9 @@ def trajectory_rewards(result: GroupResult) -> list[float | None]:
 
 
 def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
-    """Return the same rewards, except if all are equal (to 1e-9): then return their common value in 16 significant
-    bits.
+    """Return the same rewards for the trainer, except if all are equal (to 1e-9).
+
+    Then each becomes their common value in 16 significant bits.
 
     Engines compute means in single precision. There the mean of equal numbers need not be that number, and the
     difference is divided by an equally small deviation. So eight rewards of 0.97 get an advantage of 0.93 each where
@@ -46,7 +46,7 @@ def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
 
 
 def rewards_or_none(result: GroupResult) -> list[float | None]:
-    """Return each trajectory's reward if all have one, otherwise None for all.
+    """Return each trajectory's reward for the trainer if all have one, otherwise None for all.
 
     For engines in which a missing row changes the other rows' advantages.
     """
@@ -55,7 +55,7 @@ def rewards_or_none(result: GroupResult) -> list[float | None]:
 
 
 def rewards_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[float]:
-    """Return each trajectory's reward if all have one, otherwise the same ``value``, bit for bit, for all.
+    """Return each trajectory's reward for the trainer if all have one, otherwise ``value``, bit for bit, for all.
 
     For engines that take floats only. Equal rewards have advantage 0 if the engine subtracts the group's mean. If an
     engine does not subtract it (some do not for a group of one), or sums several rewards, no constant is neutral: do
@@ -66,7 +66,7 @@ def rewards_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[
 
 
 def unscored_trajectories(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
-    """Return the trajectories of a judged group that have no reward."""
+    """Return the trajectories of a judged group that have no reward for the trainer."""
     return [one for one in trajectories if _finite(one.reward) is None]
 
 

@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 
 def interrupt() -> None:
-    """End this training process as Ctrl-C would. This is a ``stop`` for engines that continue after any exception of a
-    rollout.
+    """End this trainer's process as Ctrl-C would.
+
+    This is a ``stop`` for engines that continue after any exception of a rollout.
 
     A process that a script started in the background ignores Ctrl-C, so it is terminated instead.
     """
@@ -42,7 +43,7 @@ def interrupt() -> None:
 
 
 def require_patience(patience: int | None, stop: Stop | None) -> None:
-    """Raise ConfigError for an invalid ``patience`` or ``stop`` of a training run."""
+    """Raise ConfigError for an invalid ``patience`` or ``stop`` of a trainer's run."""
     require_whole(patience=patience)
     require_above_zero(patience=patience)
     require_callable(stop=stop)
@@ -83,7 +84,7 @@ class JudgedRun:
         self._ended: tuple[type[CalipersError], str] | None = None
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
-        """Return the results of a batch of groups, in order.
+        """Return the results of a trainer's batch of groups, in order.
 
         Raises the errors that the class describes, and those of ``Judge.score_groups``.
         """
@@ -92,14 +93,14 @@ class JudgedRun:
         return await self.record([result async for result in results])
 
     async def score_group(self, group: object) -> GroupResult:
-        """Return the result of a single group. Raises as ``score`` does."""
+        """Return the result of a single group of the trainer. Raises as ``score`` does."""
         self.require_running()
         return (await self.record([await self.judge.score_group(group)]))[0]
 
     async def score_positions(
         self, groups: Sequence[Sequence[int]], asked: Sequence[Any], form: Callable[[GroupResult], Sequence[T]]
     ) -> list[T]:
-        """Return an entry for each position of a training batch.
+        """Return an entry for each position of a trainer's batch.
 
         ``groups`` are the positions of each group's members. Together they cover the batch. ``asked`` are the groups
         themselves, and ``form`` turns a result into its members' entries.
@@ -110,8 +111,9 @@ class JudgedRun:
         return [found[position] for position in range(len(found))]
 
     def wrap(self, score: Score) -> Score:
-        """Return ``score`` as a function that counts and logs its results in this run. Code that collects groups calls
-        it.
+        """Return ``score`` as a function that counts and logs its results in this trainer's run.
+
+        Code that collects groups calls it.
         """
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
@@ -121,7 +123,10 @@ class JudgedRun:
         return scoring
 
     async def record(self, results: list[GroupResult]) -> list[GroupResult]:
-        """Count and log a batch's ``results``, and return them. Raises the errors that the class describes."""
+        """Count and log the ``results`` of a trainer's batch, and return them.
+
+        Raises the errors that the class describes.
+        """
         await self.require_answering()
         for result in results:
             self._take(result)
@@ -130,7 +135,7 @@ class JudgedRun:
         return results
 
     async def require_answering(self) -> None:
-        """Call ``stop`` and raise ConfigError if the judge refused every call permanently."""
+        """Call ``stop`` and raise ConfigError if the judge permanently refused every call in the trainer's run."""
         try:
             await self.judge.require_answering()
         except ConfigError as error:
@@ -138,23 +143,24 @@ class JudgedRun:
             raise
 
     def end(self, error: ConfigError) -> None:
-        """End the run because no group will ever be scored. ``stop`` is called, and every further call raises
-        ConfigError.
+        """End the trainer's run because no group will ever be scored.
+
+        ``stop`` is called, and every further call raises ConfigError.
         """
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
-        """Record a lost group: log ``line``, and count the loss under ``why``. This does not raise."""
+        """Record a lost group of the trainer: log ``line``, and count the loss under ``why``. This does not raise."""
         self._count(line, why=why)
         self._end_if_out_of_patience()
 
     def lost_before_judging(self, name: str, why: str) -> None:
-        """Record a group that was lost before it was judged. This does not raise."""
+        """Record a group of the trainer that was lost before it was judged. This does not raise."""
         then = f", {self._consequence}" if self._consequence else ""
         self.lost(f"group {one_line(name, 80)} is lost{then}: {one_line(why)}", why=why)
 
     def succeeded(self) -> None:
-        """Record a group that was judged."""
+        """Record a group of the trainer that was judged."""
         with self._lock:
             self._in_a_row = 0
         self._log.flush_if_due()
@@ -165,7 +171,7 @@ class JudgedRun:
         return None if self._ended is None else self._ended[1]
 
     def require_running(self) -> None:
-        """Raise the error that ended the run, if it ended."""
+        """Raise the error that ended the trainer's run, if it ended."""
         if self._ended is not None:
             kind, message = self._ended
             raise kind(message)
@@ -216,7 +222,8 @@ def shared_run(
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """Return the process's JudgedRun with these arguments. For adapters whose engine makes them anew for every
-    group.
+    """Return the JudgedRun of a trainer's process with these arguments.
+
+    It is for adapters whose engine makes them anew for every group.
     """
     return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
-    """Run ``coroutine`` and return what it returns, or raise what it raises.
+    """Run ``coroutine`` in a trainer's process, and return what it returns or raise what it raises.
 
     The calling thread blocks, even if it runs an event loop. KeyboardInterrupt, or anything else that ends the wait,
     cancels the coroutine. Raises RuntimeError if the caller is itself a coroutine that this function started, because

@@ -21,8 +21,9 @@ Judge.
 
 
 def as_judge(source: JudgeLike) -> Judge:
-    """Return the Judge for an adapter's ``judge`` argument. In a process, the same ``source`` always gives the same
-    Judge.
+    """Return the Judge for the ``judge`` argument of a trainer's adapter.
+
+    In a process, the same ``source`` always gives the same Judge.
 
     Raises ConfigError for anything that is not JudgeLike, and for a judge that cannot work.
     """
@@ -37,7 +38,7 @@ def as_judge(source: JudgeLike) -> Judge:
 
 
 def build_judge(source: JudgeLike) -> Judge:
-    """Return a new Judge for an adapter's ``judge`` argument, or ``source`` itself if it is a Judge."""
+    """Return a new Judge for the ``judge`` argument of a trainer's adapter, or ``source`` itself if it is a Judge."""
     if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
         return Judge(cast("str | Backend | Sequence[str | Backend]", source))
     made = source() if callable(source) else source

@@ -33,7 +33,7 @@ def standards_of_row(row: Mapping[str, Any]) -> Standards:
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
-    """Return the rubric of a data set's row, and warn of rules, which are not used.
+    """Return the rubric of a row of a trainer's data set, and warn of rules, which are not used.
 
     Return ``default`` if the row has no rubric or is not an object. Raises InputError for a rubric that cannot be read.
     """
@@ -52,7 +52,9 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
 
 
 def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | None, Any]:
-    """Return the rubric and the reference answer in a row's label. Some engines pass on nothing else of a row.
+    """Return the rubric and the reference answer in the label of a trainer's row.
+
+    Some engines pass on nothing else of a row.
 
     A label is an answer, or JSON with a rubric, like verl's ``ground_truth``.
     """
@@ -62,12 +64,15 @@ def read_label_of_row(label: Any, default: str | None) -> tuple[str | Rubric | N
 
 
 def warn_unused(what: str, remedy: str) -> None:
-    """Warn of something that the data set's rows ask for and that is not used."""
+    """Warn of something that the rows of a trainer's data set ask for and that is not used."""
     warnings.warn(f"{what} of the data set's rows: not used; {remedy}", stacklevel=3)
 
 
 def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | None]) -> None:
-    """Warn of a data set's columns whose name says that they hold rubrics or rules, and that no argument names."""
+    """Warn of unused columns of a trainer's data set.
+
+    Their names say that they hold rubrics or rules, but no argument names them.
+    """
     for name in sorted(_COLUMNS - set(used)):
         column = columns.get(name)
         if isinstance(column, list | tuple) and any(_has_standards(name, value) for value in column[:1]):

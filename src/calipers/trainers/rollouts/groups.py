@@ -24,7 +24,7 @@ def rollout_group(
     rubric: str | Rubric | None = None,
     name: str | None = None,
 ) -> dict[str, Any]:
-    """Return an engine's rollouts as a group object of a groups file.
+    """Return a trainer's rollouts as a group object of a groups file.
 
     A member is a trajectory's object, or the text of an answer to ``prompt``, or None for no answer. ``name`` is the
     group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays

@@ -25,8 +25,9 @@ class Images:
         self._urls: dict[bytes, str] = {}
 
     def to_urls(self, messages: Any) -> Any:
-        """Return ``messages`` with data URLs in place of images; anything that is not a list of messages is returned
-        unchanged.
+        """Return a trainer's ``messages`` with data URLs in place of images.
+
+        Anything that is not a list of messages is returned unchanged.
 
         Raises InputError for an image that cannot be read.
         """

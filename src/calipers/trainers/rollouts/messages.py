@@ -25,7 +25,7 @@ _REFERENCE: Final = (
 
 
 def prompt_messages(prompt: object) -> list[dict[str, Any]]:
-    """Return an engine's prompt as chat messages. Raises InputError for anything but text and messages."""
+    """Return a trainer's prompt as chat messages. Raises InputError for anything but text and messages."""
     if isinstance(prompt, str):
         return [{"role": "user", "content": prompt}]
     if isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt):
@@ -34,12 +34,14 @@ def prompt_messages(prompt: object) -> list[dict[str, Any]]:
 
 
 def assistant_message(text: str) -> Message:
-    """Return a completion's text as an assistant message, with its reasoning separate from its answer."""
+    """Return the text of a trainer's completion as an assistant message, with its reasoning apart from its answer."""
     return split_reasoning({"role": "assistant", "content": text})
 
 
 def split_reasoning(message: Message) -> Message:
-    """Move a message's ``<think>`` text to ``reasoning``, which ``Judge(question={"reasoning": ...})`` shows or hides.
+    """Move the ``<think>`` text of a message in a trainer's rollout to ``reasoning``.
+
+    ``Judge(question={"reasoning": ...})`` shows or hides it.
 
     Chat templates that open ``<think>`` in the prompt leave only its end in the completion, and a completion that was
     cut off while reasoning has no end tag.
@@ -57,12 +59,12 @@ def split_reasoning(message: Message) -> Message:
 
 
 def rubric_text_with_reference(rubric: str, reference: str) -> str:
-    """Return the rubric, followed by a reference answer that the judge compares the rollouts with."""
+    """Return the rubric of a trainer's row, followed by a reference answer that the judge compares with rollouts."""
     return f"{rubric}\n\n{_REFERENCE}\n{reference}"
 
 
 def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
-    """Return a group's rubric, extended by a reference answer. None and "" mean no reference.
+    """Return the rubric of a trainer's group, extended by a reference answer. None and "" mean no reference.
 
     Only a rubric of text is extended. Criteria, of the group or of the judge, state themselves what is required.
     """
@@ -73,7 +75,10 @@ def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
 
 
 def positions_by_key(keys: Sequence[K]) -> dict[K, list[int]]:
-    """Return the positions of each key in ``keys``. Keys are in the order of their first positions."""
+    """Return the positions of a trainer's rows for each key in ``keys``.
+
+    Keys are in the order of their first positions.
+    """
     found: dict[K, list[int]] = {}
     for position, key in enumerate(keys):
         found.setdefault(key, []).append(position)

@@ -68,8 +68,9 @@ class Caller:
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
-        """Return the trainer that made a call with these keyword arguments. From TRL 1.0 on, they contain its
-        ``log_metric``.
+        """Return the TRL trainer that made a call with these keyword arguments.
+
+        From TRL 1.0 on, they contain its ``log_metric``.
 
         ``trl`` is the version of TRL, if known.
         """

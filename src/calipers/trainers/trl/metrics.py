@@ -44,7 +44,7 @@ def judge_metrics(
 
 
 def row_explanations(results: Sequence[GroupResult]) -> list[str]:
-    """Return for each row the judge's explanation, or why the row has no score."""
+    """Return for each row of the TRL trainer the judge's explanation, or why the row has no score."""
     rows = [row for result in results for row in result.trajectories]
     return [row.extra.get("metadata", {}).get(PROBLEM) or row.reason or row.explanation or "" for row in rows]
 

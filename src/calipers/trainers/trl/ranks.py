@@ -31,7 +31,7 @@ class Ranks:
         self._gather = distributed.all_gather_object
 
     async def exchange_rows(self, read: Callable[[], Sequence[T]]) -> tuple[list[T], range]:
-        """Return the rows that all processes read, and the positions of this process's rows among them."""
+        """Return the rows that all processes of TRL read, and the positions of this process's rows among them."""
 
         async def reading() -> Sequence[T]:
             return read()
@@ -41,7 +41,7 @@ class Ranks:
         return [row for part in parts for row in part], range(start, start + len(parts[self.rank]))
 
     async def exchange(self, mine: Awaitable[T]) -> list[T]:
-        """Return the results of ``mine`` in every process of a training run, in the order of ranks.
+        """Return the results of ``mine`` in every process of a TRL training run, in the order of ranks.
 
         A CalipersError of one process is raised in all processes.
         """
@@ -67,7 +67,7 @@ def _kind_of(error: object) -> type[CalipersError]:
 
 
 def is_single_process() -> bool:
-    """Return whether the training run has no other process, so that its batch is complete here."""
+    """Return whether the TRL training run has no other process, so that its batch is complete here."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return True

@@ -43,7 +43,7 @@ def completion_rows(
     rubrics: Sequence[Any] | None,
     references: Sequence[Any] | None,
 ) -> list[Row]:
-    """Return a row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
+    """Return a row per completion of TRL. ``rubrics`` and ``references`` are dataset columns, None if there are none.
 
     A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
     faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
@@ -148,7 +148,7 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
 
 
 def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
-    """Return the rubric in a value of a data set's column: text or criteria, also as JSON text.
+    """Return the rubric in a value of a column of TRL's data set: text or criteria, also as JSON text.
 
     Criteria may be a rubric's object, a list, or an object like those of data-set rows (verl's ``reward_model``).
     Raises InputError for anything else.
@@ -165,7 +165,10 @@ def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
 
 
 def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
-    """Return a dataset column by its name, or None. Raises ConfigError if a ``required`` column is missing."""
+    """Return a column of TRL's data set by its name, or None.
+
+    Raises ConfigError if a ``required`` column is missing.
+    """
     if name is None or given.get(name) is None:
         if name is not None and required:
             known = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"

@@ -37,7 +37,7 @@ def scaffolded_rollouts(
     run: str = "",
     discreet: bool = True,
 ) -> ScaffoldedRollouts:
-    """Return the function for ``GRPOTrainer(rollout_func=...)``; ``rows`` are the trainer's training data set.
+    """Return the function for TRL's ``GRPOTrainer(rollout_func=...)``; ``rows`` are its training data set.
 
     Each row has a ``prompt`` and, in ``rubric_column``, criteria as ``calipers.Rubric`` reads them; prompts of rows
     without criteria are not changed. ``run`` and ``discreet`` are those of ``calipers.rubric.scaffold.scaffolded``.

@@ -73,7 +73,7 @@ class JudgingWorker(ScaffoldingWorker):
         self._groups: dict[Any, _Group] = {}
 
     async def generate_sequences(self, batch: Any) -> None:
-        """Start the rollouts of ``batch``.
+        """Start the rollouts of verl's ``batch``.
 
         Raises ConfigError for a judge that refuses every question, and CalipersError when patience has run out. An
         error raised here ends verl's run, whereas an exception in a rollout only fails that rollout.

@@ -40,7 +40,7 @@ def compute_score(
     on_failure: float | None = None,
     **settings: Any,
 ) -> float:
-    """Return the quality of one response, from 0 to 1 (or in the judge's ``reward_range``).
+    """Return the quality of one response in verl, from 0 to 1 (or in the judge's ``reward_range``).
 
     ``settings`` are options of ``calipers.Judge``, as in ``reward_kwargs``. ``judge`` is required. The default
     ``protocol`` is pointwise, or checklist if the row has criteria. ``ground_truth`` is a reference, or an object (or
@@ -71,7 +71,7 @@ def compute_score(
 
 
 async def judged_response(judge: Judge, score: Score, group: Any) -> GroupResult:
-    """Return the judge's result for one response.
+    """Return the judge's result for one response in verl.
 
     Raises ConfigError for a judge that refuses every question, also with ``on_failure``.
     """
@@ -81,7 +81,10 @@ async def judged_response(judge: Judge, score: Score, group: Any) -> GroupResult
 
 
 def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure: float | None) -> float:
-    """Return the reward of a response, or ``on_failure`` if it has none. Raises CalipersError if both are None."""
+    """Return the reward of a response in verl, or ``on_failure`` if it has none.
+
+    Raises CalipersError if both are None.
+    """
     if row.reward is not None and row.score is not None:
         return row.reward
     if on_failure is None:
@@ -90,7 +93,7 @@ def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure
 
 
 def settings_as_text(settings: Mapping[str, Any]) -> str:
-    """Return ``reward_kwargs`` as text, equal for all responses.
+    """Return verl's ``reward_kwargs`` as text, equal for all responses.
 
     Raises ConfigError for a value that cannot be a setting.
     """
@@ -99,7 +102,7 @@ def settings_as_text(settings: Mapping[str, Any]) -> str:
 
 
 def require_number(on_failure: object) -> None:
-    """Raise ConfigError unless ``on_failure`` is a finite number or None."""
+    """Raise ConfigError unless ``on_failure`` in verl's settings is a finite number or None."""
     match on_failure:
         case None:
             return
@@ -130,7 +133,7 @@ def prompt_of_row(ground_truth: object, extra_info: Mapping[str, Any] | None) ->
 
 
 def text_as_messages(prompt: Any) -> Any:
-    """Return a text prompt as messages; any other prompt unchanged."""
+    """Return the text prompt of a verl row as messages; any other prompt unchanged."""
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
 
 

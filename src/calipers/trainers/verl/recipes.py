@@ -46,7 +46,7 @@ _FOR_MAIN_EVAL: Final = (
 
 
 def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
-    """Return the scorer of whole groups for the settings' recipe: the judge alone, or combined with a row's rules."""
+    """Return verl's scorer of whole groups for the settings' recipe: the judge alone, or with a row's rules."""
     if settings.recipe != "verif":
         return judge
     checks = partial(_constraints, rules=settings.rules)
@@ -54,7 +54,7 @@ def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
 
 
 def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
-    """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own.
+    """Return what all rollouts of a verl row share, as the fields of a group; ``rubric`` is the judge's own.
 
     Raises InputError.
     """
@@ -92,7 +92,9 @@ def rubric_batch(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float | dict[str, Any]:
-    """Grade a response by its row's criteria: points of met criteria divided by all positive points, but at least 0.
+    """Grade a response in verl by its row's criteria.
+
+    The grade is the points of met criteria divided by all positive points, but at least 0.
 
     The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``. verl's reward loop
     gets ``{"score", "acc", "ground_truth"}``, an object that counts as its score in averages. ``main_eval`` passes no
@@ -141,7 +143,9 @@ def verif(
     max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float:
-    """Score a response as VerIF does: the share of rules that it follows, or 0 if a judge finds the rest not fulfilled.
+    """Score a response in verl as VerIF does.
+
+    The score is the share of rules that it follows, or 0 if a judge finds the rest not fulfilled.
 
     ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
     object or its JSON text (else ``extra_info`` has them). The prompt is the field ``prompt``, ``instruction``,

@@ -52,7 +52,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
         )
 
     async def run_single(self, data: Any) -> dict[str, Any]:
-        """Return the reward of a rollout's last sequence, once its siblings have arrived.
+        """Return the reward of a rollout's last sequence in verl, once its siblings have arrived.
 
         Raises CalipersError without a reward.
         """
@@ -69,7 +69,7 @@ class RewardManager(RewardManagerBase):  # type: ignore[misc]  # verl has no typ
 
 
 def require_limits(config: Any, settings: VerlSettings) -> None:
-    """Raise ConfigError if the rollouts of a prompt could not all wait in this one reward worker."""
+    """Raise ConfigError if the rollouts of a prompt could not all wait in this one reward worker of verl."""
     instead = "or use actor_rollout_ref.rollout.agent.agent_loop_manager_class=calipers.trainers.verl.AgentLoopManager"
     rollout, workers = config.actor_rollout_ref.rollout, config.reward.num_workers
     if workers != 1:

@@ -51,14 +51,14 @@ def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool)
 
 
 def reference_text(stated: Standards) -> str:
-    """Return the reference of a row as text; empty if there is none."""
+    """Return the reference of a verl row as text; empty if there is none."""
     return "" if stated.reference is None else text_of_reference(plain_data(stated.reference.value))
 
 
 def member_of_outputs(
     outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None
 ) -> dict[str, Any]:
-    """Return a rollout as a trajectory: the policy's messages, and the answers of tools and environment, in order.
+    """Return a verl rollout as a trajectory: the policy's messages, and the answers of tools and environment, in order.
 
     An agent loop may store the messages of a rollout (without the prompt's) in ``extra_fields["messages"]``; otherwise
     they are decoded from its tokens. A rollout of ``limit`` tokens was cut off.

@@ -165,7 +165,7 @@ class Scaffolded:
         self._ids: tuple[list[int], list[int]] | None = None
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
-        """Return the agent loop's outputs with the tokens of the row's own prompt in place of the scaffolded prompt.
+        """Return the outputs of verl's agent loop, with the tokens of the row's own prompt and not the scaffolded one.
 
         Log-probabilities are removed, because they belong to the scaffolded prompt. Raises CalipersError for a prompt
         that is not text, and for an agent loop that does not build its prompt with verl's method.
@@ -184,7 +184,10 @@ class Scaffolded:
         return output
 
     async def ct_build_initial_tokens(self, messages: list[dict[str, Any]], *args: Any, **options: Any) -> list[int]:
-        """Return the tokens of the scaffolded prompt, or, if it is too long, of the prompt without its scaffold."""
+        """Return the tokens of the scaffolded prompt for verl.
+
+        If it is too long, they are those of the prompt without its scaffold.
+        """
         build = super().ct_build_initial_tokens  # type: ignore[misc]
         ids: list[int] = await build(messages, *args, **options)
         if self._replaced is None:

@@ -65,7 +65,10 @@ _OWN_KEYS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge
 
 
 def read_settings(table: object) -> VerlSettings:
-    """Return the settings in a plain table. Raises ConfigError for a missing table, unknown keys and invalid values."""
+    """Return the settings in the plain table for verl.
+
+    Raises ConfigError for a missing table, unknown keys and invalid values.
+    """
     if not isinstance(table, Mapping):
         raise ConfigError(
             "verl's configuration names no judge: add +calipers.judge=openai/gpt-5-mini (and, as further "
@@ -118,7 +121,7 @@ class Scaffold:
 
 
 def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
-    """Return the scaffold in a plain table, which has the fields of a Schedule, ``run`` and ``discreet``.
+    """Return the scaffold in the plain table for verl, which has the fields of a Schedule, ``run`` and ``discreet``.
 
     ``total_steps`` is the trainer's number of steps, and the default for the table's. Raises ConfigError for an invalid
     table.
@@ -156,7 +159,7 @@ def _require_known(key: str) -> None:
 
 
 def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
-    """Return the judge of one of ``workers`` processes, with its share of the whole run's limits and budget.
+    """Return the judge of one of verl's ``workers`` processes, with its share of the run's limits and budget.
 
     Raises ConfigError, before any token is paid for, for invalid settings.
     """

@@ -20,8 +20,9 @@ _AMBIGUOUS: Final = frozenset({"in", "s", "a", "second", "deg", "h", "ton", "mi"
 
 
 def context_words(name: str) -> tuple[list[str], list[str]]:
-    """Return a list from ``words.toml`` in two parts: words of languages with spaces, and of languages
-    without spaces.
+    """Return a list from the verifier's ``words.toml`` in two parts.
+
+    They are words of languages with spaces, and of languages without spaces.
     """
     table = read_packaged_toml("calipers.verifiers.expressions", "words.toml")[name]
     words = [entry.strip() for language, row in table.items() if language != "unspaced" for entry in row.split(";")]
@@ -49,27 +50,30 @@ _ON: Final = re.compile(
 
 
 def is_denied(before: str) -> bool:
-    """Whether the text right before an answer denies it: ``not``, ``it can't be``."""
+    """Whether the text right before an answer to verify denies it: ``not``, ``it can't be``."""
     return bool(_DENYING_LAST.search(_plain(before[-_NEAR:])))
 
 
 def is_wrong_or_hypothetical(before: str) -> bool:
-    """Whether the text before ``the answer is`` says that the answer is wrong or hypothetical: ``If the``."""
+    """Whether the text before ``the answer is`` says that the answer to verify is wrong or hypothetical: ``If the``."""
     return bool(_OTHERS_OR_DENYING.search(_plain(_CLAUSE.split(before[-_NEAR:])[-1])))
 
 
 def is_retracted(after: str) -> bool:
-    """Whether the text right after an answer denies or retracts it: ``? No``, ``. This is false``."""
+    """Whether the text right after an answer to verify denies or retracts it: ``? No``, ``. This is false``."""
     return bool(_AFTER.match(after)) or is_verdict_retracted(after[:400].lstrip("$*)]\\ "))
 
 
 def is_continued(after: str) -> bool:
-    """Whether the text after an answer's number makes it part of another expression: ``times``, ``or 6``, ``万``."""
+    """Whether text after the number of an answer to verify continues the expression: ``times``, ``or 6``, ``万``."""
     return bool(_ON.match(_MARKUP.sub("", after[:_NEAR])))
 
 
 def unit_after(after: str) -> str:
-    """Return the unit right after a number as LaTeX, or an empty text if there is none or it may be a word (``in``)."""
+    """Return the unit right after a number in an answer to verify, as LaTeX.
+
+    The text is empty if there is no unit or it may be a word (``in``).
+    """
     found = _UNIT.match(_MARKUP.sub("", after[:_NEAR]))
     if found is None or (found[1] in _AMBIGUOUS and re.match(r"\s+\w", found.string[found.end() :])):
         return ""

@@ -67,7 +67,7 @@ class LocatedAnswer:
 
 
 def locate_answer(text: str) -> LocatedAnswer:
-    """Return the parts of ``text`` that may be its final answer, and whether the words around them deny it."""
+    """Return the parts of ``text`` that may be the final answer to verify, and whether words around them deny it."""
     text = text[-LONGEST_TEXT:]
     if (boxes := _last_boxes(text)) is not None:
         return boxes

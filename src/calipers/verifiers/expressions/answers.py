@@ -74,7 +74,7 @@ class _Reading:
 
 
 def compare_answers(expected: str, text: str) -> Comparison:
-    """Compare the answer in ``text`` with ``expected``, which may be bare, in a box, or between dollar signs."""
+    """Compare the answer to verify in ``text`` with ``expected``, which may be bare, boxed, or between dollar signs."""
     try:
         return _compare(expected, text)
     except RecursionError:  # the caller's stack may already be deep

@@ -36,19 +36,22 @@ _WHOLE: Final = ((9, 5, 4, 3, 2), (5, 9, 2, 7, 3), (12, 7, 5, 3, 4))
 
 
 def all_met(verdicts: Iterable[bool | None]) -> bool | None:
-    """Combine verdicts by "and": True if all are True, False if any is False, else None."""
+    """Combine verdicts on answers to verify by "and": True if all are True, False if any is False, else None."""
     found = set(verdicts)
     return False if False in found else None if None in found else True
 
 
 def any_met(verdicts: Iterable[bool | None]) -> bool | None:
-    """Combine verdicts by "or": True if any is True, False if all are False, else None."""
+    """Combine verdicts on answers to verify by "or": True if any is True, False if all are False, else None."""
     found = set(verdicts)
     return True if True in found else None if None in found else False
 
 
 def equal_values(expected: Node, found: Node) -> bool | None:
-    """Whether two mathematical answers have the same value. None if they have the same value in some cases only."""
+    """Whether two mathematical answers to compare have the same value.
+
+    None if they have the same value in some cases only.
+    """
     if expected == found:
         return True
     ends = (real_value(expected), real_value(found))
@@ -62,7 +65,7 @@ def equal_values(expected: Node, found: Node) -> bool | None:
 
 
 def real_value(node: Node) -> Fraction | float | None:
-    """Return the real number, finite or infinite, that a mathematical expression equals, or None."""
+    """Return the real number, finite or infinite, that a mathematical expression to verify equals, or None."""
     match node:
         case Symbol("infty"):
             return math.inf
@@ -77,7 +80,10 @@ def real_value(node: Node) -> Fraction | float | None:
 
 
 def ratios(above: Node, below: Node) -> list[Complex | None]:
-    """Return one mathematical expression divided by another at each test point, or None where it has no value."""
+    """Return one mathematical expression to verify divided by another, at each test point.
+
+    None stands where it has no value.
+    """
     found: list[Complex | None] = []
     with localcontext(CONTEXT):
         for assignment in _points(sorted(variable_names(above, below)), base=10):

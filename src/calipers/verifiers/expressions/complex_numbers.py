@@ -58,11 +58,11 @@ class Complex:
         )
 
     def size(self) -> Decimal:
-        """Return the absolute value of this complex number."""
+        """Return the absolute value of this complex number in an answer to verify."""
         return abs(self.re) if not self.im else (self.re * self.re + self.im * self.im).sqrt()
 
     def real(self) -> Complex:
-        """Return this complex number without its imaginary part if that part is only a rounding error."""
+        """Return this complex number of an answer to verify without an imaginary part that is only a rounding error."""
         return Complex(self.re) if abs(self.im) <= _CLOSE * max(abs(self.re), _CLOSE) else self
 
 
@@ -77,7 +77,7 @@ def complex_of(value: Fraction | Complex) -> Complex:
 
 
 def close(one: Complex, other: Complex) -> bool:
-    """Whether the values of two mathematical answers agree to 80 digits of the larger value.
+    """Whether the values of two mathematical answers to compare agree to 80 digits of the larger value.
 
     Raises UndefinedError if both values are so small that they may be rounding errors.
     """
@@ -88,20 +88,20 @@ def close(one: Complex, other: Complex) -> bool:
 
 
 def exp(value: Complex) -> Complex:
-    """Return the exponential of a complex number in a mathematical answer."""
+    """Return the exponential of a complex number in a mathematical answer to verify."""
     size = value.re.exp()
     return Complex(size) if not value.im else Complex(size * _cosine(value.im), size * _sine(value.im))
 
 
 def ln(value: Complex) -> Complex:
-    """Return the principal logarithm of a complex number in a mathematical answer."""
+    """Return the principal logarithm of a complex number in a mathematical answer to verify."""
     if not value.size():
         raise UndefinedError("the logarithm of zero")
     return Complex(value.size().ln(), _angle(value))
 
 
 def power(base: Complex, exponent: Complex) -> Complex:
-    """Return the principal value of a power in a mathematical answer."""
+    """Return the principal value of a power in a mathematical answer to verify."""
     if not base.size():
         if exponent.re > 0:
             return ZERO
@@ -110,8 +110,9 @@ def power(base: Complex, exponent: Complex) -> Complex:
 
 
 def root(value: Complex, index: int) -> Complex:
-    """Return a root in a mathematical answer: the real root of a negative number if it exists, else
-    the principal root.
+    """Return a root in a mathematical answer to verify.
+
+    For a negative number it is the real root if one exists, else the principal root.
     """
     if index < 1:
         raise UndefinedError("a root of an order below one")
@@ -125,7 +126,7 @@ def root(value: Complex, index: int) -> Complex:
 
 
 def sine(value: Complex) -> Complex:
-    """Return the sine of an angle in a mathematical answer, in radians."""
+    """Return the sine of an angle in a mathematical answer to verify, in radians."""
     if not value.im:
         return Complex(_sine(value.re))
     turned = Complex(-value.im, value.re)
@@ -133,7 +134,7 @@ def sine(value: Complex) -> Complex:
 
 
 def cosine(value: Complex) -> Complex:
-    """Return the cosine of an angle in a mathematical answer, in radians."""
+    """Return the cosine of an angle in a mathematical answer to verify, in radians."""
     if not value.im:
         return Complex(_cosine(value.re))
     turned = Complex(-value.im, value.re)
@@ -141,7 +142,7 @@ def cosine(value: Complex) -> Complex:
 
 
 def arcsine(value: Complex) -> Complex:
-    """Return the principal arcsine of a real number from -1 to 1 in a mathematical answer."""
+    """Return the principal arcsine of a real number from -1 to 1 in a mathematical answer to verify."""
     value = value.real()
     if value.im or abs(value.re) > 1:
         raise UndefinedError("the arcsine of a number outside -1 to 1")
@@ -149,7 +150,7 @@ def arcsine(value: Complex) -> Complex:
 
 
 def arctangent(value: Complex) -> Complex:
-    """Return the principal arctangent of a real number in a mathematical answer."""
+    """Return the principal arctangent of a real number in a mathematical answer to verify."""
     value = value.real()
     if value.im:
         raise UndefinedError("the arc tangent of a complex number")

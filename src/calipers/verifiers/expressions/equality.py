@@ -49,7 +49,7 @@ _LEAST: Final = (">", "ge")
 
 
 def equal_answers(expected: Node, found: Node) -> bool | None:  # noqa: C901, PLR0911 - one line a kind of answer
-    """Whether the answer ``found`` equals the answer ``expected``, or None if that is uncertain."""
+    """Whether the answer to verify, ``found``, equals the answer ``expected``, or None if that is uncertain."""
     if expected == found:
         return True
     unlabelled = expected if _asks_for_all(expected) else _unlabelled(expected, found)

@@ -65,12 +65,15 @@ class Assignment:
 
 
 def variable_names(*nodes: Node) -> set[str]:
-    """Return the names of the variables in mathematical expressions. Constants such as ``pi`` are no variables."""
+    """Return the names of the variables in mathematical expressions to verify.
+
+    Constants such as ``pi`` are no variables.
+    """
     return {node.name for node in walk_nodes(*nodes) if isinstance(node, Symbol) and node.name not in _CONSTANTS}
 
 
 def value_of(node: Node, assignment: Assignment) -> Value:  # noqa: PLR0911 - one line a kind of node
-    """Return the value of a mathematical expression at a test point.
+    """Return the value of a mathematical expression to verify at a test point.
 
     Raises UndefinedError if the expression has no value there, UnreadableError if it can have none, such as a set.
     """
@@ -97,7 +100,7 @@ def value_of(node: Node, assignment: Assignment) -> Value:  # noqa: PLR0911 - on
 
 
 def as_matrix(node: Node) -> Matrix | None:
-    """Return a mathematical expression as a matrix if it is a matrix or a multiple of a matrix, else None."""
+    """Return a mathematical expression to verify as a matrix if it is a matrix or a multiple of a matrix, else None."""
     match node:
         case Matrix():
             return node

@@ -38,12 +38,15 @@ _EDGES: Final = " \t\n\r.,;:。；"
 
 
 def names_in_table(table: str) -> frozenset[str]:
-    """Return the names of mathematical notation in a table of ``latex.toml``."""
+    """Return the names of mathematical notation in a table of ``latex.toml``, for answers to verify."""
     return frozenset(TABLES[table].split())
 
 
 def normalised_latex(text: str) -> str:
-    """Normalise the notation of a mathematical answer: remove delimiters, sizes, spaces and final punctuation."""
+    """Normalise the notation of a mathematical answer to verify.
+
+    Delimiters, sizes, spaces and final punctuation are removed.
+    """
     has_environment = r"\begin" in text
     if not has_environment and r"\\" in text:
         text = _DOUBLED.sub(lambda _: "\\", text)  # JSON escaping doubled the backslash

@@ -179,7 +179,7 @@ _PARTS: Final[Mapping[type, tuple[str, ...]]] = {
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """Return the direct children of a node in the tree of a mathematical expression."""
+    """Return the direct children of a node in the tree of a mathematical expression to verify."""
     if isinstance(node, Matrix):
         return tuple(cell for row in node.rows for cell in row)
     found: list[Node] = []
@@ -199,7 +199,7 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def walk_nodes(*nodes: Node) -> Iterator[Node]:
-    """Yield the ``nodes`` of mathematical expressions and all their descendants, in any order."""
+    """Yield the ``nodes`` of mathematical expressions to verify and all their descendants, in any order."""
     left = list(nodes)
     while left:
         node = left.pop()
@@ -208,11 +208,11 @@ def walk_nodes(*nodes: Node) -> Iterator[Node]:
 
 
 def contains_kind(node: Node, *kinds: type) -> bool:
-    """Whether a mathematical expression or any part of it is of one of ``kinds``."""
+    """Whether a mathematical expression to verify or any part of it is of one of ``kinds``."""
     return any(isinstance(one, kinds) for one in walk_nodes(node))
 
 
 def product_of(one: Node, other: Node) -> Node:
-    """Return the product of two mathematical expressions, without nesting products."""
+    """Return the product of two mathematical expressions to verify, without nesting products."""
     first = one.factors if isinstance(one, Product) else (one,)
     return Product((*first, *(other.factors if isinstance(other, Product) else (other,))))

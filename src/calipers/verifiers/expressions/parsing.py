@@ -43,7 +43,7 @@ _JOINTS: Final[Mapping[str, str]] = {"and": "and", "or": "or", ", and": "and", "
 
 @lru_cache(maxsize=2048)
 def parse_expression(text: str, choices: Choices) -> Node:
-    """Parse a mathematical answer in normalised notation into a tree. Raises UnreadableError."""
+    """Parse a mathematical answer to verify, in normalised notation, into a tree. Raises UnreadableError."""
     parser = _Parser(text, choices)
     tree = parser.listed()
     parser.require_end()

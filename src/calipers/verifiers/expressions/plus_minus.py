@@ -33,7 +33,7 @@ _MOST_SIGNS: Final = 3
 
 
 def is_label(node: Node) -> bool:
-    """Whether an expression can label an answer: ``x``, ``f(2)``, ``AB``, ``a + b`` can, ``2x`` cannot."""
+    """Whether an expression can label an answer to verify: ``x``, ``f(2)``, ``AB``, ``a + b`` can, ``2x`` cannot."""
     match node:
         case Symbol() | Words():
             return True
@@ -48,7 +48,7 @@ def is_label(node: Node) -> bool:
 
 
 def expand_signs(node: Node) -> list[Node]:
-    """Return the lists of values that a mathematical answer with plus-minus signs can mean.
+    """Return the lists of values that a mathematical answer to verify can mean by its plus-minus signs.
 
     If there are several signs, they vary together in the first list and independently of each other in the second.
     """

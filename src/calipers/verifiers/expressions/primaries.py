@@ -58,7 +58,7 @@ class Primaries(ABC):
 
     @abstractmethod
     def listed(self, closers: frozenset[str] = frozenset()) -> Node:
-        """Parse relations separated by commas or words."""
+        """Parse relations in an answer to verify, separated by commas or words."""
 
     @abstractmethod
     def _relation(self) -> Node: ...
@@ -107,7 +107,7 @@ class Primaries(ABC):
         return taken
 
     def require_end(self) -> None:
-        """Raise UnreadableError if any token is left."""
+        """Raise UnreadableError if any token of the answer to verify is left."""
         if (token := self._next()) is not None:
             raise UnreadableError(f"{token.text!r} is not expected there")
 
@@ -283,7 +283,7 @@ class Primaries(ABC):
 
 
 def literal(text: str) -> Number:
-    """Parse a number in a mathematical answer: whole, decimal, or with repeating digits."""
+    """Parse a number in a mathematical answer to verify: whole, decimal, or with repeating digits."""
     if len(text) > _LONGEST_NUMBER:
         raise UnreadableError("a number is too long")
     head, _, rest = text.partition("\\")

@@ -46,7 +46,10 @@ _DEGREE: Final = Quotient(Symbol("pi"), Number(Fraction(180)))
 
 
 def equal_quantities(expected: Node, found: Node) -> bool | None:  # noqa: PLR0911 - one line a case
-    """Whether two numbers with units are equal. If only one of them has a unit, the other is assumed to omit it."""
+    """Whether two numbers with units, in answers to compare, are equal.
+
+    If only one of them has a unit, the other is assumed to omit it.
+    """
     try:
         (wanted, unit), (given, other) = split_unit(expected), split_unit(found)
     except UnreadableError:
@@ -77,7 +80,10 @@ def _without_radians(unit: Unit, other: Unit) -> Unit:
 
 
 def split_unit(node: Node) -> tuple[Node, Unit]:  # noqa: C901, PLR0911 - one line a kind of node
-    """Split an expression into its number and its unit. Raises UnreadableError if words separate two numbers."""
+    """Split an expression to verify into its number and its unit.
+
+    Raises UnreadableError if words separate two numbers.
+    """
     if not contains_kind(node, Words, Marked):
         return node, NONE
     match node:
@@ -113,7 +119,7 @@ def _raised(text: str, power: int) -> Unit:
 
 
 def is_number_word(text: str) -> bool:
-    """Whether a text in a mathematical answer is a number in words, such as ``twenty-one``."""
+    """Whether a text in a mathematical answer to verify is a number in words, such as ``twenty-one``."""
     return _number_word(text) is not None
 
 

@@ -34,13 +34,13 @@ _ALL: Final = (Piece(-_INFINITE, False, _INFINITE, False),)
 
 
 def real_set(node: Node) -> Pieces | None:
-    """Return the set of real numbers that an answer describes, as sorted intervals, or None."""
+    """Return the set of real numbers that an answer to verify describes, as sorted intervals, or None."""
     pieces = _pieces(node)
     return None if pieces is None or len(pieces) > _MOST else _united(pieces)
 
 
 def is_real_set(node: Node) -> bool:
-    """Whether a mathematical answer can only be a set of real numbers, and not a point or a list."""
+    """Whether a mathematical answer to verify can only be a set of real numbers, and not a point or a list."""
     match node:
         case SetOperation() | Builder():
             return True
@@ -57,7 +57,7 @@ def is_real_set(node: Node) -> bool:
 
 
 def equal_real_sets(one: Pieces, other: Pieces) -> bool:
-    """Whether two answers that are sets of real numbers have the same intervals."""
+    """Whether two answers to compare that are sets of real numbers have the same intervals."""
     return len(one) == len(other) and all(
         (a.low_in, a.high_in) == (b.low_in, b.high_in) and _equal(a.low, b.low) and _equal(a.high, b.high)
         for a, b in zip(one, other, strict=True)
@@ -127,7 +127,7 @@ def _bounded(node: Relation) -> Pieces | None:
 
 
 def only_variable(node: Node) -> str | None:
-    """Return the only variable in an answer that is a relation or a list of relations, or None."""
+    """Return the only variable in an answer to verify that is a relation or a list of relations, or None."""
     if isinstance(node, Listed):
         names = {only_variable(member) for member in node.members}
         return names.pop() if len(names) == 1 else None

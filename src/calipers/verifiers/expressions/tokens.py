@@ -65,17 +65,17 @@ _FIXED: Final[Mapping[str, tuple[Kind, str]]] = {
 
 
 def has_scientific_notation(text: str) -> bool:
-    """Whether an ``e`` in a mathematical answer may mean a power of ten."""
+    """Whether an ``e`` in a mathematical answer to verify may mean a power of ten."""
     return _SCIENTIFIC.search(text) is not None
 
 
 def has_thousands_separators(text: str) -> bool:
-    """Whether a comma in a mathematical answer may separate thousands."""
+    """Whether a comma in a mathematical answer to verify may separate thousands."""
     return _THOUSANDS.search(text) is not None
 
 
 def tokenize(text: str, choices: Choices) -> list[Token]:
-    """Return the tokens of a mathematical answer. Raises UnreadableError for an unknown character."""
+    """Return the tokens of a mathematical answer to verify. Raises UnreadableError for an unknown character."""
     if len(text) > LONGEST:
         raise UnreadableError("it is too long")
     if _SPACED_THOUSANDS.fullmatch(text):
@@ -136,7 +136,7 @@ def _letters(run: str, spaced: bool, choices: Choices, *, alone: bool) -> Iterat
 
 
 def is_word(run: str, *, alone: bool) -> bool:
-    """Whether a run of letters in a mathematical answer is a word and not variables.
+    """Whether a run of letters in a mathematical answer to verify is a word and not variables.
 
     A word has at least four letters, or three if no other letters are next to them.
     """
@@ -182,8 +182,9 @@ def _text(name: str, inside: str, *, spaced: bool, choices: Choices) -> list[Tok
 
 
 def command_argument(text: str, place: int) -> tuple[str, int]:
-    """Return the argument of a LaTeX command, in braces or as a single character, and the position
-    after the argument.
+    """Return the argument of a LaTeX command in an answer to verify, and the position after the argument.
+
+    The argument is in braces or a single character.
     """
     while place < len(text) and text[place].isspace():
         place += 1

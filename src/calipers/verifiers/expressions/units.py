@@ -46,7 +46,7 @@ class Unit:
         return bool(self.parts)
 
     def times(self, other: Unit, power: int = 1) -> Unit:
-        """Return this unit times ``other`` to a power."""
+        """Return this unit of an answer to verify times ``other`` to a power."""
         parts = dict(self.parts)
         for name, number in other.parts.items():
             parts[name] = parts.get(name, 0) + number * power
@@ -63,7 +63,10 @@ NONE: Final = Unit()
 
 
 def parse_unit(text: str) -> Unit:
-    """Return the unit that words name: ``square centimeters``, ``km/h``, ``miles per hour``, ``million dollars``."""
+    """Return the unit that words of an answer to verify name.
+
+    For example ``square centimeters``, ``km/h``, ``miles per hour``, ``million dollars``.
+    """
     text = text[:_LONGEST]
     above, *below = re.split(r"/|\bper\b", text)
     made = _product(above)

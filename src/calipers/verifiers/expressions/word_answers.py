@@ -38,7 +38,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 def plain_text(text: str) -> str:
-    r"""Remove LaTeX text commands and spacing from an answer: ``\text{(C)}`` becomes ``(C)``."""
+    r"""Remove LaTeX text commands and spacing from an answer to verify: ``\text{(C)}`` becomes ``(C)``."""
     for _ in range(5):
         bare = _WRAPPED.sub(r"\1", text)
         if bare == text:
@@ -49,13 +49,13 @@ def plain_text(text: str) -> str:
 
 
 def expected_option(expected: str) -> str | None:
-    r"""Return the letter of an option if the expected answer is one, such as ``C``, ``(C)`` or ``\text{(C)}``."""
+    r"""Return the letter of the expected answer to compare if it is an option: ``C``, ``(C)`` or ``\text{(C)}``."""
     found = _OPTION.fullmatch(plain_text(expected))
     return found[1] or found[2] if found else None
 
 
 def boxed_option(text: str) -> str | None:
-    """Return the letter of the option in a boxed answer, or None: ``C``, ``(C) 5``, ``C. Paris``."""
+    """Return the letter of the option in a boxed answer to verify, or None: ``C``, ``(C) 5``, ``C. Paris``."""
     found = _OPTION_SAID.fullmatch(plain_text(text).removesuffix("."))
     if found is None or _ANOTHER.match(plain_text(text)[found.end(found.lastindex or 0) :]):
         return None
@@ -63,8 +63,9 @@ def boxed_option(text: str) -> str | None:
 
 
 def option_in_prose(text: str) -> str | None:
-    """Return the option that sentences of an answer call right (``Therefore, C is correct``). None if
-    there are several.
+    """Return the option that an answer to verify calls right in prose (``Therefore, C is correct``).
+
+    None if there are several.
     """
     said = set()
     for found in _IN_PROSE.finditer(text):
@@ -76,7 +77,7 @@ def option_in_prose(text: str) -> str | None:
 
 
 def expected_words(text: str) -> tuple[str, ...] | None:
-    """Return the words of an expected answer without articles, or None if it is mathematics."""
+    """Return the words of an expected answer to compare, without articles, or None if it is mathematics."""
     said = plain_text(text)
     runs = _WORD.findall(said)
     wrapped = bool(re.search(r"\\(?:text|mbox|hbox|mathrm)", text))
@@ -90,13 +91,13 @@ def expected_words(text: str) -> tuple[str, ...] | None:
 
 
 def answer_words(text: str) -> tuple[str, ...]:
-    """Return the words of an answer in lower case, without articles and punctuation."""
+    """Return the words of an answer to verify in lower case, without articles and punctuation."""
     words = re.findall(r"[^\W_]+", plain_text(text).casefold())
     return tuple(word for word in words if word not in _ARTICLES) or tuple(words)
 
 
 def equal_words(expected: tuple[str, ...], found: tuple[str, ...]) -> bool | None:
-    """Whether two answers have the same words. None if one of them has additional words."""
+    """Whether two answers to compare have the same words. None if one of them has additional words."""
     if "".join(expected) == "".join(found):
         return True
     if not found:
@@ -111,7 +112,7 @@ Time: TypeAlias = tuple[int, int, int, str]
 
 
 def parse_time(text: str) -> Time | None:
-    """Parse a time of day. None if an answer is not a time."""
+    """Parse a time of day in an answer to verify. None if the answer is not a time."""
     said = plain_text(text)
     found = _TIME.fullmatch(said) or _TIME_ALONE.fullmatch(said)
     if found is None:
@@ -123,8 +124,9 @@ def parse_time(text: str) -> Time | None:
 
 
 def equal_times(expected: Time, found: Time) -> bool | None:
-    """Whether two answers are the same time of day. None if only one of them says whether it is before
-    or after noon.
+    """Whether two answers to compare are the same time of day.
+
+    None if only one of them says whether it is before or after noon.
     """
     if expected[:3] != found[:3]:
         return False

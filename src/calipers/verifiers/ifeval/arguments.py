@@ -18,7 +18,9 @@ Relation = Literal["less than", "at least"]
 
 
 def read_arguments(names: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the checked values of the fields ``names``. A null field counts as absent, as in the Hugging Face copy.
+    """Return the checked values of an IFEval instruction's fields ``names``.
+
+    A null field counts as absent, as in the Hugging Face copy.
 
     Raises InputError naming a field that is missing, that has the wrong type, or that belongs to another instruction.
     """

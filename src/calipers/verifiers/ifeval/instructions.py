@@ -31,8 +31,9 @@ class Instruction(AnswerVerifier):
     test: Callable[[str], Verdict]
 
     def strict(self, response: str) -> Verdict:
-        """Return whether the response follows the instruction strictly, as a verdict. A blank response
-        does not follow it.
+        """Return the verdict on whether the response follows the IFEval instruction strictly.
+
+        A blank response does not follow it.
         """
         return self.test(response) if response.strip() else _BLANK
 
@@ -40,7 +41,7 @@ class Instruction(AnswerVerifier):
         return self.strict(answer)
 
     def loose(self, response: str) -> Verdict:
-        """Return whether the response follows the instruction loosely, as a verdict: in any of eight variants.
+        """Return the verdict on whether the response follows the IFEval instruction loosely: in any of eight variants.
 
         The variants are the response with and without its first line, its last line and all its ``*``.
         """

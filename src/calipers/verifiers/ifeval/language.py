@@ -52,7 +52,10 @@ def _capital_word_frequency(_: Mode, response: str, *, capital_frequency: int, c
 
 @lru_cache(maxsize=4096)
 def detected(text: str) -> str | None:
-    """Return langdetect's code for the language of a text. None if it detects no language, for example in digits."""
+    """Return langdetect's code for the language of a text, for IFEval.
+
+    None if it detects no language, for example in digits.
+    """
     detector = _factory().create()
     detector.append(text)
     try:

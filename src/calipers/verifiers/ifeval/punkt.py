@@ -34,7 +34,7 @@ text differently.
 
 @lru_cache(maxsize=1)
 def parameters() -> Parameters:
-    """Return nltk's Punkt parameters for splitting sentences if they are installed, else the built-in parameters."""
+    """Return nltk's Punkt parameters for IFEval's sentences if they are installed, else the built-in parameters."""
     for root in _data_folders():
         if (found := read_parameters(root / _FOLDER)) is not None:
             return found
@@ -42,7 +42,10 @@ def parameters() -> Parameters:
 
 
 def read_parameters(folder: Path) -> Parameters | None:
-    """Read the Punkt parameters in a ``punkt_tab/english`` folder. None if a file is missing or has other content."""
+    """Read Punkt parameters for IFEval in a ``punkt_tab/english`` folder.
+
+    None if a file is missing or has other content.
+    """
     contents = {}
     for name, digest in _DIGESTS.items():
         try:
@@ -64,7 +67,7 @@ def read_parameters(folder: Path) -> Parameters | None:
 
 
 def built_in_parameters() -> Parameters:
-    """Return the built-in Punkt parameters, whose ``name`` is ``built-in``."""
+    """Return the built-in Punkt parameters for IFEval, whose ``name`` is ``built-in``."""
     lower = LOWER & ~LOWER_OPENING
     return Parameters(
         name="built-in",

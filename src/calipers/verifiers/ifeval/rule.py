@@ -33,12 +33,12 @@ def word_list(name: str) -> tuple[str, ...]:
 
 
 def verdict_if(*, met: bool, otherwise: str) -> Verdict:
-    """Return a verdict of met or not met, with ``otherwise`` as the reason if it is not met."""
+    """Return an IFEval verdict of met or not met, with ``otherwise`` as the reason if it is not met."""
     return Verdict(True) if met else Verdict(False, otherwise)
 
 
 def count_verdict(found: int, what: str, relation: Relation | Literal["exactly"], asked: int) -> Verdict:
-    """Return the verdict on whether the count ``found`` is the required count. The reason has both numbers."""
+    """Return the IFEval verdict on whether the count ``found`` is the required count. The reason has both numbers."""
     met = {"less than": found < asked, "at least": found >= asked, "exactly": found == asked}[relation]
     return Verdict(met, f"{found} {what}; asked: {relation} {asked}")
 

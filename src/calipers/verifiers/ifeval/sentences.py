@@ -47,8 +47,9 @@ _NUMBER_TYPE = "##number##"
 
 
 def split_sentences(text: str, parameters: Parameters) -> list[str]:
-    """Split ``text`` into sentences by Punkt. Sentences include their closing quotes, but not the spaces between
-    sentences.
+    """Split ``text`` into sentences for IFEval by Punkt.
+
+    Sentences include their closing quotes, but not the spaces between sentences.
     """
     pieces = list(_pieces(text, parameters))
     found = []

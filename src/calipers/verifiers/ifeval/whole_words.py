@@ -85,8 +85,9 @@ def word_counts(text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def combining_marks() -> str:
-    r"""Return the ranges of combining marks in words, which ``\w`` does not match. Emoji selectors are
-    not among them.
+    r"""Return the ranges of combining marks in IFEval's words, which ``\w`` does not match.
+
+    Emoji selectors are not among them.
     """
     places = [place for place in range(0x300, 0x12000) if unicodedata.category(chr(place))[0] == "M"]
     places = [place for place in places if not 0xFE00 <= place <= 0xFE0F]
