@@ -55,14 +55,15 @@ class BiasCorrected:
 
 
 def verdict_of_comparison(comparison: Comparison) -> PairVerdict:
-    """Return which candidate a comparison prefers, by position: the first, the second, or neither."""
+    """Return which candidate a comparison to be aggregated into scores prefers: the first, the second, or neither."""
     return "tie" if comparison.margin == 0 else "first" if comparison.margin > 0 else "second"
 
 
 def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
-    """Return the scores within the bounds. If one is outside, all are shrunk towards their mean by the same factor.
+    """Return aggregated scores within the bounds.
 
-    Clipping would tie the scores that are outside.
+    If one is outside, all are shrunk towards their mean by the same factor. Clipping would tie the scores that are
+    outside.
     """
     known = [one for one in scores.values if one is not None]
     if not known or (min(known) >= low and max(known) <= high):

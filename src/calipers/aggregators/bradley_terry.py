@@ -57,9 +57,10 @@ class BradleyTerry:
 
 
 def largest_linked_set(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:
-    """Return the largest set of candidates that comparisons of ``pairs`` link, sorted; empty if there is no pair.
+    """Return the largest set of candidates that can be aggregated into scores because comparisons link them.
 
-    Of equally large sets, returns the set with the lowest candidate.
+    The set is sorted, and empty if there is no pair in ``pairs``. Of equally large sets, returns the set with the
+    lowest candidate.
     """
     root = list(range(n))
 

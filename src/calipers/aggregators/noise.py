@@ -33,9 +33,10 @@ class Noise:
 
     @classmethod
     def learn(cls, squares: Sequence[float], freedom: Sequence[int]) -> Self | None:
-        """Learn a judge's noise from each group's sum of squared residuals (``squares``) and its degrees of freedom.
+        """Learn a judge's noise, to aggregate ratings into scores, from sums of squared residuals.
 
-        Returns None if fewer than 8 groups have any degrees of freedom.
+        ``squares`` and ``freedom`` are each group's sum and its degrees of freedom. Returns None if fewer than 8 groups
+        have any degrees of freedom.
         """
         known = [(one, count) for one, count in zip(squares, freedom, strict=True) if count > 0]
         if len(known) < _FEWEST:
@@ -52,5 +53,8 @@ class Noise:
         return cls(pooled, min(strength, _NO_DIFFERENCE))
 
     def variance_of(self, squares: float, freedom: int) -> float:
-        """Return the variance of one call's score in a group with these residuals; without any, the judge's."""
+        """Return the variance of one call's score in a group with these residuals, to aggregate ratings into scores.
+
+        Without residuals, returns the judge's variance.
+        """
         return (self.strength * self.variance + squares) / (self.strength + freedom)

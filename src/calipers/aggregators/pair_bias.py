@@ -40,7 +40,10 @@ class PairBias:
 
     @classmethod
     def learn(cls, verdicts: Iterable[tuple[PairVerdict, PairVerdict]]) -> Self | None:
-        """Learn a judge's bias from its two verdicts on each pair, one per order; None below 10 pairs without a tie."""
+        """Learn a judge's bias, to aggregate comparisons into scores, from its two verdicts on each pair.
+
+        The two are in opposite orders. Returns None below 10 pairs without a tie.
+        """
         counts = Counter(one if one == other else "agree" for one, other in verdicts if "tie" not in (one, other))
         pairs = counts.total()
         if pairs < _FEWEST:
@@ -53,7 +56,11 @@ class PairBias:
         return cls(pairs, rate, first / (first + agree), second / (second + agree))
 
     def margin(self, verdict: PairVerdict) -> float:
-        """Return the mean margin (-1 to 1) expected of both orders for the candidate shown first, given one verdict."""
+        """Return the margin that stands for one verdict when comparisons are aggregated into scores.
+
+        It is the mean margin to be expected if the pair were judged in both orders: from -1 to 1, above 0 if the
+        candidate shown first is preferred.
+        """
         match verdict:
             case "first":
                 return 1 - self.first_contradicted
@@ -63,10 +70,10 @@ class PairBias:
                 return 0.0
 
     def swap_share(self, verdict: PairVerdict, *, doubt: float = 0.15, calls: float = 1.75) -> float:
-        """Return the share (0-1) of the pairs with this verdict that should be asked in the other order as well.
+        """Return the share (0-1) of pairs with this verdict to ask again before comparisons are aggregated.
 
-        Verdicts that are contradicted more often than ``doubt`` are asked again, those contradicted most often first,
-        until the average is ``calls`` calls per pair. A tie is always asked again.
+        They are asked in the other order. Verdicts that are contradicted more often than ``doubt`` are asked again,
+        those contradicted most often first, until the average is ``calls`` calls per pair. A tie is always asked again.
         """
         if verdict == "tie":
             return 1.0

@@ -108,9 +108,10 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
 
 
 def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return scores less their mean, divided by their population standard deviation; 0 if all are equal.
+    """Return a judge's scores, to be aggregated with others', less their mean, divided by their standard deviation.
 
-    None stays None. A single score cannot be standardised and becomes None.
+    The standard deviation is that of a population. All are 0 if the scores are equal. None stays None. A single score
+    cannot be standardised and becomes None.
     """
     known = [value for value in values if value is not None]
     if len(known) < 2:

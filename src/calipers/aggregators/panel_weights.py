@@ -44,11 +44,12 @@ class Weights:
 
 
 def learn_weights(calls: Sequence[Array]) -> Weights:
-    """Learn the judges' weights from unlabelled calls: an array per judge (groups, calls, members), NaN for no score.
+    """Learn the judges' weights, to aggregate their ratings into scores, from unlabelled calls.
 
-    All arrays have the same groups and members; the numbers of calls may differ. A judge's weight follows from its
-    repeatability, or from its agreement if any judge was never asked twice. A judge with less than half of the weight
-    that does not agree with the others beyond chance (one standard error) gets weight 0.
+    ``calls`` has an array per judge (groups, calls, members), with NaN for no score. All arrays have the same groups
+    and members; the numbers of calls may differ. A judge's weight follows from its repeatability, or from its agreement
+    if any judge was never asked twice. A judge with less than half of the weight that does not agree with the others
+    beyond chance (one standard error) gets weight 0.
     """
     judges = len(calls)
     repeats = tuple(repeatability(one) for one in calls)
@@ -74,10 +75,11 @@ def _normalised_weights(raw: Sequence[float]) -> tuple[float, ...]:
 
 
 def repeatability(calls: Array) -> float | None:
-    """Return the correlation between consecutive calls of a judge within groups, in [-1, 1]; None for single calls.
+    """Return a judge's repeatability, a basis of its weight when judges' ratings are aggregated into scores.
 
-    ``calls`` has the shape (groups, calls, members). It is an intraclass correlation (Shrout & Fleiss 1979), pooled
-    over groups: the share of a call's variance within groups that is repeated.
+    It is the correlation between consecutive calls within groups, in [-1, 1]; None for single calls. ``calls`` has the
+    shape (groups, calls, members). It is an intraclass correlation (Shrout & Fleiss 1979), pooled over groups: the
+    share of a call's variance within groups that is repeated.
     """
     if calls.shape[1] < 2:
         return None

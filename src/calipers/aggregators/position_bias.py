@@ -36,7 +36,10 @@ class PositionBias:
 
     @classmethod
     def learn(cls, groups: Iterable[Sequence[Rating]]) -> Self | None:
-        """Learn a judge's bias from its ratings of each group; None below 20 groups rated in more than one order."""
+        """Learn a judge's bias, to aggregate ratings into scores without it, from its ratings of each group.
+
+        Returns None below 20 groups rated in more than one order.
+        """
         rows, moves, used = [], [], 0
         for ratings in groups:
             found = list(_changes_between_presentations(ratings))
@@ -62,14 +65,20 @@ class PositionBias:
         return cls(round(slope, 6), round(first, 6), used)
 
     def without_bias(self, ratings: Sequence[Rating]) -> list[Rating]:
-        """Return the ratings without the position bias. The mean of a whole answer stays the same."""
+        """Return the ratings without the position bias, to aggregate them into scores.
+
+        The mean of a whole answer stays the same.
+        """
         sizes: dict[int, int] = {}
         for one in ratings:
             sizes[one.presentation] = max(sizes.get(one.presentation, 0), one.place + 1)
         return [replace(one, value=one.value - self._at(one.place, sizes[one.presentation])) for one in ratings]
 
     def curve(self, size: int) -> tuple[float, ...]:
-        """Return the bias at each position of a list of ``size``, in the ratings' units; its mean is 0."""
+        """Return the bias at each position of a list of ``size``, which is removed before ratings are aggregated.
+
+        It is in the ratings' units; its mean is 0.
+        """
         return tuple(self._at(position, size) for position in range(size))
 
     def _at(self, position: int, size: int) -> float:

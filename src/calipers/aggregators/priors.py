@@ -54,14 +54,14 @@ class Priors:
 
     @classmethod
     def learn(cls, groups: Iterable[BySlot], judges: int) -> Self:
-        """Learn the priors of ``judges`` judges from their judgments about ``groups``."""
+        """Learn priors of ``judges`` judges, to aggregate ratings into scores, from judgments about ``groups``."""
         known = list(groups)
         priors = tuple(_priors([one.get(slot, ()) for one in known]) for slot in range(judges))
         return cls(priors, _weights(known, judges) if judges > 1 else None, len(known))
 
     @classmethod
     def of(cls, recorded: Mapping[str, Any]) -> Self:
-        """Read priors from JSON data that ``to_dict`` returned."""
+        """Read priors for aggregating ratings into scores from JSON data that ``to_dict`` returned."""
         weights = recorded["weights"]
         judges = tuple(
             JudgePriors(
@@ -75,7 +75,7 @@ class Priors:
         return cls(judges, None if weights is None else tuple(weights), recorded["groups"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the priors as plain data for JSON."""
+        """Return the priors for aggregating ratings into scores as plain data for JSON."""
         return asdict(self)
 
 

@@ -35,7 +35,7 @@ class StoppingRule:
     budget: int = 8
 
     def should_stop(self, scores: Scores, *, calls: int) -> bool:
-        """Return whether to stop asking after ``calls`` calls that led to ``scores``.
+        """Return whether to stop asking after ``calls`` calls whose ratings were aggregated into ``scores``.
 
         Also true if the value of another call cannot be estimated: fewer than two candidates have a score, or no
         standard error is known.
@@ -48,7 +48,7 @@ class StoppingRule:
         return self.gain(seen, noise * calls, freedom=len(known) - 1, calls=calls) < self.tolerance
 
     def gain(self, seen: float, noise: float, *, freedom: int, calls: int) -> float:
-        """Return what one more call adds to the reliability (0-1) of a group's scores.
+        """Return what one more call adds to the reliability (0-1) of a group's aggregated scores.
 
         ``seen`` is the variance of the mean scores, and ``noise`` that of one call.
         """
@@ -59,12 +59,15 @@ class StoppingRule:
 
 
 def usual_spread(seen: float, noise: float) -> float:
-    """Return the variance of true scores: the mean variance ``seen`` within groups less the ``noise`` of a call."""
+    """Return the variance of true scores, as seen in the scores into which ratings were aggregated.
+
+    It is the mean variance ``seen`` within groups less the ``noise`` of a call.
+    """
     return max(seen - noise, 0.0)
 
 
 def is_all_noise(scores: Scores) -> bool:
-    """Return whether the variance between scores is at most their mean squared standard error (F at most 1).
+    """Return whether aggregated scores' variance is at most their mean squared standard error (F at most 1).
 
     False if errors are unknown, or if fewer than two candidates have a score.
     """
@@ -76,14 +79,17 @@ def is_all_noise(scores: Scores) -> bool:
 
 
 def tie_all_scores(scores: Scores) -> Scores:
-    """Return scores that all equal their mean, bit by bit, so that advantages are 0. Standard errors stay."""
+    """Return aggregated scores that all equal their mean, bit by bit, so that advantages are 0.
+
+    Standard errors stay.
+    """
     known = [value for value in scores.values if value is not None]
     mean = round(math.fsum(known) / len(known), DIGITS) if known else None
     return Scores(tuple(None if value is None else mean for value in scores.values), scores.stderrs)
 
 
 def without_scores(scores: Scores) -> Scores:
-    """Return a group's scores as None for every candidate."""
+    """Return a group's aggregated scores as None for every candidate."""
     nothing = (None,) * len(scores.values)
     return Scores(nothing, nothing)
 

@@ -33,7 +33,10 @@ class Fit:
     freedom: int = 0
 
     def scores(self, variance: float | None) -> Scores:
-        """Return the effects as scores, with standard errors from the ``variance`` of one rating (None: unknown)."""
+        """Return the scores into which ratings were aggregated, with standard errors.
+
+        The errors follow from the ``variance`` of one rating (None: unknown).
+        """
         if variance is None:
             return Scores(self.values, (None,) * len(self.values))
         errors = (None if one is None else round(math.sqrt(variance * one), DIGITS) for one in self.shares)
@@ -92,7 +95,10 @@ def _with_errors_from_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scor
 
 
 def fit_two_way(judgments: Sequence[Judgment], n: int) -> Fit:
-    """Return the estimates of the two-way layout for ``n`` candidates, without any assumption about noise."""
+    """Aggregate ratings into a Fit of ``n`` candidates by the two-way layout, from which scores follow.
+
+    Assumes nothing about noise.
+    """
     ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
     if not ratings:
         return Fit((None,) * n, (None,) * n)

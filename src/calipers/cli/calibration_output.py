@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def print_cost(spent: Spent) -> None:
-    """Print to stderr what querying one judge for a calibration cost."""
+    """Print on the command line, to stderr, what querying one judge for a calibration cost."""
     cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
     missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
     tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
@@ -26,7 +26,7 @@ def print_cost(spent: Spent) -> None:
 
 
 def print_unused(results: Iterable[GroupResult]) -> None:
-    """Print to stderr, once each, warnings about parts of the groups that calipers does not use."""
+    """Print on the command line, once each, warnings about parts of the groups that calipers does not use."""
     from calipers.rubric.unused_standards import UNUSED  # noqa: PLC0415 - --help stays quick
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))
@@ -35,7 +35,7 @@ def print_unused(results: Iterable[GroupResult]) -> None:
 
 
 def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError, before calls are paid for, if the file of ``save_judgments`` cannot or must not be written."""
+    """Raise ConfigError, before a command pays for calls, if ``save_judgments`` cannot or must not write its file."""
     require_replaceable("--save", path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:
@@ -48,7 +48,7 @@ def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str,
 
 
 def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:
-    """Write a judge's judgments to a file, one line each. Raises ConfigError if it cannot be written."""
+    """Write a judge's judgments to a command's file, one line each. Raises ConfigError if it cannot be written."""
     try:
         with Path(path).open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments)

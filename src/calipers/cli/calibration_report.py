@@ -35,7 +35,10 @@ _HEADS = (
 
 
 def print_report(found: Calibration) -> None:
-    """Print a calibration to stdout: judges, position bias, panel, cost-accuracy frontier, findings, recommendation."""
+    """Print a calibration on the command line: judges, position bias, panel, frontier, findings, recommendation.
+
+    The frontier is that of cost and accuracy. Everything goes to stdout.
+    """
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
     console = table_console(width=_WIDTH)

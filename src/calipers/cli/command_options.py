@@ -42,7 +42,7 @@ class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versio
         self._registry = registry
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the option's value, a name, unchanged; fail if the registry does not have the name."""
+        """Return the value of a command-line option, a name, unchanged; fail if the registry does not have it."""
         if value not in self._registry:
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}", param, ctx)
         return str(value)
@@ -58,7 +58,7 @@ class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
     name = "path"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
-        """Return the option's path unchanged. Raises InputError if there is no such file."""
+        """Return a path from the command line unchanged. Raises InputError if there is no such file."""
         if value != "-" and "://" not in value and not os.path.exists(value):  # noqa: PTH110 - no error for any path
             raise InputError("there is no such file", source=value)
         return str(value)
@@ -68,7 +68,7 @@ class SectionedCommand(click.Command):
     """A command whose help shows its options under section headings; options without a section come first."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options to the help, section by section."""
+        """Write a command's options to its help, section by section."""
         sections: dict[str, list[tuple[str, str]]] = {_REST: []}
         for option in self.get_params(ctx):
             shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None

@@ -186,7 +186,7 @@ class Progress:
         print_message(f"Warning: {message}")
 
     def add(self, done: Answered, number: int, total: int) -> None:
-        """Count failed requests, and print a line every few seconds."""
+        """Count a command's failed requests, and print a line every few seconds."""
         for failed in done.failed:
             self.failures[failed.reason] += 1
         if time.monotonic() - self.last >= _SAY_EVERY:
@@ -196,7 +196,7 @@ class Progress:
             print_message(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
-        """Print how many responses were generated, and the most frequent reasons of failures."""
+        """Print on the command line how many responses were generated, and the most frequent reasons of failures."""
         samples = [sample for one in answered for sample in one.samples]
         cut = sum(sample.finish_reason == "length" for sample in samples)
         parts = [f"{len(samples):,} responses to {sum(bool(one.samples) for one in answered):,} prompts"]
@@ -220,7 +220,7 @@ class Progress:
 
 
 def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
-    """Raise ConfigError if OUT cannot be written or must not be replaced, before any response is generated."""
+    """Raise ConfigError, before a command generates responses, if OUT cannot be written or must not be replaced."""
     path = Path(out)
     if out == "-":
         raise ConfigError(
@@ -240,7 +240,7 @@ def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
 async def generate_responses(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
-    """Generate responses to every prompt of a command's file. Raises ConfigError before any request."""
+    """For the command line, generate responses to each prompt of a file. Raises ConfigError before any request."""
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate_responses as answers  # noqa: PLC0415 - likewise

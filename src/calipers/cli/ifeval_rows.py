@@ -16,7 +16,7 @@ from calipers.verifiers.answer import final_answer, message_text
 
 
 def each_response(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield, for each response in ``row``, a row with IFEval's fields.
+    """Yield, for the command ``ifeval``, a row with IFEval's fields for each response in ``row``.
 
     Responses are the row's ``response``, its ``responses``, or the trajectories of a group. In a group, a trajectory's
     response is its last message without the reasoning before it. Raises InputError with the field's name.

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def judge_options(command: F) -> F:
-    """Add to ``command`` the flag of each judge option that has a flag, under its section of the help."""
+    """Add to ``command`` the command-line flag of each judge option that has one, under its section of the help."""
     flags = [option for option in flat_options().values() if option.section]
     for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
         command = _flag(option, section=option.section)(command)
@@ -30,7 +30,7 @@ def judge_options(command: F) -> F:
 
 
 def judge_option(key: str, **changes: Any) -> Callable[[F], F]:
-    """Add the flag of one option of a judge, by its flat name; ``changes`` override the flag's attributes."""
+    """Add to a command the flag of one judge option, by its flat name; ``changes`` override the flag's attributes."""
     return _flag(flat_options()[key], **changes)
 
 

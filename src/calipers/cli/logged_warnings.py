@@ -18,7 +18,7 @@ class _Printing(logging.Handler):
 
 @contextmanager
 def print_warnings_with(say: Callable[[str], None]) -> Iterator[None]:
-    """Print calipers' logged warnings with ``say`` instead of the usual handlers."""
+    """Print calipers' logged warnings on the command line with ``say`` instead of the usual handlers."""
     logger = logging.getLogger("calipers")
     handler, before = _Printing(say), logger.propagate
     logger.addHandler(handler)

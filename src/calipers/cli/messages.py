@@ -22,7 +22,7 @@ _BAD_LINES_SHOWN = 10
 
 
 def wrap_words(text: str, width: int) -> str:
-    """Wrap ``text`` between words at ``width`` columns; continued lines keep their indent."""
+    """Wrap a command's ``text`` between words at ``width`` columns; continued lines keep their indent."""
     return "\n".join(line if len(line) <= width else _wrap_line(line, width) for line in text.split("\n"))
 
 
@@ -33,12 +33,12 @@ def _wrap_line(line: str, width: int) -> str:
 
 
 def wrap_for_console(console: Console, text: str) -> str:
-    """Wrap ``text`` that follows a table, if ``console`` is a terminal; a file or a pipe gets it unchanged."""
+    """Wrap a command's ``text`` after a table, if ``console`` is a terminal; a file or a pipe gets it unchanged."""
     return wrap_words(text, console.width) if console.is_terminal else text
 
 
 def print_message(text: str) -> None:
-    """Print ``text`` to stderr, wrapped if stderr is a terminal."""
+    """Print a command's ``text`` to stderr, wrapped if stderr is a terminal."""
     from calipers.judging.describe import terminal_width  # noqa: PLC0415 - --help stays quick
 
     width, text = terminal_width(), printable(text)

@@ -31,7 +31,7 @@ _ABOUT_GROUPS = ("protocol", "orders", "rubric", "expected")
 
 
 def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any], *, as_json: bool) -> int:
-    """Measure agreement on labelled criteria, print it, and return the exit code.
+    """On the command line, measure agreement on labelled criteria, print it, and return the exit code.
 
     Raises ConfigError for flags that are about groups.
     """

@@ -76,7 +76,7 @@ class Report:
             self._progress.stop()
 
     def add(self, result: GroupResult) -> None:
-        """Count the result of a finished group, and update the progress line."""
+        """Count the result of a finished group, and update the command's progress line."""
         self.groups[result.status] += 1
         for trajectory in result.trajectories:
             self.trajectories[trajectory.status] += 1
@@ -99,7 +99,7 @@ class Report:
         self._show()
 
     def say(self, text: str) -> None:
-        """Print text above the live progress line."""
+        """Print text above the command's live progress line."""
         if self.console.is_terminal:
             text = wrap_words(text, self.console.width)
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -130,7 +130,7 @@ class Report:
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
     ) -> None:
-        """Print the counts, the most frequent reasons, and the path of the results.
+        """Print at the end of a command the counts, the most frequent reasons, and the path of the results.
 
         ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
         counts.

@@ -25,7 +25,7 @@ class Output:
         return self
 
     def write(self, result: GroupResult) -> None:
-        """Write the result of one group as a line, and flush it."""
+        """Write the result of one group as a line of the command's file, and flush it."""
         file = self._opened()
         try:
             try:

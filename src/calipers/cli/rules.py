@@ -33,8 +33,9 @@ class RulesAndJudge:
     def readable(
         self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
     ) -> Iterator[TrajectoryGroup]:
-        """Yield the groups whose constraints can be read; for another group, pass an InputError to ``on_error``, or
-        raise it.
+        """Yield a command's groups whose constraints can be read; for others, pass an InputError to ``on_error``.
+
+        Raises the error if ``on_error`` is None.
         """
         for group in groups:
             try:
@@ -51,7 +52,7 @@ class RulesAndJudge:
 def with_references(
     groups: Iterable[TrajectoryGroup], standards: str, *, rules: RuleFile | None = None
 ) -> Iterator[TrajectoryGroup]:
-    """Yield the groups, each with its reference answer added to its rubric or to the judge's ``standards``.
+    """Yield a command's groups, each with its reference answer added to its rubric or to the judge's ``standards``.
 
     Two kinds of groups stay unchanged: groups with criteria, because criteria state what an answer needs, and groups
     for which the ``rules`` leave the judge only constraints to check.
@@ -79,7 +80,10 @@ def _is_scored_by_rubric(group: TrajectoryGroup, rules: RuleFile) -> bool:
 
 
 def rules_from_options(judge: Judge, options: Mapping[str, Any]) -> RulesAndJudge | None:
-    """Return the rules that ``--rules`` and ``--combine`` ask for, if any. Raises ConfigError, InputError."""
+    """Return the rules that a command's ``--rules`` and ``--combine`` ask for, if any.
+
+    Raises ConfigError, InputError.
+    """
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None

@@ -150,7 +150,7 @@ def _report(console: Any, run: _Run, judge: Any) -> Any:
 
 
 def shows_results(out: str) -> bool:
-    """Whether results go to a terminal, where a live line would overwrite them."""
+    """Whether a command's results go to a terminal, where a live line would overwrite them."""
     return out == "-" and sys.stdout.isatty()
 
 
@@ -159,7 +159,7 @@ def _default_ledger(out: str) -> str | None:
 
 
 def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
-    """Return the exit code of a run: 0 if every trajectory was scored and every line was read, else 1."""
+    """Return a command's exit code: 0 if every trajectory was scored and every line was read, else 1."""
     return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
 
 

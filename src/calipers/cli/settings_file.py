@@ -25,12 +25,15 @@ _FOUND = "calipers.config.found_by_chance"
 
 
 def is_from_unnamed_file(context: click.Context, name: str) -> bool:
-    """Whether the value of the option ``name`` comes from a settings file that the user did not name."""
+    """Whether a command's option ``name`` has its value from a settings file that the user did not name."""
     return bool(context.meta.get(_FOUND)) and context.get_parameter_source(name) is ParameterSource.DEFAULT_MAP
 
 
 def use_settings_file(path: str | None, context: click.Context, app: click.Group) -> None:
-    """Make the settings file's values the defaults of ``context``, and print to stderr which file was read."""
+    """Make the settings file's values the defaults of a command's ``context``.
+
+    Prints to stderr which file was read.
+    """
     context.meta[_FOUND] = path is None
     context.default_map = load_config(path, app)
     if context.default_map and not context.resilient_parsing:

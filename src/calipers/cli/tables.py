@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def print_figures(
     console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Print a table of ``rows``, each with a cell for each of ``names``, then a figure for each of ``heads``.
+    """Print a command's table of ``rows``: a cell for each of ``names``, then a figure for each of ``heads``.
 
     Figures are never wrapped.
     """

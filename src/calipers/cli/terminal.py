@@ -18,7 +18,7 @@ class Terminal(Console):
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of ``renderable`` with control characters as visible escapes."""
+        """Yield a command's output, the segments of ``renderable``, with control characters as visible escapes."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -27,6 +27,9 @@ class Terminal(Console):
 
 
 def table_console(*, width: int, **options: Any) -> Terminal:
-    """Return a console on stdout for tables: as wide as the terminal, or ``width`` columns in a file or a pipe."""
+    """Return a console on stdout for a command's tables, as wide as the terminal.
+
+    In a file or a pipe, it is ``width`` columns wide.
+    """
     console = Terminal(highlight=False, **options)
     return console if console.is_terminal else Terminal(highlight=False, width=width, **options)

@@ -38,14 +38,14 @@ _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
 def keys_for(judges: Sequence[str], base_urls: Sequence[str]) -> str | dict[str, str] | None:
-    """Return ``key_for`` each judge, in the form that ``Judge`` takes: by name if there are several."""
+    """Return ``key_for`` each judge of a command, in the form that ``Judge`` takes: by name if there are several."""
     if len(judges) == 1:
         return key_for(judges[0], base_urls)
     return {judge: key for judge in judges if (key := key_for(judge)) is not None} or None
 
 
 def key_for(name: str, base_urls: Sequence[str] = (), *, flag: str = "judge") -> str | None:
-    """Return the ``api_key`` for the judge ``name``, which ``flag`` set.
+    """Return the ``api_key`` for the judge ``name``, which the command's ``flag`` set.
 
     Returns None if the judge's own key may be sent, else a stand-in text, and prints to stderr which key is withheld,
     and from which address. Raises ConfigError for a request parameter that is an address.

@@ -13,14 +13,14 @@ _OURS = ("messages", "model", "stream", "n")
 
 
 def require_whole(**numbers: object) -> None:
-    """Raise ConfigError unless each of a user's arguments is a whole number or None."""
+    """Raise ConfigError unless each of a user's options or arguments is a whole number or None."""
     for name, value in numbers.items():
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
             raise ConfigError(f"{name}={value!r}: it must be a whole number")
 
 
 def require_above_zero(**numbers: object) -> None:
-    """Raise ConfigError unless each of a user's arguments is a finite number above 0 or None."""
+    """Raise ConfigError unless each of a user's options or arguments is a finite number above 0 or None."""
     for name, value in numbers.items():
         match value:
             case None:
@@ -31,28 +31,28 @@ def require_above_zero(**numbers: object) -> None:
 
 
 def require_one_of(known: Sequence[str], **choices: object) -> None:
-    """Raise ConfigError unless each of a user's arguments is one of the ``known`` words."""
+    """Raise ConfigError unless each of a user's options or arguments is one of the ``known`` words."""
     for name, value in choices.items():
         if value not in known:
             raise ConfigError(f"{name}={value!r}: it must be one of {', '.join(known)}")
 
 
 def require_callable(**functions: object) -> None:
-    """Raise ConfigError unless each of a user's arguments is a function or None."""
+    """Raise ConfigError unless each of a user's options or arguments is a function or None."""
     for name, value in functions.items():
         if value is not None and not callable(value):
             raise ConfigError(f"{name}={value!r}: it must be a function")
 
 
 def require_text(**texts: object) -> None:
-    """Raise ConfigError unless each of a user's arguments is a string or None."""
+    """Raise ConfigError unless each of a user's options or arguments is a string or None."""
     for name, value in texts.items():
         if value is not None and not isinstance(value, str):
             raise ConfigError(f"{name}={value!r}: it must be text")
 
 
 def require_range(name: str, value: object) -> None:
-    """Raise ConfigError unless the argument ``name`` is two finite numbers, the lower one first."""
+    """Raise ConfigError unless the option or argument ``name`` is two finite numbers, the lower one first."""
     match value:
         case (low, high) if (bottom := finite_number(low)) is not None and (top := finite_number(high)) is not None:
             if bottom < top and finite_number(top - bottom) is not None:
@@ -61,7 +61,7 @@ def require_range(name: str, value: object) -> None:
 
 
 def require_params(name: str, value: object) -> None:
-    """Raise ConfigError unless ``value`` maps names of request parameters to values that can be sent as JSON.
+    """Raise ConfigError unless the option ``value`` maps names of request parameters to values that JSON can express.
 
     Parameters that calipers sets itself, such as ``messages``, are refused.
     """

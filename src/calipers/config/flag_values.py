@@ -16,7 +16,10 @@ from calipers.types import Rubric
 
 
 def read_rubric_file(path: str) -> str | Rubric:
-    """Read the rubric file at ``path``: criteria if it ends in .toml, .json or .yaml, else text. Raises ConfigError."""
+    """Read a judge's option ``rubric`` from a file: criteria if its name ends in .toml, .json or .yaml, else text.
+
+    Raises ConfigError.
+    """
     if path.endswith(SUFFIXES):
         return read_rubric(path)
     try:
@@ -30,7 +33,7 @@ def read_rubric_file(path: str) -> str | Rubric:
 
 
 def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, Any]:
-    """Read ``KEY=VALUE`` texts of ``flag`` into a mapping; a value that is valid JSON is decoded."""
+    """Read a judge's option from ``KEY=VALUE`` texts of ``flag`` into a mapping; a value that is JSON is decoded."""
     pairs: dict[str, Any] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -44,17 +47,17 @@ def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, An
 
 
 def read_params(texts: Sequence[str]) -> dict[str, Any]:
-    """Read the request parameters given with ``--param``."""
+    """Read a judge's option of request parameters, which ``--param`` gives."""
     return read_pairs(texts, flag="--param", example="temperature=0")
 
 
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
-    """Read the fields of a ``Grading`` given with ``--grading``."""
+    """Read a judge's option ``grading`` from the fields given with ``--grading``."""
     return read_pairs(texts, flag="--grading", example="mode=relative")
 
 
 def read_concurrency(text: str) -> int | Literal["auto"]:
-    """Read the value of ``--concurrency``: a number of calls, or "auto"."""
+    """Read the judge's option ``--concurrency``: a number of calls, or "auto"."""
     if text == "auto":
         return "auto"
     if not text.isdecimal() or len(text) > 9 or int(text) < 1:
@@ -63,7 +66,7 @@ def read_concurrency(text: str) -> int | Literal["auto"]:
 
 
 def read_budget(texts: Sequence[str]) -> dict[str, float]:
-    """Read the budget given with ``--budget`` as ``KIND=AMOUNT``, such as ``usd=5``."""
+    """Read the judge's option ``--budget``, given as ``KIND=AMOUNT``, such as ``usd=5``."""
     try:
         return {kind: float(amount) for kind, _, amount in (text.partition("=") for text in texts)}
     except ValueError:
@@ -71,7 +74,7 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
 
 
 def read_price(text: str) -> tuple[float, ...]:
-    """Read the value of ``--price``: ``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
+    """Read the judge's option ``--price``: ``INPUT,OUTPUT[,CACHED]`` in US dollars per million tokens."""
     return _numbers(
         text,
         f"--price {text}: write INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US dollars per million tokens, as in 0.25,2",
@@ -79,7 +82,7 @@ def read_price(text: str) -> tuple[float, ...]:
 
 
 def read_weights(text: str) -> tuple[float, ...]:
-    """Read the value of ``--weights``: one number for each judge, such as ``2,1,1``."""
+    """Read the judge's option ``--weights``: one number for each judge, such as ``2,1,1``."""
     return _numbers(text, f"--weights {text}: write one number for each judge, as in 2,1,1")
 
 
@@ -91,7 +94,7 @@ def _numbers(text: str, problem: str) -> tuple[float, ...]:
 
 
 def read_aspects(texts: Sequence[str]) -> dict[str, float]:
-    """Read the values of ``--aspect``: ``NAME=WEIGHT``, or ``NAME`` for a weight of 1."""
+    """Read the judge's option ``--aspect``: ``NAME=WEIGHT``, or ``NAME`` for a weight of 1."""
     aspects = {}
     for text in texts:
         name, equals, weight = text.partition("=")

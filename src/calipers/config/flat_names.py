@@ -27,7 +27,7 @@ def recorded_options() -> tuple[Option, ...]:
 
 
 def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn options by their flat names into the arguments of ``Judge``.
+    """Turn a judge's options by their flat names into the arguments of ``Judge``.
 
     ``{"orders": 2, "timeout": 30}`` becomes ``{"orders": 2, "calls": Calls(timeout=30)}``. The mapping may also hold a
     whole group; a flat name then overrides the group's field. Raises ConfigError for an unknown name.

@@ -113,8 +113,9 @@ class Option:
         return ", or ".join([noun + low + high, *self.choices])
 
     def require(self, value: object, *, within: str = "") -> None:
-        """Raise ConfigError unless ``value`` is allowed for this option. ``within`` is its group's name for the
-        message.
+        """Raise ConfigError unless ``value`` is allowed for this option of a judge.
+
+        ``within`` is its group's name for the message.
         """
         if value is None and (self.default is None or self.none):
             return
@@ -182,7 +183,7 @@ def required_option(help: str, **more: Any) -> dict[str, Any]:  # noqa: A002 - l
 
 
 def option_group(of: type[Group], default: Any = None) -> Any:
-    """Declare an argument that holds a group of options: an object, a mapping of its fields, or a single value."""
+    """Declare an argument that holds a group of a judge's options: an object, a mapping, or a single value."""
     return field(default=default, metadata={_GROUP: of})
 
 
@@ -199,7 +200,10 @@ class Options:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
 
     def require(self, name: str = "") -> None:
-        """Raise ConfigError if an option has a value that is not allowed. ``name`` is the group's name for messages."""
+        """Raise ConfigError if an option of a judge has a value that is not allowed.
+
+        ``name`` is the group's name for messages.
+        """
         for option in options_of(type(self)):  # type: ignore[arg-type]  # mypy #11469
             option.require(getattr(self, option.name), within=name)
 
@@ -214,7 +218,7 @@ class Group(Options):
 
     @classmethod
     def of(cls, value: object, name: str) -> Self:
-        """Build this group from an object, a mapping of its fields, a single value, or None for the defaults.
+        """Build this group of options from an object, a mapping of its fields, a single value, or None (the defaults).
 
         ``name`` is the group's name for error messages.
         """
@@ -232,7 +236,7 @@ class Group(Options):
 
 @lru_cache(maxsize=16)
 def options_of(cls: Any) -> tuple[Option, ...]:
-    """Return the options that the dataclass ``cls`` declares, in order, without those of the groups in it."""
+    """Return the options of a judge that the dataclass ``cls`` declares, in order, without those of its groups."""
     found = []
     for one in fields(cls):
         option: Option | None = one.metadata.get(_KEY)
@@ -244,12 +248,12 @@ def options_of(cls: Any) -> tuple[Option, ...]:
 
 @lru_cache(maxsize=4)
 def groups_of(cls: Any) -> Mapping[str, type[Group]]:
-    """Return the groups of options in the dataclass ``cls`` by the names of their fields."""
+    """Return the groups of a judge's options in the dataclass ``cls`` by the names of their fields."""
     return {one.name: one.metadata[_GROUP] for one in fields(cls) if _GROUP in one.metadata}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a sentence that suggests the known name nearest to ``name``, or lists all known names."""
+    """Return a sentence that suggests the known option or setting nearest to ``name``, or lists all known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(names)}."

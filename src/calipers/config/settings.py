@@ -87,7 +87,7 @@ class Settings(Everyday):
         return self.rubric if isinstance(self.rubric, str) else criteria_as_text(self.rubric)
 
     def for_group(self, number: int) -> Self:
-        """Return these settings for group ``number``, with the context windows that were known when it began."""
+        """Return these settings of a judge for group ``number``, with the context windows known when it began."""
         judges = list(self.judges)
         for first, slot, tokens, density in self.windows:
             if first <= number:
@@ -95,9 +95,9 @@ class Settings(Everyday):
         return replace(self, judges=tuple(judges)) if self.windows else self
 
     def with_revealed_windows(self, number: int, revealed: Sequence[Window | None]) -> Self:
-        """Return these settings with the context windows in ``revealed`` (by slot) for the groups from ``number`` on.
+        """Return these settings of a judge with the context windows in ``revealed``, for the groups from ``number`` on.
 
-        Returns the same object if no window is smaller than the one already known.
+        ``revealed`` is by slot. Returns the same object if no window is smaller than the one already known.
         """
         known = [judge.context_window for judge in self.for_group(number).judges]
         news = tuple(
@@ -108,7 +108,7 @@ class Settings(Everyday):
         return replace(self, windows=(*self.windows, *news)) if news else self
 
     def with_windows_of(self, before: Mapping[str, Any]) -> Self | None:
-        """Return these settings with the context windows of ``before``, the settings of an equal earlier run.
+        """Return these settings of a judge with the context windows of ``before``, those of an equal earlier run.
 
         The same groups then render as they did in that run. Returns None if a judge's context window is known to differ
         now.
@@ -121,7 +121,7 @@ class Settings(Everyday):
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Read the settings from a run's record, which is the result of ``to_dict`` after a round trip through JSON.
+        """Read a judge's settings from a run's record: the result of ``to_dict`` after a round trip through JSON.
 
         Records of older versions go through ``upgraded_settings`` first. Raises LedgerError for settings that this
         version does not know.
@@ -161,7 +161,10 @@ class Settings(Everyday):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain data for the ledger."""
+        """Return the settings of a judge as plain data.
+
+        The ledger records them.
+        """
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
         record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain_data(self.experience)}
         record["rubric"] = _plain_data(self.rubric)

@@ -97,7 +97,10 @@ class Auditor:
         return self._summary
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """Offer a finished group to the audit; return its result, with a warning once disagreement has risen."""
+        """While judging, offer a finished group to the audit; return its result.
+
+        The result has a warning once disagreement has risen.
+        """
         if self._review is not None:
             self._review.seen(group, result)
         self.offer(group, result)
@@ -110,9 +113,9 @@ class Auditor:
         return replace(result, warnings=(*result.warnings, note))
 
     def offer(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        """Queue a finished group for the audit if it is sampled and the queue has room. Never waits, never raises.
+        """While judging, queue a finished group for the audit if it is sampled and the queue has room.
 
-        Returns whether the group was queued.
+        Never waits, never raises. Returns whether the group was queued.
         """
         scored = sum(one.reward is not None for one in result.trajectories)
         if self._closed or scored < 2 or not self._is_sampled(group):
@@ -126,7 +129,10 @@ class Auditor:
         return True
 
     def close(self, timeout: float | None = 60.0) -> None:
-        """Accept no more groups, and wait at most ``timeout`` seconds until the audit has finished its queue."""
+        """At the end of judging, accept no more groups for the audit.
+
+        Waits at most ``timeout`` seconds until the audit has finished its queue.
+        """
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -228,7 +234,7 @@ class Auditor:
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
-    """Return the share of pairs of trajectories that the rewards order differently than the audit's scores do.
+    """Return the share of pairs of trajectories that judging's rewards order differently than an audit's scores do.
 
     Pairs that the audit ties do not count, and a tie of rewards counts half. The result is in [0, 1], and 0.5 for
     rewards that are independent of the audit. It is (1 - d) / 2 with Somers' d of the rewards given the audit (R. H.

@@ -29,7 +29,7 @@ _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_pe
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
-    """Return the judges of a ``judge=`` argument as a tuple, in the order of their slots. Raises ConfigError for []."""
+    """Return the judges that judging asks, from ``judge=``, in the order of their slots. Raises ConfigError for []."""
     if isinstance(judge, str) or not isinstance(judge, Sequence):
         return (judge,)
     if not judge:
@@ -38,7 +38,10 @@ def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
 
 
 def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls: Calls) -> JudgeInstances:
-    """Connect the ``judges``, each with its limits and retries. Raises ConfigError for an unknown or repeated judge."""
+    """Connect the ``judges`` for judging, each with its limits and retries.
+
+    Raises ConfigError for an unknown or repeated judge.
+    """
     budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
     probes = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
     found = [
@@ -68,7 +71,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
 
 
 def recorded_judges(settings: Settings) -> JudgeInstances:
-    """Return stand-ins for the judges of a recorded run; a replay never asks them."""
+    """Return stand-ins for the judges of a recorded run that is replayed; judging never asks them."""
     backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
     return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
 
@@ -96,9 +99,10 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
-    """Return the value of an option for each judge; ``value`` is a mapping by judge name, or one value for one judge.
+    """Return the value of an option for each judge that judging asks.
 
-    Raises ConfigError for a name that no judge has, and for one value with several judges.
+    ``value`` is a mapping by judge name, or one value for one judge. Raises ConfigError for a name that no judge has,
+    and for one value with several judges.
     """
     if isinstance(value, Mapping):
         names = [judge for judge in judges if isinstance(judge, str)]

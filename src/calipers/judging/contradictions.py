@@ -35,7 +35,10 @@ _MOST_PRESENTATIONS: Final = 10_000
 
 
 def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> Settings:
-    """Return the settings that follow from ``options``, without judges. Raises ConfigError for contradictions."""
+    """Check ``options`` before judging, without judges; return the settings that follow.
+
+    Raises ConfigError for contradictions.
+    """
     chosen = Settings.from_options(options, custom_parse=options.parse is not None)
     protocol, question, panel = chosen.protocol, chosen.question, chosen.panel
     _require_ledger(options.ledger)
@@ -65,7 +68,7 @@ def _require_ledger(ledger: object) -> None:
 
 
 def require_logprobs(settings: Settings, judges: JudgeInstances) -> None:
-    """Raise ConfigError if ``expected`` scores need log-probabilities that a judge's API does not offer."""
+    """Before judging, raise ConfigError if ``expected`` scores need log-probabilities that a judge's API lacks."""
     for judge in judges:
         if settings.question.expected and not judge.bare.has_logprobs:
             raise ConfigError(

@@ -19,8 +19,9 @@ from calipers.verifiers.rubric_rules import require_rules
 def with_gradable_rubrics(
     group: TrajectoryGroup, view: RenderedGroup, grading: Grading
 ) -> tuple[RenderedGroup, tuple[str, ...]]:
-    """Remove from the rendered group the rubrics that the formula cannot grade; return the group and a warning for
-    each.
+    """Before judging a group, remove the rubrics that the formula cannot grade.
+
+    Returns the group and a warning for each.
     """
     notes = []
     if isinstance(group.rubric, str):
@@ -39,7 +40,7 @@ def with_gradable_rubrics(
 
 
 def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
-    """Return why a candidate's rubric cannot be graded with these settings; None if it can."""
+    """Return why judging cannot grade a candidate's rubric with these settings; None if it can."""
     try:
         require_rules(rubric)
     except ConfigError as error:
@@ -48,19 +49,19 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
 
 
 def require_graded(result: GroupResult) -> None:
-    """Raise UngradedError for the first trajectory without a score, as ``on_missing="raise"`` demands."""
+    """After judging a group, raise UngradedError for the first trajectory without a score (``on_missing="raise"``)."""
     for one in result.trajectories:
         if one.reward is None:
             raise UngradedError(f"group {result.group_id!r}, trajectory {one.id!r} was not graded: {one.reason}")
 
 
 def verdicts_by_criterion(view: RenderedGroup, answered: Sequence[Answered]) -> Mapping[int, Mapping[str, Any]]:
-    """Return each graded candidate's verdicts by criterion, in the rubric's order, as objects of the result file.
+    """After judging a group, return each graded candidate's verdicts by criterion, in the rubric's order.
 
-    Each object has ``met``, ``reason``, and the other fields of the verdict that are set. ``by`` is "rule" for a
-    criterion that a rule checks. ``asked`` is false for a criterion that the judge was not asked about, because rules
-    decided the score. If there were several gradings, ``met`` is the verdict of the majority (None for a tie) and
-    ``votes`` lists all verdicts.
+    They are objects of the result file. Each object has ``met``, ``reason``, and the other fields of the verdict that
+    are set. ``by`` is "rule" for a criterion that a rule checks. ``asked`` is false for a criterion that the judge was
+    not asked about, because rules decided the score. If there were several gradings, ``met`` is the verdict of the
+    majority (None for a tie) and ``votes`` lists all verdicts.
     """
     found: dict[tuple[int, str], list[Verdict]] = {}
     for verdict in _verdicts(answered):
@@ -87,7 +88,10 @@ _NOT_NEEDED = "not asked: rules had decided what becomes of the score"
 
 
 def why_rules_left_unscored(view: RenderedGroup, item: int, answered: Sequence[Answered]) -> str | None:
-    """Return why a candidate has no score if a rule without a verdict is the cause; None if the judge may be."""
+    """After judging a group, return why a candidate has no score if a rule without a verdict is the cause.
+
+    Returns None if the judge may be the cause.
+    """
     if any(isinstance(done.result, Failure) and item in done.ask.members for done in answered):
         return None
     verdicts = view.rule_verdicts[item] if view.rule_verdicts else {}
@@ -99,7 +103,7 @@ def _rule_verdict(verdict: Verdict) -> dict[str, Any]:
 
 
 def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a candidate's verdicts as an explanation for people, with one line for each criterion."""
+    """After judging a group, return a candidate's verdicts as an explanation for people, a line for each criterion."""
     words = {True: "met", False: "not met", None: "no verdict"}
     lines = []
     for name, one in criteria.items():
@@ -110,7 +114,7 @@ def explain_verdicts(criteria: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def criteria_without_verdict(criteria: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the criteria of a trajectory that should have a verdict but have none."""
+    """Return the criteria of a trajectory that judging left without a verdict, though they should have one."""
     return tuple(
         name
         for name, one in criteria.items()

@@ -16,7 +16,7 @@ _WIDTH = 110
 
 
 def terminal_width() -> int | None:
-    """Return the width in columns of the terminal behind stderr; None if stderr is no terminal."""
+    """Return the columns of stderr's terminal, for text such as answers printed while judging; None for no terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or None
     except (
@@ -35,7 +35,7 @@ def print_answer(request: JudgeRequest, completion: Completion, reading: Reading
 def describe_answer(
     request: JudgeRequest, completion: Completion, reading: Reading, *, width: int | None = None
 ) -> str:
-    """Describe a judge's answer as indented plain text, with trajectory ids in place of the opaque candidate keys.
+    """Describe an answer received while judging, as indented plain text, with ids in place of opaque candidate keys.
 
     Text is wrapped at ``width`` columns, as in ``describe_result``.
     """
@@ -58,7 +58,7 @@ def describe_answer(
 
 
 def describe_result(result: GroupResult, *, width: int | None = None) -> str:
-    """Describe a group's ranking as plain text: best first, then trajectories without a score, each with its reason.
+    """Describe the result of judging a group as plain text: best first, then trajectories without a score and why.
 
     Explanations are wrapped at ``width`` columns, or at 110 if ``width`` is None or larger.
     """

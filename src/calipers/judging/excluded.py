@@ -41,14 +41,14 @@ _EMPTY = "it has no messages: there is nothing of it to judge"
 
 
 def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
-    """Remove from the group the trajectories that have no message, such as a rollout that crashed."""
+    """Before judging a group, remove the trajectories that have no message, such as a rollout that crashed."""
     if all(trajectory.messages for trajectory in group.trajectories):
         return group
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
 def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
-    """Restore in the result, as failed and in their positions, the trajectories that have no messages."""
+    """After judging a group, restore the trajectories without messages in its result, as failed and in place."""
     if len(result.trajectories) == len(group.trajectories):
         return result
     judged = {one.id: one for one in result.trajectories}
@@ -60,7 +60,10 @@ def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
 
 
 def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
-    """Return the attacks on the judge in each trajectory of ``group``; identical trajectories share theirs."""
+    """Before judging a group, return the attacks on the judge in each trajectory.
+
+    Identical trajectories share theirs.
+    """
     context = len(group.context)
     found = attacks_in(
         view, context=context, prepared=[_prepared_attacks(group, one, context) for one in view.candidates]
@@ -77,9 +80,7 @@ def _prepared_attacks(group: TrajectoryGroup, candidate: Candidate, context: int
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
-    """Remove from the group the trajectories that ``rule`` excludes, so that they cannot affect the scores of the
-    others.
-    """
+    """Before judging a group, remove the trajectories that ``rule`` excludes, so that no score depends on them."""
     if not any(_is_excluded(hits, rule) for hits in attacks.values()):
         return group
     rest = tuple(one for one in group.trajectories if not _is_excluded(attacks.get(one.id, ()), rule))
@@ -89,7 +90,7 @@ def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) 
 def restore_attackers(
     result: GroupResult, group: TrajectoryGroup, attacks: Attacks, *, rule: OnAttack, floor: float
 ) -> GroupResult:
-    """Add every attack on the judge to its trajectory in the ``result``, and to the warnings.
+    """After judging a group, add every attack on the judge to its trajectory in the ``result``, and to the warnings.
 
     Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
     abstained; under "floor" they have the reward ``floor`` and no score.

@@ -17,7 +17,10 @@ _REMEDY: Final = "choose another judge, or allow it with panel={'own_family': Tr
 
 
 def families_of_model(model: str) -> frozenset[str]:
-    """Return the model families that a model's name mentions: a distilled model may have two, an unknown model none."""
+    """Return the model families in a model's name, so that judging avoids a judge of the policy's own family.
+
+    A distilled model may have two families, an unknown model none.
+    """
     table = _family_table()
     same: dict[str, str] = table["models"]
     words = [
@@ -35,7 +38,7 @@ def _family_table() -> dict[str, Any]:
 
 
 def require_other_family(policy: str | None, judges: Sequence[str | Backend], *, allowed: bool) -> None:
-    """Raise ConfigError if a judge is the ``policy`` or belongs to its model family, unless that is ``allowed``."""
+    """Before judging, raise ConfigError if a judge is the ``policy`` or of its model family, unless ``allowed``."""
     if policy is None or allowed:
         return
     for judge in judges:

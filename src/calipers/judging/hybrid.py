@@ -50,7 +50,7 @@ class Combination:
     threshold: float | None
 
     def rules_score(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """Return the score of the rules' verdicts; None if there are no rules.
+        """Return the score of the rules' verdicts, for judging by rules and a judge together; None without rules.
 
         If a rule without a verdict could change the score, returns the verdict of that rule instead.
         """
@@ -64,9 +64,10 @@ class Combination:
     def combined_reward(
         self, rules: float | None, soft: float | None, stderr: float | None = None
     ) -> tuple[float | None, float | None]:
-        """Return the reward from the rules' score and the judge's reward (``soft``), each of which may be missing.
+        """Return the reward of judging by both: from the rules' score and the judge's reward (``soft``).
 
-        Also returns the reward's standard error, or None if it does not follow from that of the judge's reward.
+        Either may be missing. Also returns the reward's standard error, or None if it does not follow from that of the
+        judge's reward.
         """
         if soft is not None and self.threshold is not None:
             soft, stderr = float(soft >= self.threshold), None
@@ -183,11 +184,11 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """Return a function that prepares each trajectory as ``Judge.preparing`` does, and checks its gates and rules.
+        """Return a function that prepares each trajectory for judging, as ``Judge.preparing`` does.
 
-        The checks run in a thread as soon as a trajectory arrives. If ``checks`` is a function, it is called with
-        ``head`` as well. Rules that it returns only for the complete group, or that differ then, are checked when the
-        group is complete.
+        The function also checks a trajectory's gates and rules. The checks run in a thread as soon as a trajectory
+        arrives. If ``checks`` is a function, it is called with ``head`` as well. Rules that it returns only for the
+        complete group, or that differ then, are checked when the group is complete.
         """
         return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
 

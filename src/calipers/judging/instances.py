@@ -60,33 +60,36 @@ class JudgeInstance:
         self._saved = self.learned()
 
     def as_recorded(self, context_window: int | None = None) -> RecordedJudge:
-        """Return the judge as a run records it, with its context window if that is known now."""
+        """Return the judge as judging records it with a run, with its context window if that is known now."""
         tokens = context_window or self.window.tokens
         return RecordedJudge(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
 
     async def aclose(self) -> None:
-        """Close this event loop's connections to a judge given by name; a caller closes their own Backend."""
+        """After judging, close this event loop's connections to a judge given by name.
+
+        A caller closes their own Backend.
+        """
         if self.probing is not None:
             await self.bare.aclose()
 
     def start_from(self, known: Mapping[str, Any]) -> None:
-        """Start from what earlier runs learned about this judge's context window and servers."""
+        """Start judging with what earlier runs learned about this judge's context window and servers."""
         self.window.start_from(known)
         self.bare.learn({key: value for key, value in known.items() if key != "window"})
         self._saved = self.learned()
 
     def learned(self) -> Mapping[str, Any]:
-        """Return what later runs should know about this judge, as plain JSON data."""
+        """Return what judging found out about this judge, for later runs, as plain JSON data."""
         return {**self.bare.learned(), **self.window.learned()}
 
     def save_learned(self, store: Store) -> None:
-        """Record what was learned about this judge since the last call; the settings of this run do not change."""
+        """Record what judging found out about this judge since the last call; this run's settings do not change."""
         if (learned := self.learned()) != self._saved:
             self._saved = learned
             store.learn(self.bare, learned)
 
     def count_outcome(self, result: Reading | Failure) -> None:
-        """Note how a question to this judge ended: with an answer, with a lasting refusal, or in another way."""
+        """While judging, note how a question to this judge ended: answered, refused for good, or in another way."""
         if (
             isinstance(result, Reading) or result.kind == "refused"
         ):  # a refusal in words shows that the key and the model's name are right
@@ -99,7 +102,7 @@ class JudgeInstance:
             self.failed_otherwise = True
 
     async def check(self) -> list[str]:
-        """Check this judge before a run; return warnings. Raises ConfigError if every question would fail.
+        """Before judging, check this judge; return warnings. Raises ConfigError if every question would fail.
 
         The check costs no token, unless the server's list of models lacks the model. Then one small question finds out
         whether the server answers nevertheless, as proxies do that do not list all their models.
@@ -131,7 +134,7 @@ class JudgeInstances:
         return iter(self._all)
 
     async def check(self, *, all_needed: bool) -> list[str]:
-        """Check all judges; return their warnings.
+        """Before judging, check all judges; return their warnings.
 
         With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
         """
@@ -150,7 +153,7 @@ class JudgeInstances:
         return warnings
 
     def count_outcomes(self, answered: Sequence[Answered]) -> None:
-        """Note how the questions about a group ended for each judge; a recorded answer counts as an answer."""
+        """After judging a group, note how its questions ended for each judge; a recorded answer counts as an answer."""
         if not self._all_answered:
             with self._lock:
                 for done in answered:
@@ -158,7 +161,7 @@ class JudgeInstances:
                 self._all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every judge refuses every question; log a warning if only some judges do.
+        """While judging, raise ConfigError if every judge refuses every question; log a warning if only some judges do.
 
         The calls since the last check are a batch. A judge that never answered, and refused every call of the batch for
         good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all
@@ -200,7 +203,7 @@ class JudgeInstances:
             )
 
     async def probe(self, *, until: float | None) -> None:
-        """Probe new servers of the judges until the time ``until`` of the event loop's clock. Never raises."""
+        """While judging, probe judges' new servers until the time ``until`` of the event loop's clock. Never raises."""
         for judge in self:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()
@@ -215,9 +218,10 @@ class JudgeInstances:
         return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
 
     def settings_with_revealed_windows(self, settings: Settings, store: Store, *, begun: int) -> Settings:
-        """Return ``settings`` with the context windows that refusals revealed, for groups after the first ``begun``.
+        """While judging, add the context windows that refusals revealed to ``settings``, and return the new settings.
 
-        The new settings are recorded, so that a replay has them from the beginning.
+        They apply to groups after the first ``begun``. The new settings are recorded, so that a replay has them from
+        the beginning.
         """
         revealed = [judge.window.reported_window for judge in self]
         if not any(revealed) or store.replays:

@@ -135,7 +135,7 @@ class Judge:
 
     @classmethod
     def replaying(cls, settings: Settings, store: Store, *, parse: Parse | None = None) -> Self:
-        """Build a judge for a replay: it asks as ``settings`` say and gets its answers from ``store`` only."""
+        """Build a judge for judging again (a replay): as ``settings`` say, with answers from ``store`` only."""
         if settings.custom_parse and parse is None:
             raise ConfigError(
                 "a parse= function read the replies of this run: replay it from Python, with that function"
@@ -152,7 +152,7 @@ class Judge:
         return self._store or self._begin_run(None)
 
     def begin_run_with(self, group: TrajectoryGroup) -> Store:
-        """Begin the run with ``group``, which identifies it, unless the run has begun. Returns the run's store."""
+        """Begin judging with ``group``, which identifies the run, unless the run has begun. Returns the run's store."""
         return self._store or self._begin_run(group)
 
     def _begin_run(self, first: TrajectoryGroup | None) -> Store:
@@ -290,7 +290,7 @@ class Judge:
         return render(group, rubric=chosen.rubric, reasoning=chosen.question.reasoning, graded=graded)
 
     async def check(self) -> Sequence[str]:
-        """Check whether the judge can be reached; return warnings. Usually free.
+        """Before judging, check whether the judge can be reached; return warnings. Usually free.
 
         If the judge's server does not list its model, one small question is asked. Raises ConfigError, with the remedy,
         when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
@@ -306,7 +306,7 @@ class Judge:
         return warnings
 
     async def require_answering(self) -> None:
-        """Raise ConfigError if every call so far was refused for good: the model, the key or the address is wrong.
+        """While judging, raise ConfigError if every call so far was refused for good: wrong model, key or address.
 
         Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
         all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
@@ -321,11 +321,11 @@ class Judge:
         return self._judges.probed
 
     def has_recorded_answers(self) -> bool:
-        """Whether the ledger has answers of any of this Judge's judges."""
+        """Whether judging finds recorded answers of any of this Judge's judges in the ledger."""
         return self._ledger is not None and any(has_answers(self._ledger, judge.bare) for judge in self._judges)
 
     def close(self) -> None:
-        """Close the ledger if this judge opened it. Connections close with their event loop."""
+        """At the end of judging, close the ledger if this judge opened it. Connections close with their event loop."""
         if self._ledger is not None and self._owns_ledger:
             self._ledger.close()
 

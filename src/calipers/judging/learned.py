@@ -16,11 +16,11 @@ from calipers.ledger import Ledger, find_learned, recorded_judgments, settings_o
 
 
 def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
-    """Add to ``settings`` what earlier runs in the ledger learned about the judges, and let the ``judges`` start from
-    it.
+    """Before judging, add to ``settings`` what earlier runs in the ledger learned about the judges.
 
-    The settings contain everything that decides a question, so that a run can be replayed. A run that repeats a
-    recorded run starts from the same knowledge as that run did, so that the same input gets the same rewards.
+    The ``judges`` start from it as well. The settings contain everything that decides a question, so that a run can be
+    replayed. A run that repeats a recorded run starts from the same knowledge as that run did, so that the same input
+    gets the same rewards.
     """
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))

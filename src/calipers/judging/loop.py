@@ -61,9 +61,10 @@ class QueryLoop:
     ends: float | None = None
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
-        """Ask until the planner has no more questions or ``ends`` has passed; return all answers and the scores.
+        """While judging a group, ask until the planner has no more questions or ``ends`` has passed.
 
-        Raises errors that are not the judge's, such as LedgerError; a judge's failures are in the answers.
+        Returns all answers and the scores. Raises errors that are not the judge's, such as LedgerError; a judge's
+        failures are in the answers.
         """
         answered: tuple[Answered, ...] = ()
         while True:

@@ -28,7 +28,7 @@ Preparing: TypeAlias = Callable[[TrajectoryGroup], Prepare]
 def rollout_preparer(
     head: TrajectoryGroup, *, reasoning: Reasoning, rubric: object = None, grading: Grading | None = None
 ) -> Prepare:
-    """Return a function that makes each rollout of ``head`` canonical, transcribes it, and searches it for attacks.
+    """Return a function that prepares each rollout of ``head`` for judging: canonical form, transcript, attacks found.
 
     With ``grading``, it also starts the rules of the rollout's criteria (its own, its group's, or those of the judge's
     ``rubric``) in a thread. Judging the complete group would do the same work, with the same results.
@@ -53,7 +53,7 @@ class EarlyChecks:
     gates: tuple[Verifier, ...]
 
     def preparing(self, head: TrajectoryGroup, rules: tuple[Verifier, ...], prepare: Prepare) -> Prepare:
-        """Return a function that calls ``prepare`` and then starts the gates and rules of the prepared trajectory."""
+        """Return a function that calls ``prepare`` and then starts the gates and rules, before judging a group."""
         if not self.gates and not rules:
             return prepare
 
@@ -67,7 +67,7 @@ class EarlyChecks:
         return prepared
 
     async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[TrajectoryVerdicts]:
-        """Check a group's gates and rules as ``check_group`` does, but without blocking.
+        """While judging a group, check its gates and rules as ``check_group`` does, but without blocking.
 
         Waits for checks that were started early, and makes the missing checks.
         """

@@ -57,7 +57,7 @@ def assemble_result(
     warnings: Sequence[str] = (),
     quorum: int = 1,
 ) -> GroupResult:
-    """Build the result of a group that the judge was asked about; identical trajectories share score and reward."""
+    """After judging a group, build its result from the answers; identical trajectories share score and reward."""
     explanations = _explanations(answered)
     criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
     gaps: list[str] = []
@@ -116,7 +116,10 @@ def assemble_result(
 def constant_result(
     group: TrajectoryGroup, view: RenderedGroup, reward_range: tuple[float, float], *, warnings: Sequence[str]
 ) -> GroupResult:
-    """Build the result of a group with nothing to compare: no call, no score, one constant reward, so no gradient."""
+    """Build the result of judging a group with nothing to compare: no call, no score, one constant reward.
+
+    So it has no gradient.
+    """
     low, high = reward_range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
@@ -131,7 +134,7 @@ def constant_result(
 
 
 def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
-    """Apply the ``unresolved`` option to scores that differ only within their standard errors.
+    """After judging a group, apply the ``unresolved`` option to scores that differ only within their standard errors.
 
     Returns the scores, tied or removed, and a warning if they changed.
     """
@@ -143,7 +146,7 @@ def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tu
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
-    """Add ``judges`` to a panel's result: an object for each slot.
+    """After judging a group with a panel, add ``judges`` to its result: an object for each slot.
 
     ``answers`` counts the judge's answers, ``scored`` the trajectories that it scored (identical ones once); ``usage``
     has the same keys as the group's.
@@ -162,7 +165,7 @@ def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: 
 
 
 def with_blended_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
-    """Blend the rewards with the trajectories' own rewards; a trajectory without a reward of its own abstains."""
+    """After judging a group, blend its rewards with the trajectories' own; a trajectory without its own abstains."""
     rewards = blend_rewards(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
     trajectories = tuple(
         replace(one, reward=reward)
@@ -177,7 +180,7 @@ _NOTHING_TO_BLEND = "it has no reward of its own to blend the judge's with"
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
-    """Return a group's status, which follows from the statuses of its trajectories."""
+    """Return a group's status after judging it, which follows from the statuses of its trajectories."""
     statuses = {trajectory.status for trajectory in trajectories}
     if statuses <= {"scored"}:
         return "scored"
@@ -187,7 +190,7 @@ def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
 
 
 def keys_carried_over(trajectory: Trajectory) -> dict[str, object]:
-    """Return what calipers copies unread from a trajectory to its result: unknown keys, and the metadata."""
+    """Return what judging copies unread from a trajectory to its result: unknown keys, and the metadata."""
     metadata = {"metadata": dict(trajectory.metadata)} if trajectory.metadata else {}
     return {**trajectory.extra, **metadata}
 
@@ -196,7 +199,7 @@ _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task
 
 
 def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Return warnings about parts of a group that the judge does not use: rules, or a task under an unknown key."""
+    """Return warnings about parts of a group that judging does not use: rules, or a task under an unknown key."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
         notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
@@ -214,14 +217,14 @@ def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
 
 
 def replaced_rubric_warning(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Return a warning if the group's rubric replaces the judge's."""
+    """Return a warning if judging a group uses the group's rubric instead of the judge's."""
     if group.rubric is None or settings.rubric in ("", DEFAULT_RUBRIC, group.rubric):
         return ()
     return ("not used: the judge's rubric; the group brings its own",)
 
 
 def _answer_warnings(answered: Sequence[Answered]) -> list[str]:
-    """Return the warnings of all answers, and one if questions were left without an answer."""
+    """Return every warning of the answers once; before them, a warning if planned questions were left unanswered."""
     readings = [done.result for done in answered if isinstance(done.result, Reading)]
     complete = len(readings) == len(answered) and all(reading.judgments for reading in readings)
     warnings = dict.fromkeys(warning for reading in readings for warning in reading.warnings)

@@ -33,11 +33,12 @@ No more work begins when it is reached.
 async def stream_results(
     source: Iterable[S] | AsyncIterable[S], work: Callable[[S], Awaitable[R]], *, limit: int, ordered: bool = False
 ) -> AsyncGenerator[R, None]:
-    """Yield ``work(item)`` for each item of ``source``, as they finish or (``ordered``) in input order.
+    """Yield ``work(item)`` for each item of ``source``, such as the groups when judging many groups.
 
-    At most ``limit`` run at once; ``work`` is called in input order, in the consumer's own task. Results do not wait
-    for a slow source. Memory stays bounded however long the source is and however slow the consumer. An exception of
-    ``work`` or of the source, or closing the iterator, cancels what still runs.
+    They come as they finish or (``ordered``) in input order. At most ``limit`` run at once; ``work`` is called in input
+    order, in the consumer's own task. Results do not wait for a slow source. Memory stays bounded however long the
+    source is and however slow the consumer. An exception of ``work`` or of the source, or closing the iterator, cancels
+    what still runs.
     """
     news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
     tell = news.put_nowait
@@ -85,7 +86,10 @@ class _Items(Generic[S]):
         self.exhausted = False
 
     def take(self) -> bool:
-        """Take the next item into ``taken``; return False if there is none. Raises what the source raises."""
+        """Take the next item, such as a group to judge, into ``taken``; return False if there is none.
+
+        Raises what the source raises.
+        """
         if self.exhausted:
             return False  # an exhausted iterator must not be called again
         for item in self._items:
@@ -122,8 +126,9 @@ class _AsyncItems(Generic[S]):
         return (self._drawing,)
 
     def take(self) -> bool:
-        """Take the next item into ``taken``; if none has arrived, request it and return False. Raises what the source
-        raised.
+        """Take the next item, such as a group to judge, into ``taken``; if none has arrived, request it.
+
+        Returns False if none has arrived. Raises what the source raised.
         """
         if self._drawn:
             self.taken = self._drawn.pop()
@@ -145,7 +150,7 @@ class _AsyncItems(Generic[S]):
 def readable_groups(
     groups: Iterable[object] | AsyncIterable[object], on_error: _OnError
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
-    """Yield the groups that can be read; for each other group, pass an InputError to ``on_error``, or raise it.
+    """While judging, yield the groups that can be read; for others, pass an InputError to ``on_error``, or raise it.
 
     The error names the group.
     """

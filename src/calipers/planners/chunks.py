@@ -37,7 +37,7 @@ class Chunks(Presentations):
             raise ConfigError(f"at_once={self.at_once}: a question takes {_SHARED + 2} candidates at least")
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan one question for each chunk of the group."""
+        """Plan which questions to ask next: one for each chunk of the group."""
         n = len(state.view.candidates)
         if n <= self.at_once:
             return Orders(self.orders, self.samples).presentation(state, index)

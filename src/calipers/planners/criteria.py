@@ -34,7 +34,7 @@ class Criteria(Presentations):
             )
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan the questions of grading ``index`` of the group, numbered from 0."""
+        """Plan which questions about the group's criteria to ask next: those of grading ``index``, numbered from 0."""
         order, sample = divmod(index, self.samples)
         base = Ask(0, (), (), sample=sample, cause=cause_of_ask(order, sample), presentation=index)
         asks = (

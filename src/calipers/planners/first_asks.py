@@ -27,10 +27,10 @@ class FirstAsks(ABC):
 
     @abstractmethod
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan the questions of presentation ``index`` (0, 1, ... without end), numbered from 0."""
+        """Plan which questions to ask next: those of presentation ``index`` (0, 1, ... endless), numbered from 0."""
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan the first ``count`` presentations in one batch; nothing if there are answers already."""
+        """Plan which questions to ask next: the first ``count`` presentations in one batch; none if any is answered."""
         if state.answered:
             return ()
         return number_asks((ask for index in range(self.count) for ask in self.presentation(state, index)), 0)
@@ -61,7 +61,10 @@ class Orders(Presentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan one question about all candidates: order ``index // samples``, sample ``index % samples``."""
+        """Plan which question to ask next: one about all candidates.
+
+        It is that of order ``index // samples`` and sample ``index % samples``.
+        """
         n = len(state.view.candidates)
         order, sample = divmod(index, self.samples)
         again, order = divmod(order, 2 * n if n > 2 else n)
@@ -80,7 +83,7 @@ class Rounds(Presentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan one question about each candidate of the group."""
+        """Plan which questions to ask next: one about each candidate of the group."""
         return [
             Ask(item, (item,), (item,), sample=index, cause=cause_of_ask(0, index), presentation=index)
             for item in range(len(state.view.candidates))
@@ -88,41 +91,41 @@ class Rounds(Presentations):
 
 
 def cause_of_ask(order: int, sample: int, *, further: Cause = "order") -> Cause:
-    """Return why a question is planned: it is the first of its kind, a ``further`` order, or a repeated sample."""
+    """Return why a planner asks a question: it is the first of its kind, a ``further`` order, or a repeated sample."""
     return "sample" if sample else further if order else "first"
 
 
 def shuffled_candidates(state: PlanState) -> list[int]:
-    """Return all candidates in an order drawn from the group's content and the seed."""
+    """Return all candidates in the planner's order, which is drawn from the group's content and the seed."""
     permutation = list(range(len(state.view.candidates)))
     random.Random(f"{state.view.digest}:{state.seed}").shuffle(permutation)  # noqa: S311 - reproducible, not secret
     return permutation
 
 
 def rotated_order(permutation: Sequence[int], order: int) -> Sequence[int]:
-    """Return order number ``order`` of a permutation of candidates: rotations in turn, each followed by its reverse."""
+    """Return a planner's order number ``order``: rotations of ``permutation`` in turn, each followed by its reverse."""
     start = (order // 2) % len(permutation)
     shown = [*permutation[start:], *permutation[:start]]
     return shown[::-1] if order % 2 else shown
 
 
 def number_asks(asks: Iterable[Ask], start: int) -> list[Ask]:
-    """Return planned ``asks`` with the numbers ``start``, ``start + 1``, ..."""
+    """Return the planner's ``asks`` with the numbers ``start``, ``start + 1``, ..."""
     return [ask if ask.number == number else replace(ask, number=number) for number, ask in enumerate(asks, start)]
 
 
 def next_ask_number(state: PlanState, asks: Sequence[Ask] = ()) -> int:
-    """Return the number of the next ask, given the answered asks and ``asks``, which are planned already."""
+    """Return the number of the planner's next ask, given the answered asks and ``asks``, which are planned already."""
     return max([-1, *(done.ask.number for done in state.answered), *(ask.number for ask in asks)]) + 1
 
 
 def answered_asks(state: PlanState) -> dict[int, Ask]:
-    """Return the planned asks that were answered, by number."""
+    """Return the planner's asks that were answered, by number."""
     return {done.ask.number: done.ask for done in state.answered}
 
 
 def ancestry_of_ask(ask: Ask, by_number: Mapping[int, Ask]) -> list[Ask]:
-    """Return ``ask``, the ask that made it necessary (its parent), and so on to the first ask."""
+    """Return the planner's ``ask``, the ask that made it necessary (its parent), and so on to the first ask."""
     asks = [ask]
     while asks[-1].parent is not None:
         asks.append(by_number[asks[-1].parent])

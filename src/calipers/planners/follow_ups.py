@@ -45,7 +45,7 @@ class FollowUps:
     sharing: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan what the inner planner asks, then one follow-up question for each answer that needs one."""
+        """Plan which questions to ask next: the inner planner's, then a follow-up to each answer that needs one."""
         asks = list(self.inner.next_asks(state))
         due = [done for done in state.answered if _may_need_follow_up(done.result)]
         if not due:

@@ -31,7 +31,10 @@ class Pairs(PairPresentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan a comparison of every pair of candidates; presentations in the second order show each pair swapped."""
+        """Plan which questions to ask next: a comparison of every pair of candidates.
+
+        Presentations in the second order show each pair swapped.
+        """
         swapped, sample = self._swap_and_sample(index)
         drawn = shuffled_candidates(state)
         n = len(drawn)
@@ -71,7 +74,10 @@ class Pivot(PairPresentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan comparisons of the other candidates with this sample's pivot, which is shown first every second time."""
+        """Plan which questions to ask next: comparisons of the other candidates with this sample's pivot.
+
+        The pivot is shown first every second time.
+        """
         swapped, sample = index % self.orders, index // self.orders
         drawn = shuffled_candidates(state)
         n = len(drawn)

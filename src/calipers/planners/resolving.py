@@ -33,7 +33,7 @@ class Resolving:
     rule: Rule
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan what ``inner`` asks, or else the next presentation, with cause "unresolved"."""
+        """Plan which questions to ask next: those of ``inner``, else the next presentation (cause "unresolved")."""
         asks = self.inner.next_asks(state)
         if asks or not state.answered:
             return asks

@@ -30,7 +30,7 @@ class Swapping:
     bias: Mapping[int, PairBias]
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan what ``inner`` asks, or else one batch of swapped pairs, with cause "swap"."""
+        """Plan which questions to ask next: those of ``inner``, else one batch of swapped pairs (cause "swap")."""
         asks = self.inner.next_asks(state)
         if asks:
             return asks

@@ -22,7 +22,7 @@ class FirstRound(PairPresentations):
     __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan one question for each pair of neighbours."""
+        """Plan which questions to ask next: one for each pair of neighbours."""
         sample, swapped = divmod(index, self.orders)
         return _pair_asks(_neighbouring_pairs(shuffled_candidates(state)), swapped=bool(swapped), sample=sample, slot=0)
 
@@ -40,7 +40,10 @@ class Swiss:
     orders: int = 1
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
-        """Plan what ``inner`` asks, or else the next round of pairs, for every judge that compared pairs before."""
+        """Plan which questions to ask next: those of ``inner``, or else the next round of pairs.
+
+        Every judge that compared pairs before is asked.
+        """
         asks = self.inner.next_asks(state)
         if asks or not state.answered:
             return asks

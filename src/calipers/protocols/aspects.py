@@ -32,16 +32,19 @@ Answer with one JSON object and nothing else. First, under "explanations", one o
 then, under "scores", a number for each attempt and aspect, named as you are shown."""
 
     def instructions(self, rubric: str) -> Message:
-        """Return the system message, which contains the names of the aspects."""
+        """Return this protocol's wording: the system message, which contains the names of the aspects."""
         after = _AFTER.replace("{aspects}", ", ".join(name for name, _ in self.aspects))
         return system_message(self.before, rubric, after, self.answer)
 
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the reply's field names: an explanation per attempt, and a score per attempt and aspect."""
+        """Return the names in this protocol's reply form: an explanation per attempt, its score per aspect."""
         return keys, [_field_name(key, name) for key in keys for name, _ in self.aspects]
 
     def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return each attempt's score, the weighted mean of its aspects; the explanation begins with the aspects."""
+        """Return each attempt's score by this protocol, the weighted mean of its aspects.
+
+        The explanation begins with the aspects.
+        """
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)

@@ -56,10 +56,11 @@ class Checklist:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``. It begins with text that other questions share, for prefix caches.
+        """Return this protocol's question for ``ask``.
 
-        If all criteria are asked about at once, the criteria come first, otherwise the transcript. Keys are drawn from
-        the content alone, so that the question stays the same when other criteria are edited.
+        It begins with text that other questions share, for prefix caches. If all criteria are asked about at once, the
+        criteria come first, otherwise the transcript. Keys are drawn from the content alone, so that the question stays
+        the same when other criteria are edited.
         """
         keys = draw_candidate_keys(view, len(ask.order), f"grade {_presentation(ask)}")
         criteria = _criteria_of_ask(ask, view)
@@ -78,7 +79,7 @@ class Checklist:
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Return the verdicts in the judge's reply; a missing verdict has ``met`` None and a reason."""
+        """Return the verdicts in a reply in this protocol's form; a missing verdict has ``met`` None and a reason."""
         ask = request.ask
         if self.grading.mode == "holistic":
             return read_rating(request, completion, self.grading.rating_map)

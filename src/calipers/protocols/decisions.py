@@ -13,9 +13,10 @@ from calipers.types import Completion
 
 
 def spreads_from_probabilities(completion: Completion, keys: Sequence[str]) -> Mapping[str, float]:
-    """Return the standard deviation of each key's score (scale 0 to 1), from probabilities in the completion.
+    """Return the standard deviation of each key's score (scale 0 to 1) in a reply to a protocol's question.
 
-    Empty if the reasoning contains no probabilities. A key that the endpoint refused to score is omitted.
+    It is computed from probabilities in the completion. Empty if the reasoning contains no probabilities. A key that
+    the endpoint refused to score is omitted.
     """
     if not completion.reasoning.startswith(f'{{"{keys[0]}": '):
         return {}

@@ -79,11 +79,11 @@ its name."""
         return replace(request, params={**LOGPROB_PARAMS, **self.params})
 
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the reply's fields: a score for each key, and no explanations."""
+        """Return the field names of this protocol's reply form: a score for each key, and no explanations."""
         return (), keys
 
     def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """Return each candidate's expected score, or its digit as written if the probabilities are not usable."""
+        """Return each candidate's expected score by this protocol, or its digit if the probabilities are not usable."""
         if completion.finish_reason == "refused":
             return ScoredReply(request, rejected_reading(request.keys, REFUSED))
         plain = self.extract_scores_of(request.keys, completion)
@@ -105,7 +105,7 @@ def _on_common_scale(reading: ScoreReading, levels: Mapping[str, float]) -> Scor
 
 
 def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, float]) -> dict[str, Expectation]:
-    """Return the expected value of the digit that a judge's reply ``text`` gives each key of ``levels``.
+    """Return the expected digit of each key of ``levels`` in ``text``, a reply to this protocol's question.
 
     A key is omitted if its digit cannot be found. The digit must follow the key directly, the key must occur once after
     the judge's reasoning, and the digit must equal the level that was read.

@@ -22,7 +22,10 @@ RATING_SCHEMA: Final[dict[str, Any]] = object_schema(
 
 
 def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["from_one", "tenths"]) -> Reading:
-    """Return the rating in a judge's holistic reply, mapped to [0, 1]; only whole numbers from 1 to 10 are ratings."""
+    """Return the rating in a reply in this protocol's form, mapped to [0, 1].
+
+    Only whole numbers from 1 to 10 are ratings.
+    """
     ask = request.ask
     (item,) = ask.members
     if completion.finish_reason == "refused":

@@ -27,7 +27,7 @@ other fails; equal scores are for attempts of equal worth. The order and the nam
 mean nothing."""
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Return the margin between the two candidates of the question; none if either score is missing."""
+        """Return the margin in a reply to this protocol's question about a pair; none if either score is missing."""
         reply = self.scored_reply(request, completion)
         first, second = reply.ask.order
         values = reply.values

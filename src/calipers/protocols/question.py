@@ -61,7 +61,10 @@ class ScoreProtocol:
     is_comparison: ClassVar[bool] = False
 
     def frame(self, ask: Ask, view: RenderedGroup) -> JudgeRequest:
-        """Return the question for ``ask``. It begins with what all questions about a group share, for prefix caches."""
+        """Return this protocol's question for ``ask``.
+
+        It begins with what all questions about a group share, for prefix caches.
+        """
         keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
         explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (
@@ -73,27 +76,27 @@ class ScoreProtocol:
         return JudgeRequest(messages, keys, ask, view, schema, limit, self.params, self.top, self.is_comparison)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Return the ratings in the judge's reply: one for each candidate that was asked about and has a score."""
+        """Return the ratings in a reply in this protocol's form: one per candidate asked about that has a score."""
         reply = self.scored_reply(request, completion)
         ratings = reply.ratings()
         return reply.reading(ratings, {rating.item for rating in ratings})
 
     def instructions(self, rubric: str) -> Message:
-        """Return the system message, which is the same for all questions with the same rubric."""
+        """Return this protocol's wording: the system message, the same for all questions with the same rubric."""
         return system_message(self.before, rubric, self.after, self.answer)
 
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the names of the reply's fields: those with an explanation, and those with a score."""
+        """Return the field names of this protocol's reply form: those with an explanation, and those with a score."""
         return keys, keys
 
     def scored_reply(self, request: JudgeRequest, completion: Completion) -> ScoredReply:
-        """Return the scores that the judge's reply gives the candidates shown."""
+        """Return the scores that a reply in this protocol's form gives the candidates shown."""
         # Most reasoning is text, which contains no probabilities and need not be searched.
         spreads = spreads_from_probabilities(completion, request.keys) if completion.reasoning.startswith("{") else None
         return ScoredReply(request, self.scores_by_key(request, completion), spreads)
 
     def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return the scores in the judge's reply, by candidate key."""
+        """Return the scores in a reply in this protocol's form, by candidate key."""
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)
@@ -106,7 +109,7 @@ class ScoreProtocol:
         return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
 
     def extract_scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
-        """Return the numbers from 0 to ``top`` that the judge's reply gives under ``names``."""
+        """Return the numbers from 0 to ``top`` that a reply in this protocol's form gives under ``names``."""
         return extract_scores(
             completion.text,
             names,
@@ -137,9 +140,9 @@ def system_message(before: str, rubric: str, after: str, answer: str) -> Message
 
 
 def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
-    """Return ``number`` opaque keys for candidates, without order or meaning, none of which occurs in the content.
+    """Return ``number`` opaque keys for the candidates in a protocol's question.
 
-    Each ``salt`` gives other keys.
+    They have no order or meaning, and none occurs in the content. Each ``salt`` gives other keys.
     """
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
     content = "".join(part for part in parts if isinstance(part, str))
@@ -175,7 +178,7 @@ def _follow_up_lines(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
 
 
 def message_content(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
-    """Return the content of a message with ``closing`` at its end: a text, or a list of parts if there are images."""
+    """Return a message of a protocol's question with ``closing`` at its end: a text, or a list of parts with images."""
     *before, last = body
     parts = [*before, last + closing] if isinstance(last, str) else [*body, closing]
     if len(parts) == 1 and isinstance(parts[0], str):
@@ -196,7 +199,7 @@ _PLAIN: Final = r"^[ !#-\[\]-~\u00a0-\uffff]"
 
 
 def plain_text_schema(length: int) -> dict[str, Any]:
-    """Return the JSON schema of a single line of at most ``length`` plain characters.
+    """Return the JSON schema of one line in a protocol's reply form: at most ``length`` plain characters.
 
     The pattern keeps replies valid JSON under llama.cpp's grammar even if a model with random weights writes them: 100
     of 100 replies, against 12 of 100 with a free string and 20 of 100 with maxLength 400. If a server refuses patterns,
@@ -209,7 +212,7 @@ _EXPLANATION: Final = EncodedDict(plain_text_schema(400))
 
 
 def score_schema(explained: Sequence[str], scored: Sequence[str], top: int) -> EncodedDict:
-    """Return the JSON schema of a reply with explanations under the names ``explained`` and scores under ``scored``."""
+    """Return the JSON schema of a protocol's reply form: explanations under ``explained``, scores under ``scored``."""
     parts = {"explanations": _encoded_object_schema(dict.fromkeys(explained, _EXPLANATION))} if explained else {}
     return _encoded_object_schema(parts | {"scores": _encoded_object_schema(dict.fromkeys(scored, _whole_number(top)))})
 
@@ -220,7 +223,7 @@ def _whole_number(top: int) -> EncodedDict:
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of an object that has exactly these properties."""
+    """Return the JSON schema of an object in a protocol's reply form that has exactly these properties."""
     return {
         "type": "object",
         "properties": dict(properties),

@@ -51,7 +51,7 @@ class ScoredReply:
         return self.ask.order[self._place[key]]
 
     def ratings(self) -> tuple[Rating, ...]:
-        """Return the ratings of the candidates that were asked about, moved to the scale that the anchors set."""
+        """Return the ratings of the candidates in this protocol's question, on the scale that the anchors set."""
         ask = self.ask
         shift = _anchor_shift(self.values, ask.anchors)
         presentation = ask.number if ask.presentation is None else ask.presentation
@@ -69,7 +69,10 @@ class ScoredReply:
         )
 
     def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
-        """Return ``judgments`` as a Reading; members that are not ``covered`` are missing, each with a reason."""
+        """Return ``judgments`` in reply to this protocol's question as a Reading.
+
+        Members that are not ``covered`` are missing, each with a reason.
+        """
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
@@ -101,7 +104,7 @@ def _anchor_shift(values: Mapping[int, float], anchors: Sequence[tuple[int, floa
 
 
 def validate_parsed_scores(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
-    """Check the scores that a user's ``parse`` returned: their keys must be known, and their values on the scale."""
+    """Check the scores that a user's ``parse`` returned for a protocol's question: known keys, values on the scale."""
     low, high = SCALE
     if unknown := [key for key in parsed if key not in keys]:
         return rejected_reading(keys, f"parse= returned unknown keys {unknown}")
@@ -112,7 +115,7 @@ def validate_parsed_scores(parsed: Mapping[str, float], keys: Sequence[str]) -> 
 
 
 def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
-    """Return a reading without any score, with the same reason for each key."""
+    """Return a Reading without any score for a reply to a protocol's question, with the same reason for each key."""
     return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
 
 

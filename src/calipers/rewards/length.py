@@ -47,7 +47,7 @@ class LengthControl:
 
 
 def policy_text_length(candidate: Candidate, prefix_length: int) -> int:
-    """Return how many characters the policy wrote after the messages that all candidates share."""
+    """Return, for rewards that depend on length, how many characters the policy wrote after the shared messages."""
     return sum(
         len(text)
         for message in candidate.messages[prefix_length:]

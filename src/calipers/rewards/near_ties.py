@@ -26,13 +26,14 @@ class _Level:
 
 
 def near_tied_clusters(scores: Scores, *, within: float) -> list[list[int]]:
-    """Return clusters of candidates, best first: any two scores in one differ by at most ``within`` standard errors.
+    """Return clusters of near-tied scores, best first, as a step from scores to rewards.
 
-    The standard error is that of the difference. The method is complete linkage (Sørensen 1948) over neighbours by
-    score: the nearest clusters are joined first, and of equally near pairs the one with the higher scores. So the
-    clusters depend on the scores alone, not on their order. A score between two scores of a cluster belongs to the
-    cluster, equal scores are always together, and a candidate without a score is in no cluster. A candidate whose error
-    is unknown is clustered only with candidates of the same score.
+    Any two scores in one cluster differ by at most ``within`` standard errors. The standard error is that of the
+    difference. The method is complete linkage (Sørensen 1948) over neighbours by score: the nearest clusters are joined
+    first, and of equally near pairs the one with the higher scores. So the clusters depend on the scores alone, not on
+    their order. A score between two scores of a cluster belongs to the cluster, equal scores are always together, and a
+    candidate without a score is in no cluster. A candidate whose error is unknown is clustered only with candidates of
+    the same score.
     """
     clusters = [[level] for level in _levels(scores)]
     while (at := _nearest_clusters(clusters, within)) is not None:

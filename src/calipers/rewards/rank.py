@@ -27,7 +27,10 @@ class Rank:
 
 
 def share_beaten(value: float, values: Sequence[float]) -> float:
-    """Return the share of the other ``values`` below ``value``; equal values count half. 0.5 without others."""
+    """Return the share of the other ``values`` below ``value``, for rewards by rank or length; equal ones count half.
+
+    It is 0.5 without others.
+    """
     others = len(values) - 1
     if not others:
         return 0.5

@@ -13,9 +13,10 @@ _DIGITS = 9
 
 
 def win_rates(scores: Scores) -> tuple[float | None, ...]:
-    """Return each candidate's expected win rate (0-1) against the others that have a strength; a tie is half a win.
+    """Turn strengths (scores) into win rates for rewards, from 0 to 1; a tie is half a win.
 
-    The rate is the mean over the others j of 1 / (1 + exp(s_j - s)), Bradley & Terry's model (*Biometrika* 39, 1952).
+    A win rate is a candidate's expected share of wins against the others that have a strength. The rate is the mean
+    over the others j of 1 / (1 + exp(s_j - s)), Bradley & Terry's model (*Biometrika* 39, 1952).
     """
     known = [value for value in scores.values if value is not None]
     if len(known) < 2:

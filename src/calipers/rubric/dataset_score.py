@@ -24,10 +24,11 @@ class DatasetScore:
 
 
 def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, seed: int = 0) -> DatasetScore:
-    """Return the mean of the examples' scores, clipped to [0, 1], and its standard deviation over resampled data sets.
+    """Return the mean of the examples' rubric scores, clipped to [0, 1], and its standard deviation.
 
-    Source: openai/simple-evals, ``_compute_clipped_stats`` (mean clipped; standard deviation, with denominator n, of
-    the clipped means of 1000 resamples with replacement). Resampling is seeded.
+    The standard deviation is over resampled data sets. Source: openai/simple-evals, ``_compute_clipped_stats`` (mean
+    clipped; standard deviation, with denominator n, of the clipped means of 1000 resamples with replacement).
+    Resampling is seeded.
     """
     known = [score for score in scores if score is not None]
     if not known:

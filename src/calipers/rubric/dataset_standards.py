@@ -149,7 +149,7 @@ def _value_in_json(value: Any, begins: Sequence[str]) -> Any:
 
 
 def parse_json_text(value: Any, place: str) -> Any:
-    """Return the value inside a JSON string of a row, as several data sets have it; InputError for broken JSON."""
+    """Return the value inside a JSON string of a row of rubrics or other standards; InputError for broken JSON."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)
@@ -165,7 +165,10 @@ def without_rubrics(group: TrajectoryGroup) -> TrajectoryGroup:
 
 
 def text_of_reference(reference: Any) -> str:
-    """Return a reference answer as the text that the judge sees; empty if there is no reference."""
+    """Return a reference answer, given beside or instead of a rubric, as the text that the judge sees.
+
+    Empty if there is no reference.
+    """
     if reference is None or isinstance(reference, str):
         return reference or ""
     return json.dumps(reference, ensure_ascii=False, default=str)
@@ -186,7 +189,7 @@ def _objects_with_standards(row: Mapping[str, Any]) -> Iterator[tuple[str, Mappi
 
 
 def ground_truth_object(value: Any) -> Mapping[str, Any] | None:
-    """Return a row's ground truth if it is an object, or the JSON text of an object; None otherwise."""
+    """Return a row's ground truth, which may hold a rubric, if it is an object or an object's JSON text; else None."""
     value = _value_in_json(value, ("{",))
     return value if isinstance(value, Mapping) else None
 
@@ -197,7 +200,10 @@ def _object(value: Any, place: str) -> Mapping[str, Any] | None:
 
 
 def references_in_row(row: Mapping[str, Any]) -> list[StatedValue]:
-    """Return the reference answers of a row, each only once. The judge is shown the first."""
+    """Return the reference answers beside the rubric of a data set's row, each only once.
+
+    The judge is shown the first.
+    """
     if STANDARDS_KEYS.isdisjoint(row):
         return []
     found: dict[str, StatedValue] = {}

@@ -76,7 +76,10 @@ class Grading:
 
 
 def as_grading(value: Grading | Mapping[str, Any] | None) -> Grading:
-    """Return ``value``, a Grading or a mapping of its fields, as Grading. Raises ConfigError for unknown fields."""
+    """Return ``value``, a Grading by criteria or a mapping of its fields, as Grading.
+
+    Raises ConfigError for unknown fields.
+    """
     if isinstance(value, Grading):
         return value
     if value is not None and not isinstance(value, Mapping):

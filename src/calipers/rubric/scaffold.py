@@ -108,7 +108,7 @@ class Schedule:
 
 
 def shown_count(share: float, criteria: int) -> int:
-    """Return the number of criteria in a share; halves are rounded to the even number, as Python does."""
+    """Return the number of a rubric's criteria in a share; halves are rounded to the even number, as Python does."""
     return round(share * criteria)
 
 

@@ -74,9 +74,10 @@ def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
 def unread_standards(
     group: TrajectoryGroup, *, remedy: str = "calipers score --reference shows it to the judge"
 ) -> list[str]:
-    """Return a sentence for each reference that the judge does not see, and each unknown key that looks like standards.
+    """Return a sentence for each reference that the judge does not see, and each unknown key that may hold a rubric.
 
-    ``remedy`` says what would show a reference to the judge, or why nothing does.
+    The key may also hold other standards. ``remedy`` says what would show a reference to the judge, or why nothing
+    does.
     """
     if not group.extra:
         return []
@@ -114,9 +115,10 @@ def intended_key(key: str) -> str | None:
 def unknown_key_warnings(
     row: Mapping[str, Any], *, read: Collection[str], inside: Collection[str], kinds: Collection[Kind]
 ) -> list[str]:
-    """Return a sentence for each unread key of ``row``, or of an object in it, whose name suggests one of ``kinds``.
+    """Return a sentence for each unread key that may hold a rubric, rules or a reference (``kinds``).
 
-    ``read`` are the keys that are read, in the row and in those of its objects that ``inside`` names.
+    The keys are those of ``row``, or of an object in it. ``read`` are the keys that are read, in the row and in those
+    of its objects that ``inside`` names.
     """
     found = dict.fromkeys(_found(row, read=read, inside=inside))
     return [f"not used: {place!r}; {_INSTEAD[kind]}" for place, kind in found if kind in kinds]

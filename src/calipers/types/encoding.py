@@ -35,7 +35,7 @@ class EncodedDict(dict[str, Any]):
 
 
 def to_json(value: object, *, lone: Literal["strict", "replace"] = "strict") -> bytes:
-    """Encode ``value`` as compact JSON in UTF-8; the text of an ``EncodedDict`` is copied.
+    """Encode data such as a group or a result as compact JSON in UTF-8; the text of an ``EncodedDict`` is copied.
 
     Callers must not pass NaN or infinity: readers turn them into None, and parameters that hold them are refused.
     ``lone`` says what happens to half a surrogate pair, which UTF-8 cannot encode. Raises ValueError or TypeError for
@@ -55,9 +55,9 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def require_small_when_decoded(data: bytes) -> None:
-    """Raise ValueError if this JSON has so many tiny values that decoding it would take far more memory than its text.
+    """Raise ValueError if data such as groups (JSON) would take far more memory decoded than as text.
 
-    The contents of strings do not count, however long they are.
+    The cause is a large number of tiny values. The contents of strings do not count, however long they are.
     """
     if len(data) * 100 <= _MAX_DECODED_SIZE:
         return
@@ -74,7 +74,7 @@ def _decoded_size(data: bytes) -> int:
 
 
 def ledger_json(value: object) -> str:
-    """Encode ``value`` as compact JSON for the ledger; strings that UTF-8 cannot encode are escaped."""
+    """Encode data such as an answer as compact JSON for the ledger; strings that UTF-8 cannot encode are escaped."""
     try:
         return to_json(value).decode()
     except UnicodeEncodeError:
@@ -82,14 +82,17 @@ def ledger_json(value: object) -> str:
 
 
 def finite_number(value: object) -> float | None:
-    """Return ``value`` as a float if it is a finite number that fits into a float; None otherwise."""
+    """Return data such as a score in a result (``value``) as a float if it is finite and fits; None otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
 
 
 def without_lone_surrogates(text: str) -> str:
-    """Replace each half of a surrogate pair by "?": JSON can express it, but files and databases refuse it."""
+    """Replace each half of a surrogate pair in data such as a group or an answer by "?".
+
+    JSON can express it, but files and databases refuse it.
+    """
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -98,7 +101,7 @@ _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with characters that control a terminal replaced by visible escapes."""
+    """Return ``text``, data such as an answer, with characters that control a terminal as visible escapes."""
     return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -35,7 +35,7 @@ class Criterion:
     rule: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the criterion as an object of a rubric file, without fields that have their default."""
+        """Return the criterion as data: an object of a rubric file, without fields that have their default."""
         own: dict[str, Any] = {"id": self.id, "text": self.text, "points": self.points}
         optional = {"tags": list(self.tags), "veto": self.veto, "levels": dict(self.levels), "rule": self.rule}
         return own | {key: value for key, value in optional.items() if value}
@@ -54,7 +54,7 @@ class Rubric:
     veto_floor: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rubric as an object of a rubric file, which ``rubric.as_rubric`` turns back into this rubric."""
+        """Return the rubric as data: an object of a rubric file, which ``rubric.as_rubric`` turns back into it."""
         return {
             "title": self.title,
             "all_negative": self.all_negative,
@@ -97,7 +97,7 @@ class Prepared:
     criterion_checks: object = None
 
     def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
-        """Whether the prepared work was done for these messages, this context and this ``reasoning`` setting.
+        """Whether this prepared data fits a trajectory with these messages, this context and ``reasoning`` setting.
 
         Messages are compared by identity, to save time.
         """
@@ -123,7 +123,7 @@ class Trajectory:
     prepared: Prepared | None = field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trajectory as an object of a groups file."""
+        """Return the trajectory as data: an object of a groups file."""
         own: dict[str, Any] = {
             "id": self.id,
             "messages": list(self.messages),
@@ -151,7 +151,7 @@ class TrajectoryGroup:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the group as a line of a groups file, which a reader turns back into this group."""
+        """Return the group as data: a line of a groups file, which a reader turns back into this group."""
         own: dict[str, Any] = {
             "group_id": self.group_id,
             "context": list(self.context),

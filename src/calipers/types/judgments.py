@@ -110,5 +110,5 @@ class Scores:
 
 @lru_cache(maxsize=64)
 def no_scores(n: int) -> Scores:
-    """Return the scores of ``n`` candidates before any judgment: all None."""
+    """Return the scores of ``n`` candidates as data before any judgment: all None."""
     return Scores((None,) * n, (None,) * n)

@@ -8,7 +8,7 @@ from typing import Any
 
 @cache
 def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
-    """Return the contents of the TOML file ``name`` in the folder of ``package``.
+    """Return the TOML file ``name`` in the folder of ``package`` as data.
 
     The file is read once, so callers must not change what they get.
     """

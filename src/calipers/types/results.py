@@ -31,7 +31,7 @@ class Attack:
     certainty: Certainty
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the attack as an object of the result file."""
+        """Return the attack as data: an object of the result file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -54,7 +54,7 @@ class TrajectoryResult:
     attacks: tuple[Attack, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as an object of the result file: the contract's keys first, then ``extra``."""
+        """Return the result as data: an object of the result file with the contract's keys first, then ``extra``."""
         names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
         own: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.attacks:
@@ -86,7 +86,7 @@ class GroupResult:
         return [trajectory.reward for trajectory in self.trajectories]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as a line of the result file."""
+        """Return the group's result as data: a line of the result file."""
         own = {
             "group_id": self.group_id,
             "status": self.status,

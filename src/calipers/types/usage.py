@@ -22,12 +22,15 @@ class Usage:
         return bool(self.input_tokens or self.output_tokens or self.cost_usd)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the usage as an object of the result file."""
+        """Return an answer's usage as data: an object of the result file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @staticmethod
     def total(parts: Sequence[Usage]) -> Usage:
-        """Add up usages. The sum's cost is unknown if the cost of any part is; an empty sum costs 0."""
+        """Add up the usages of answers, as data.
+
+        The sum's cost is unknown if the cost of any part is; an empty sum costs 0.
+        """
         known = [part.cost_usd for part in parts if part.cost_usd is not None]
         return Usage(
             sum(part.input_tokens for part in parts),
@@ -64,18 +67,18 @@ class FailedCalls:
 
     @staticmethod
     def of(calls: Sequence[FailedCall]) -> FailedCalls:
-        """Add up failed ``calls``."""
+        """Add up failed ``calls``, which brought no answer, as data."""
         billed = [call.usage for call in calls if call.usage is not None and call.usage.is_nonzero]
         unmetered = sum(call.usage is None for call in calls)
         return FailedCalls(len(calls), len(billed), unmetered, Usage.total([*billed, *[Usage()] * bool(unmetered)]))
 
     @staticmethod
     def from_dict(recorded: Mapping[str, Any]) -> FailedCalls:
-        """Read the sum of failed calls from the result of ``to_dict``."""
+        """Read the sum of calls that failed to bring an answer from data: the result of ``to_dict``."""
         return FailedCalls(**{**recorded, "usage": Usage(**recorded["usage"])})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sum of failed calls as plain data for the ledger."""
+        """Return the sum of calls that failed to bring an answer as data for the ledger."""
         numbers = {"count": self.count, "unusable": self.unusable, "unmetered": self.unmetered}
         return {**numbers, "usage": self.usage.to_dict()}
 
