@@ -44,7 +44,7 @@ class Document:
 
 
 def find_documents(text: str) -> list[Document] | None:
-    """Return all JSON documents in a reply, in order. None if they are too many or too badly damaged to read."""
+    """Extract all JSON documents from a reply, in order. None if they are too many or too badly damaged to read."""
     found: list[Document] = []
     at, nodes, restarts = 0, 0, 0
     while (opener := _OPEN.search(text, at)) is not None:
@@ -63,7 +63,7 @@ def find_documents(text: str) -> list[Document] | None:
 
 
 def unescape_reply(text: str) -> str:
-    """Remove HTML escapes or one level of backslashes from a reply whose quotes were all escaped."""
+    """Remove HTML escapes or one level of backslashes from a reply whose quotes were all escaped, before extraction."""
     if '"' not in text and ("&quot;" in text or "&#34;" in text or "&#x27;" in text or "&amp;quot;" in text):
         once = html.unescape(text)
         return html.unescape(once) if "&quot;" in once and '"' not in once else once

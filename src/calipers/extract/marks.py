@@ -68,7 +68,7 @@ def _settings(value: str, keys: str) -> tuple[re.Pattern[str], ...]:
 
 
 def find_marks(text: str, value: str, keys: str) -> Iterator[Mark]:
-    """Yield the marks of a reply that are the judge's own, in order.
+    """Extract the marks of a reply that are the judge's own, in order.
 
     ``value`` and ``keys`` are regexes that ignore case. Two kinds of marks are omitted: marks that repeat the prompt
     ("[[A]] if ..., or [[B]]"), and a mark that the end of the text cuts off.
@@ -81,7 +81,7 @@ def find_marks(text: str, value: str, keys: str) -> Iterator[Mark]:
 
 
 def own_marks(found: Iterable[re.Match[str]], is_others: Callable[[str], bool]) -> Iterator[Mark]:
-    """Yield the judge's own verdicts among the last matches in a reply.
+    """Extract the judge's own verdicts from the last matches in a reply.
 
     ``is_others`` says whether the words before a match introduce somebody else's verdict.
     """
@@ -103,7 +103,7 @@ def _hands_over(before: str) -> bool:
 
 
 def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
-    """Return the verdict on which all marks of a reply agree, or the last mark if it is called final or a correction.
+    """Extract the verdict on which all marks of a reply agree, or the last mark if it is called final or a correction.
 
     The second result is a note on this choice, or None. Raises Rejected if the marks contradict each other.
     """
@@ -134,7 +134,7 @@ _AFTER_OTHER = re.compile(rf"\]\]\s{{0,3}}(?:,\s?)?(?:{_AND_OR})?\s?\Z", re.IGNO
 
 
 def is_no_verdict(match: re.Match[str]) -> bool:
-    """Whether a mark is not the judge's verdict but a template, an option, a condition, or another's answer."""
+    """Whether an extracted mark is no verdict but a template, an option, a condition, or another's answer."""
     text, start, end = match.string, match.start(), match.end()
     before = text[max(0, start - 120) : start]
     line = before[before.rfind("\n") + 1 :]
@@ -161,7 +161,7 @@ def _is_listed(match: re.Match[str]) -> bool:
 
 
 def is_cut_mark(match: re.Match[str]) -> bool:
-    """Whether a reply ends inside the brackets of a mark, so that the mark may be incomplete."""
+    """Whether a reply ends inside the brackets of an extracted mark, so that the mark may be incomplete."""
     found = match[0]
     opened = sum(map(found.count, "[({")) - sum(map(found.count, "])}"))
     return opened > 0 and not match.string[match.end() :].strip("*_'\"` \n")

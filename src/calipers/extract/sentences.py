@@ -65,7 +65,7 @@ class Sentence:
 
 
 def prepare_reply(text: str, *, keep: str = "") -> Prepared:
-    """Prepare a judge's reply for reading. Raises Rejected if nothing is left to read.
+    """Prepare a judge's reply for extraction. Raises Rejected if nothing is left to read.
 
     Reasoning, one fence around everything and other code blocks are removed. A reply that is one JSON document is read
     whole, up to 1 MB. Of any other reply only the last 24 kB are read, because verdicts are at the end. Characters in
@@ -91,12 +91,12 @@ def prepare_reply(text: str, *, keep: str = "") -> Prepared:
 
 
 def plain_punctuation(text: str, *, keep: str = "") -> str:
-    """Replace the typographic characters of a reply one for one by plain ones, except those in ``keep``."""
+    """Replace typographic characters one for one by plain ones before extraction, except those in ``keep``."""
     return text.translate({code: to for code, to in _PLAIN.items() if chr(code) not in keep} if keep else _PLAIN)
 
 
 def split_sentences(text: str) -> list[Sentence]:
-    """Split the last 12 kB of a reply into sentences and lines. Without an end mark, the last sentence is not closed.
+    """Extract sentences and lines from the last 12 kB of a reply. Without an end mark, the last one is not closed.
 
     Of more than 400 sentences, the first 20 and the last 380 are returned. Very long sentences are split into pieces.
     """
@@ -118,7 +118,7 @@ def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
 
 
 def without_code_blocks(text: str) -> str:
-    """Remove the code blocks of a reply, except a last block of a few words. An unclosed block reaches to the end."""
+    """Remove code blocks before extraction, except a last one of a few words. An unclosed one reaches to the end."""
     marks = list(_FENCE.finditer(text if text.endswith("\n") else text + "\n"))
     pieces, at = [], 0
     for index in range(0, len(marks), 2):
@@ -132,7 +132,7 @@ def without_code_blocks(text: str) -> str:
 
 
 def blank_quotations(sentence: str, *, most: int = 3) -> str:
-    """Blank quotations of more than ``most`` words in a sentence of the reply, which are somebody else's words."""
+    """Blank a sentence's quotations of more than ``most`` words before extraction: they are somebody else's words."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match[0]) if len(_WORDS.findall(match[0])) > most else match[0].replace('"', " ")
@@ -141,7 +141,7 @@ def blank_quotations(sentence: str, *, most: int = 3) -> str:
 
 
 def json_of_text(text: str) -> Any:
-    """Return the JSON document that a reply is or ends with. None if there is none, or if words follow it."""
+    """Extract the JSON document that a reply is or ends with. None if there is none, or if words follow it."""
     body = text.strip().rstrip("`~ \n")
     if not body.endswith(("}", "]")):
         return {"true": True, "false": False}.get(body.lower())
@@ -156,7 +156,7 @@ def json_of_text(text: str) -> Any:
 
 
 def json_of_code_block(text: str) -> Any:
-    """Return the JSON object in a code block that a reply begins or ends with, or None."""
+    """Extract the JSON object from a code block that a reply begins or ends with, or None."""
     marks = list(_FENCE.finditer(text + "\n"))
     if len(marks) != 2 or (text[: marks[0].start()].strip() and text[marks[1].end() :].strip()):
         return None
@@ -165,7 +165,7 @@ def json_of_code_block(text: str) -> Any:
 
 
 def before_next_example(text: str) -> str:
-    """Return the reply up to where the judge begins another example of its prompt, unless nothing precedes that."""
+    """Extract the reply up to where the judge begins another example of its prompt, unless nothing precedes that."""
     candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
     last = candidates[-1] if candidates else -1
     for match in _NEXT_EXAMPLE.finditer(text):

@@ -46,7 +46,7 @@ CUT = Cut()
 
 
 def parse_strict_json(text: str) -> Any:
-    """Parse a reply as one JSON document. None if it is no JSON, or has too many brackets or commas."""
+    """Extract the JSON document that a reply is. None if it is no JSON, or has too many brackets or commas."""
     if text.count("{") + text.count("[") > _MAX_BRACKETS or text.count(",") > _MAX_COMMAS:
         return None
     try:
@@ -56,14 +56,14 @@ def parse_strict_json(text: str) -> Any:
 
 
 def pairs_of(node: Any) -> Collection[tuple[Any, Any]]:
-    """Return the (key, value) pairs of a reply's JSON object, valid or repaired; no pairs for any other node."""
+    """Extract the (key, value) pairs of a reply's JSON object, valid or repaired; no pairs for any other node."""
     if isinstance(node, Pairs):
         return node
     return node.items() if isinstance(node, dict) else ()
 
 
 def plain_key(key: object) -> str:
-    """Return a JSON key of a reply in the form in which keys are compared: lower case, ``_`` between words."""
+    """Return an extracted JSON key in the form in which keys are compared: lower case, ``_`` between words."""
     return re.sub(r"[\W_]+", "_", str(key)[:80]).strip("_").lower()
 
 

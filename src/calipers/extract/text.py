@@ -39,12 +39,12 @@ _MASK_TRIES = 32
 
 
 def end_of_reply(text: str, limit: int = TOLERANT_LIMIT) -> str:
-    """Return the last ``limit`` characters of a reply, because the verdict is at the end."""
+    """Extract the last ``limit`` characters of a reply, because the verdict is at the end."""
     return text if len(text) <= limit else text[len(text) - limit :]
 
 
 def strip_reasoning(text: str) -> str | None:
-    """Return the reply after its reasoning, or None if the reasoning never ends and there is no answer.
+    """Extract the reply after its reasoning, or None if the reasoning never ends and there is no answer.
 
     Everything up to the last closing tag is removed. Of output in the harmony format, only the ``final`` channel stays.
     A tag is content if it is quoted, or if it is inside a JSON document in which a judge quotes a candidate.
@@ -72,7 +72,7 @@ def strip_reasoning(text: str) -> str | None:
 
 
 def strip_fence(text: str) -> str:
-    """Remove surrounding white space and one Markdown fence around the whole reply."""
+    """Remove surrounding white space and one Markdown fence around the whole reply before extraction."""
     text = text.strip()
     if text[:3] not in ("```", "~~~"):
         return text
@@ -158,7 +158,7 @@ _SAFE: Final = re.compile(
 
 
 def condense_reply(text: str) -> str:
-    """Return a reply of at most 1 MB unchanged, and a shorter text with the same reading for a longer one."""
+    """Return a reply of at most 1 MB unchanged, for a longer one a shorter text from which the same is extracted."""
     if len(text) <= LIMIT:
         return text
     text = text.strip()

@@ -50,7 +50,7 @@ LITERALS: dict[str, Any] = {
 
 
 def is_balanced(raw: str) -> bool:
-    """Whether the brackets inside a string of a reply's damaged JSON are balanced."""
+    """Whether the brackets inside a string of extracted, damaged JSON are balanced."""
     depth = 0
     for bracket in BRACKET.findall(raw):
         depth += 1 if bracket in "{[" else -1
@@ -60,23 +60,23 @@ def is_balanced(raw: str) -> bool:
 
 
 def is_comment(text: str, at: int) -> bool:
-    """Whether a comment starts at position ``at`` of a reply's damaged JSON."""
+    """Whether a comment starts at position ``at`` of a reply whose damaged JSON is extracted."""
     return text.startswith(("//", "/*"), at) or (text[at : at + 1] == "#" and text[at - 1 : at].isspace())
 
 
 def unescape_string(raw: str) -> str:
-    """Return the content of a JSON string in a reply without its backslashes."""
+    """Return the content of an extracted JSON string without its backslashes."""
     if "\\" not in raw:
         return raw
     return re.sub(r"\\(.)", lambda m: {"n": "\n", "t": "\t", "r": "\r"}.get(m[1], m[1]), raw, flags=re.DOTALL)
 
 
 def number_of_literal(raw: str) -> float | int:
-    """Convert a plain number in a reply's damaged JSON to an int or a float."""
+    """Convert a plain number in extracted, damaged JSON to an int or a float."""
     return int(raw) if raw.lstrip("-").isdecimal() else float(raw)
 
 
 def after_blanks(text: str, at: int) -> int:
-    """Return the position after the blanks that begin at position ``at`` of a reply's damaged JSON."""
+    """Return the position after the blanks that begin at ``at`` in a reply whose damaged JSON is extracted."""
     found = BLANK.match(text, at)
     return found.end() if found else at

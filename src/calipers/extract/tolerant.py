@@ -67,7 +67,7 @@ class Unparsed:
 
 
 def parse_damaged_json(text: str, start: int) -> Parsed | Unparsed:
-    """Read the possibly damaged JSON document of a reply whose opening bracket is at ``start``."""
+    """Extract the possibly damaged JSON document of a reply whose opening bracket is at ``start``."""
     reader = _Reader(text, start)
     if reader.run():
         return reader.result()

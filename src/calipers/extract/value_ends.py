@@ -28,7 +28,7 @@ from calipers.extract.tokens import (
 
 
 def quote_ends_value(text: str, at: int, stack: Sequence[Any]) -> bool:
-    """Whether the quote at ``at`` closes its string in a reply's damaged JSON, according to the text after it."""
+    """Whether the quote at ``at`` closes its string in damaged JSON to extract, according to the text after it."""
     after = after_blanks(text, at + 1)
     char = text[after : after + 1]
     if not char or char == "`" or text.startswith(("//", "/*"), after):
@@ -43,7 +43,7 @@ def quote_ends_value(text: str, at: int, stack: Sequence[Any]) -> bool:
 
 
 def _separator_fits(text: str, after: int, *, in_list: bool) -> bool:
-    """Whether the text at ``after``, which follows a comma, continues the object or list."""
+    """Whether the text from position ``after``, right after a comma, continues the object or list."""
     char = text[after : after + 1]
     if not char or char in "{[}]｛｝":
         return True
@@ -61,7 +61,9 @@ def _quote_fits(text: str, at: int, after: int, *, in_list: bool) -> bool:
 
 
 def _closers_fit(text: str, after: int, depth: int) -> bool:
-    """Whether the closing brackets at ``after`` fit ``depth`` open ones, or JSON follows them."""
+    """Whether the closing brackets at position ``after`` belong to the JSON and not to a string: they close all
+    ``depth`` open objects and lists, end the line or the reply, or have JSON after them.
+    """
     run = CLOSERS.match(text, after)
     if run is None:
         return False
@@ -79,7 +81,7 @@ def _closers_fit(text: str, after: int, depth: int) -> bool:
 
 
 def next_key_follows(text: str, at: int, start: int) -> bool:
-    """Whether a string of a reply's damaged JSON lost its closing quote and the quote at ``at`` opens the next key."""
+    """Whether a string of damaged JSON to extract lost its closing quote and the quote at ``at`` opens the next key."""
     before = text[max(start, at - 40) : at]
     if not before.endswith((" ", ",", "\n", "\t")):
         return False
@@ -89,7 +91,7 @@ def next_key_follows(text: str, at: int, start: int) -> bool:
 
 
 def bare_value_end(text: str, at: int, stack: Sequence[Any]) -> int | None:
-    """Return where to read on if the character at ``at`` ends an unquoted JSON scalar of a reply, else None."""
+    """Return where extraction goes on if the character at ``at`` ends an unquoted JSON scalar of a reply, else None."""
     char = text[at]
     if char in "}]｝］{[｛［":
         return at

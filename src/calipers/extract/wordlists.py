@@ -20,7 +20,7 @@ WordList = dict[str, list[str]]
 
 @cache
 def word_lists(file: str) -> dict[str, WordList]:
-    """Return the word lists for reading judges' replies in ``words/FILE.txt``, by name."""
+    """Return the word lists in ``words/FILE.txt`` for extracting verdicts from replies, by name."""
     lists: dict[str, WordList] = {}
     entries: list[str] = []
     for line in (get_data(__package__, f"words/{file}.txt") or b"").decode().splitlines():
@@ -35,17 +35,17 @@ def word_lists(file: str) -> dict[str, WordList]:
 
 
 def list_words(file: str, name: str) -> list[str]:
-    """Return the entries, in all languages, of one word list in ``file`` for reading judges' replies."""
+    """Return the entries, in all languages, of one word list in ``file`` for extracting verdicts from replies."""
     return [entry for entries in word_lists(file)[name].values() for entry in entries]
 
 
 def regex_of_list(file: str, *names: str) -> str:
-    """Return a regex for one entry of some word lists for judges' replies. The entries are regexes, tried in order."""
+    """Return a regex for one entry of some word lists of extraction. The entries are regexes, tried in order."""
     return "|".join(entry for name in names for entry in list_words(file, name))
 
 
 def regex_of_whole_words(entries: Iterable[str]) -> str:
-    """Return a regex for one of ``entries`` of word lists for judges' replies. Longer entries are tried first.
+    """Return a regex for one of ``entries`` of word lists of extraction. Longer entries are tried first.
 
     Entries are regexes themselves. A blank matches one or two blanks. Entries in scripts with blanks between words
     match whole words only: ``rated`` does not match inside ``generated``.

@@ -33,7 +33,7 @@ GRADES: Final[tuple[Certainty, ...]] = get_args(Certainty)
 
 
 def is_more_certain(hit: Hit | Attack, best: Mapping[AttackKind, Hit | Attack]) -> bool:
-    """Whether the attack ``hit`` is more certain than the best known attack of its kind."""
+    """Whether the attack ``hit`` on the judge is more certain than the best known attack of its kind."""
     known = best.get(hit.kind)
     return known is None or GRADES.index(hit.certainty) < GRADES.index(known.certainty)
 
@@ -50,7 +50,7 @@ class Rule:
 
 @cache
 def attack_rules() -> tuple[Rule, ...]:
-    """Return the rules of ``rules.toml`` for attacks. For each kind of attack, the most certain rules come first."""
+    """Return the rules of ``rules.toml`` for attacks on the judge. For each kind, the most certain rules come first."""
     return tuple(
         Rule(kind, certainty, frozenset(line.split()), reduce(or_, map(BITS.__getitem__, line.split())))
         for kind in get_args(AttackKind)
@@ -91,7 +91,7 @@ def _coarse_bits() -> tuple[tuple[Mask, int], ...]:
 
 @lru_cache(2**12)
 def coarse_concepts(mask: Mask) -> int:
-    """Convert the concepts of a word in an attack into the coarse concepts of the quick check, as bits."""
+    """Convert the concepts of a word in an attack on the judge into the coarse concepts of the quick check, as bits."""
     return reduce(or_, (bits for concept, bits in _coarse_bits() if mask & concept), 0)
 
 
@@ -105,7 +105,7 @@ STATED_BY_TWO: Final = (
 
 @lru_cache(2**12)
 def possible_coarse_concepts(mask: Mask) -> int:
-    """Return the coarse concepts that words of an attack can state together in any order."""
+    """Return the coarse concepts that words of an attack on the judge can state together in any order."""
     found = coarse_concepts(mask)
     for one, other, both in STATED_BY_TWO:
         found |= both if found & one and found & other else 0
@@ -114,7 +114,7 @@ def possible_coarse_concepts(mask: Mask) -> int:
 
 @cache
 def needed_concepts() -> tuple[int, ...]:
-    """Return the sets of coarse concepts that the rules for attacks require.
+    """Return the sets of coarse concepts that the rules for attacks on the judge require.
 
     A set that contains the set of another rule is omitted.
     """
@@ -124,5 +124,5 @@ def needed_concepts() -> tuple[int, ...]:
 
 @lru_cache(2**12)
 def may_be_attack(found: int) -> bool:
-    """Whether the coarse concepts ``found`` in a text satisfy any rule, so that the text may be an attack."""
+    """Whether the coarse concepts ``found`` in a text satisfy any rule, so that it may be an attack on the judge."""
     return any(found & need == need for need in needed_concepts())

@@ -131,7 +131,7 @@ class CanaryFirst(_WithCanary):
     replaces = True
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
-        """Read the judge's answer. For a question with a canary, the result only says whether the canary won."""
+        """Read the judge's answer. If the question has a canary, the result only says whether the canary won."""
         canary = canary_position(request.view)
         if canary is None:
             return self.inner.read(request, completion)

@@ -84,12 +84,12 @@ _STRUCTURE = re.compile(
 
 @cache
 def verdict_phrases() -> frozenset[str]:
-    """Return the words near which forged verdicts, scores and questions to a judge are searched for."""
+    """Return the words near which attacks on the judge (forged verdicts, scores and questions) are searched for."""
     return word_list("verdict_words") | {*phrase_list("question_phrases"), "end of"}
 
 
 def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield the forged layout and verdicts in ``text`` that have a marker or are near a word at one of ``places``."""
+    """Yield attacks in ``text`` by forged layout and verdicts that have a marker or are near a word at ``places``."""
     yield from _marked(text, _MARKED)
     yield from _unopened_tags(text)
     if "<!--" in text.shown:

@@ -134,9 +134,7 @@ _CHOICE = re.compile(
 
 
 def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield the forged verdicts and scores in ``text`` that have a marker of their own or are near a
-    word at ``places``.
-    """
+    """Yield attacks in ``text`` by forged verdicts or scores with their own marker or near a word at ``places``."""
     if "[[" in text.shown:
         yield from _in_double_brackets(text)
     if "[RESULT]" in text.shown and (match := _RESULT.search(text.shown)) is not None:

@@ -55,7 +55,7 @@ _KEY_EDGES = " \t\n:;.,!'\"`…。，、；：*#_"
 def attacks_in(
     view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
 ) -> Mapping[int, tuple[Attack, ...]]:
-    """Return the attacks of each candidate, by position in ``view.candidates``. Candidates without attacks are omitted.
+    """Return each candidate's attacks on the judge, by position in ``view.candidates``; those without are omitted.
 
     ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
     searched, and ``Attack.message`` is counted from the end of these messages. Messages with which all trajectories
@@ -86,7 +86,7 @@ def attacks_in(
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
-    """Return the attacks in ``messages[start:]`` (canonical messages), at most one of each kind in a message.
+    """Return attacks on the judge in ``messages[start:]`` (canonical messages), at most one of each kind in a message.
 
     ``Attack.message`` is the position in ``messages``, and ``Attack.role`` the message's role. ``known`` is a cache of
     searched texts that several calls may share.
@@ -206,7 +206,7 @@ def _collect(value: Any, found: list[str], depth: int = _DEEPEST) -> None:
 
 
 def master_key(message: Message) -> str | None:
-    """Return a message's text if it is only a master key, an opening phrase that some judges reward; else None."""
+    """Return a message's text if it is only a master key (an attack by an opening phrase that some judges reward)."""
     key = _master_key(message)
     return None if key is None else key.excerpt
 

@@ -49,12 +49,12 @@ class NormalisedText:
     letters: frozenset[str] = frozenset()
 
     def part(self, begin: int, end: int) -> NormalisedText:
-        """Return the part of a normalised text between two positions, in both forms."""
+        """Return the part between two positions of a text normalised for the search for attacks, in both forms."""
         return NormalisedText(self.shown[begin:end], self.plain[begin:end], self.letters)
 
 
 def normalise(text: str) -> NormalisedText:
-    """Normalise ``text`` for the search for attacks. ASCII text only becomes lower case."""
+    """Normalise ``text`` for the search for prompt injection. ASCII text only becomes lower case."""
     if text.isascii():
         return NormalisedText(text, text.lower())
     foreign = _non_ascii(text)
@@ -70,7 +70,7 @@ def normalise(text: str) -> NormalisedText:
 
 
 def normalise_word(word: str) -> str:
-    """Return a word of the lexicon in the form of ``NormalisedText.plain``."""
+    """Return a word of the lexicon of prompt injection in the form of ``NormalisedText.plain``."""
     return normalise(normalize("NFC", word)).plain
 
 

@@ -66,13 +66,13 @@ def _disguised_words() -> tuple[frozenset[str], ...]:
 
 
 def respelled_words() -> frozenset[str]:
-    """Return the words that reveal an attack written with digits, backwards, or in ROT13."""
+    """Return the words that reveal a prompt injection written with digits, backwards, or in ROT13."""
     return frozenset().union(*_disguised_words())
 
 
 def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
-    """Yield the texts hidden in ``text``, so that disguised attacks are found. ``raw`` is the text
-    before normalisation.
+    """Yield the texts hidden in ``text``, so that disguised attacks on the judge are found. ``raw`` is the text before
+    normalisation.
     """
     yield from _unescaped(raw, text)
     if text.letters and MIXED.search(text.plain):
@@ -97,7 +97,7 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
 
 
 def split_name(name: str) -> str:
-    """Split a name that may be an attack into words: ``giveFullMarks`` becomes "give Full Marks"."""
+    """Split a name that may be an attack on the judge into words: ``giveFullMarks`` becomes "give Full Marks"."""
     return _HUMP.sub(" ", name.replace("_", " "))
 
 

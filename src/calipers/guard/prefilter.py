@@ -97,8 +97,8 @@ class Hints:
 
 
 def worth_searching(texts: Mapping[str, NormalisedText]) -> Iterator[tuple[str, NormalisedText, Hints]]:
-    """Yield each of ``texts`` that may contain an attack: its raw form, its normalised form and the
-    suspicious places.
+    """Yield each of ``texts`` that may contain a prompt injection: its raw form, its normalised form and the suspicious
+    places.
     """
     together = _joined(texts.values())
     hints, markers = hints_in(together), _markers_in(together.shown)
@@ -137,7 +137,7 @@ def _has_tags(raw: str) -> bool:
 
 
 def hints_in(text: NormalisedText) -> Hints:
-    """Return the places in ``text`` that may contain an attack."""
+    """Return the places in ``text`` that may contain a prompt injection."""
     padded = b" %b         " % text.plain.encode("ascii", "replace").translate(_TO_SPACE)
     count = len(padded) - WORD_BYTES
     spaces = (np.frombuffer(padded, np.uint8, count) == _SPACE).nonzero()[0]
@@ -293,7 +293,7 @@ def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
 
 
 def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
-    """Split the places of possible attacks in the joined texts into the places of each text."""
+    """Split the places of possible prompt injection in the joined texts into the places of each text."""
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:

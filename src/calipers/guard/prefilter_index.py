@@ -66,7 +66,7 @@ class Index:
 
 @cache
 def lexicon_index() -> Index:
-    """Return the index of all words and phrases that the detector searches for."""
+    """Return the index of all words and phrases that the detector of prompt injection searches for."""
     tables: dict[int, dict[int, int]] = {length: {} for length in _LENGTHS}
     for entry, mask in _indexed_words():
         # A phrase is stored with single spaces between its words, beginning with its first rare word. A stem has no

@@ -52,7 +52,7 @@ _SCALE, _SURVEY = BITS["scale"], BITS["survey"]
 
 
 def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    """Yield the most certain attack of each kind in the sentences that ``spans`` touch."""
+    """Yield the most certain attack on the judge of each kind in the sentences that ``spans`` touch."""
     best: dict[AttackKind, Hit] = {}
     languages = tuple(
         code for code in unspaced_languages() if text.letters and len(text.letters & alphabets()[code]) > 2

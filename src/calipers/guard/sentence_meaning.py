@@ -36,7 +36,7 @@ _RUBRIC, _RUBRIC_HEADING, _IGNORE_RUBRIC = BITS["rubric"], BITS["rubric_heading"
 
 
 def combined_meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
-    """Return the concepts of an attack that some words of a sentence state together in ``language``."""
+    """Return the concepts of an attack on the judge that some words of a sentence state together in ``language``."""
     masks = [sentence.numbers.get(place, 0) for place in range(first, min(last, len(sentence.words)))]
     for place, meanings in enumerate(sentence.meanings[first:last]):
         for other, mask in meanings:
@@ -61,20 +61,20 @@ class _Part:
         return self.sentence.spans[self.first + place]
 
     def positions_of(self, wanted: Mask) -> list[int]:
-        """Return the positions of words in this part that mean any of the concepts ``wanted``."""
+        """Return the positions of words in this part that mean any of the attack's concepts ``wanted``."""
         return [place for place, mask in enumerate(self.masks) if mask & wanted]
 
     def around(self, first: int, last: int) -> Mask:
-        """Return the concepts of the words in this part from position ``first`` to before position ``last``."""
+        """Return the attack concepts of words in this part from position ``first`` to before position ``last``."""
         return reduce(or_, self.masks[max(0, first) : last], 0)
 
     def are_near(self, one: Mask, other: Mask, distance: int) -> bool:
-        """Whether words for the two concepts are at most ``distance`` words from each other."""
+        """Whether words for the two concepts of an attack are at most ``distance`` words from each other."""
         others = self.positions_of(other)
         return any(abs(place - near) <= distance for place in self.positions_of(one) for near in others)
 
     def is_of_school(self, place: int) -> bool:
-        """Whether the word "grader" at ``place`` means pupils, as in "sixth graders"."""
+        """Whether the word "grader" at ``place`` means pupils ("sixth graders"), which is no sign of an attack."""
         return bool(place) and self.word(place - 1) in word_list("ordinals")
 
 

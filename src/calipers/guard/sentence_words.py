@@ -58,7 +58,7 @@ class Sentence:
     whole: dict[Language, Mask] | None = None
 
     def concepts_between(self, first: int, last: int) -> dict[Language, Mask]:
-        """Return the concepts that words from ``first`` to before ``last`` mean in any order, by language."""
+        """Return concepts of attacks that words from ``first`` to before ``last`` mean in any order, by language."""
         in_part = first > 0 or last < len(self.words)
         if self.whole is not None and not in_part:
             return self.whole
@@ -74,8 +74,8 @@ class Sentence:
 
 
 def read_sentence(plain: str, begin: int, end: int, unspaced_in: Sequence[Language]) -> Sentence:
-    """Read the sentence between two positions, to search it for attacks. ``unspaced_in`` are possible languages without
-    spaces.
+    """Prepare the sentence between two positions for the search for attacks on the judge. ``unspaced_in`` are possible
+    languages without spaces.
     """
     columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
     unspaced_words = _words_without_spaces(plain, begin, end, unspaced_in) if unspaced_in else []

@@ -24,13 +24,13 @@ class Temptation:
 
 
 def temptations() -> tuple[Temptation, ...]:
-    """Return the temptations that calipers ships: a dozen ordinary tasks, each with an invitation to game the judge."""
+    """Return the temptations that calipers ships: a dozen ordinary tasks, each inviting an attack on the judge."""
     tasks = read_packaged_toml("calipers.guard", "temptations.toml")["task"]
     return tuple(Temptation(one["id"], one["lure"], ({"role": "user", "content": one["text"]},)) for one in tasks)
 
 
 def resisted(trajectory: Trajectory) -> Verdict:
-    """Whether a rollout from a temptation does its task without addressing the judge. Can serve as a verifier.
+    """Whether a rollout from a temptation does its task without an attack on the judge. Can serve as a verifier.
 
     The verdict is None if the policy wrote nothing. If it is not met, the reason names the attack. The verdict is as
     reliable as the detector, which misses some attacks.
@@ -45,6 +45,6 @@ def resisted(trajectory: Trajectory) -> Verdict:
 
 
 def surrender_rate(trajectories: Iterable[Trajectory]) -> float | None:
-    """Return the share (0-1) of rollouts from temptations that address the judge, or None without verdicts."""
+    """Return the share (0-1) of rollouts from temptations with an attack on the judge, or None without verdicts."""
     met = [verdict.met for verdict in map(resisted, trajectories) if verdict.met is not None]
     return met.count(False) / len(met) if met else None

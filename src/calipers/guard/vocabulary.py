@@ -58,7 +58,7 @@ class Phrase:
     rest: tuple[str, ...]
 
     def follows(self, words: Sequence[str], place: int) -> bool:
-        """Whether the phrase's words follow the word at ``place``."""
+        """Whether the words of this phrase of prompt injection follow the word at ``place``."""
         after = words[place + 1 : place + 1 + len(self.rest)]
         return len(after) == len(self.rest) and all(
             word.startswith(want[:-1]) if want.endswith("*") else word == want
@@ -75,13 +75,13 @@ class Entry:
     """The phrases by their second word, or by "" if the second word is a stem."""
 
     def phrases_at(self, words: Sequence[str], place: int) -> Iterator[Phrase]:
-        """Yield the phrases that the word at this position begins."""
+        """Yield the phrases of prompt injection that the word at this position begins."""
         following = words[place + 1] if place + 1 < len(words) else ""
         known = (*self.phrases.get(following, ()), *self.phrases.get("", ()))
         return (phrase for phrase in known if phrase.follows(words, place))
 
     def possible_meanings(self) -> Meanings:
-        """Return all concepts that the word may mean, alone or in a phrase."""
+        """Return all concepts of prompt injection that the word may mean, alone or in a phrase."""
         return (*self.alone, *((phrase.language, phrase.mask) for some in self.phrases.values() for phrase in some))
 
 
@@ -110,7 +110,7 @@ def lexicon() -> Mapping[Language, Mapping[str, Any]]:
 
 @cache
 def unspaced_languages() -> tuple[Language, ...]:
-    """Return the lexicon's languages that are written without spaces between words."""
+    """Return the languages in the lexicon of prompt injection that are written without spaces between words."""
     return tuple(code for code, table in lexicon().items() if not table.get("spaces", True))
 
 
@@ -194,7 +194,7 @@ def unspaced_pattern(language: Language) -> tuple[re.Pattern[str], Mapping[str, 
 
 @cache
 def alphabets() -> Mapping[Language, frozenset[str]]:
-    """Return the non-ASCII letters that each language of the lexicon uses. Languages with Latin letters are omitted."""
+    """Return each language's non-ASCII letters in the lexicon of prompt injection, not for Latin alphabets."""
     found: dict[Language, set[str]] = {}
     for language, _, entry in lexicon_entries(lexicon()):
         found.setdefault(language, set()).update(char for char in entry if not char.isascii())

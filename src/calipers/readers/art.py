@@ -17,7 +17,7 @@ HOLDERS = frozenset(("messages_and_choices", "additional_histories", "exchanges"
 
 
 def is_art_trajectory(value: Any) -> bool:
-    """Return whether ``value`` is an ART trajectory, or the dict that ART dumped from a trajectory."""
+    """Return whether the foreign ``value`` is an ART trajectory, or the dict that ART dumped from a trajectory."""
     return _has(value, "messages_and_choices") or _has(value, "exchanges")
 
 

@@ -22,7 +22,8 @@ _CALLS = frozenset({
 
 
 def messages_from_blocks(head: dict[str, Any], content: Any, *, fallback_id: str) -> list[dict[str, Any]]:
-    """Return a message, given as ``head`` (its keys without content) and ``content``, as one or more chat messages.
+    """Convert a foreign message, given as ``head`` (its keys without content) and ``content``, to one or more chat
+    messages.
 
     ``content`` is plain data: None, text, a block or a list of blocks; other data that a tool returned becomes JSON
     text. Raises InputError with the reason.

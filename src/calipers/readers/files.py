@@ -30,7 +30,8 @@ def read_groups(
     strict: bool = False,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[TrajectoryGroup]:
-    """Yield the groups of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file in order; ``-`` reads JSON lines from stdin.
+    """Yield the groups of a groups file (``.jsonl``, ``.jsonl.gz``, ``.parquet``) in order; ``-`` reads stdin's JSON
+    lines.
 
     ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
     bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is

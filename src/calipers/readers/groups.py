@@ -31,7 +31,7 @@ _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or 
 
 
 def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
-    """Return ``value`` as a group: a TrajectoryGroup, ART's group, an object of a groups file, or a list of
+    """Convert ``value`` to a group: a TrajectoryGroup, ART's group, an object of a groups file, or a list of
     trajectories.
 
     Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position. If
@@ -55,7 +55,7 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
-    """Return ``value`` as a trajectory: a Trajectory, ART's (in either form), an object of a groups file, or a message
+    """Convert ``value`` to a trajectory: a Trajectory, ART's (in either form), an object of a groups file, or a message
     list.
 
     ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
@@ -265,7 +265,7 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
 
 
 def derived_group_id(group: TrajectoryGroup) -> str:
-    """Return a group id hashed from everything in the group that a judge would see."""
+    """Return an id for a group whose groups file gives none, hashed from everything in it that a judge would see."""
     content = (
         group.context,
         group.tools,

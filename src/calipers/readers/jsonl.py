@@ -36,14 +36,14 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
-    """Yield the rows of a JSON lines file, compressed or not. Raises InputError if the file cannot be read."""
+    """Yield the rows of a groups file or other JSON lines file, compressed or not. Raises InputError if unreadable."""
     with open_binary(Path(path)) as stream:
         yield from json_line_rows(decompressed_stream(stream))
 
 
 def read_json_file(path: Path) -> Iterator[Row]:
-    """Yield the groups of a ``.json`` file: an array of groups (numbered from 1), one group over many lines, or JSON
-    lines.
+    """Yield the groups of a groups file in ``.json``: an array of groups (numbered from 1), one group over many lines,
+    or JSON lines.
     """
     with open_binary(path) as stream:
         data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
@@ -77,7 +77,7 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def decompressed_stream(stream: IO[bytes]) -> IO[bytes]:
-    """Return ``stream``, decompressed if its first bytes are gzip's; the file's name does not matter."""
+    """Return the ``stream`` of a groups file, decompressed if its first bytes are gzip's, whatever the file's name."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))
     if buffered.peek(2)[:2] == _GZIP:
         return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
@@ -91,7 +91,7 @@ def convert_rows(
     source: str,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[T]:
-    """Yield ``convert(row, line number)`` for each row in ``lines``, which come from the file ``source``, in order.
+    """Yield ``convert(row, line number)`` for each row in ``lines`` of a groups file or other ``source``, in order.
 
     An error that ``convert`` raises goes to ``on_error`` as an InputError with file and line, and the row is skipped;
     without ``on_error`` it is raised.
@@ -107,7 +107,7 @@ def convert_rows(
 
 
 def json_line_rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
-    """Yield a row for every line of ``stream`` that is not blank, in order.
+    """Yield a row for every line of a groups file's ``stream`` that is not blank, in order.
 
     The last row of a damaged stream reports the damage. An object spread over several lines yields one row that reports
     that problem, instead of an error for each line.
@@ -154,7 +154,7 @@ def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]
 
 
 def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
-    """Return the JSON object in a line of an input file, or the line's problem as text."""
+    """Return the JSON object in a line of a groups file, or the line's problem as text."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:

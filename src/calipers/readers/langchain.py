@@ -16,7 +16,7 @@ _OPENAI_ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "
 
 
 def is_langchain_message(value: dict[str, Any]) -> bool:
-    """Return whether a plain dict is a LangChain message in any of its serialised forms."""
+    """Return whether a plain dict from a groups file is a LangChain message in any of its serialised forms."""
     if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict) and "role" not in value:
         return True
     kind = value.get("type")
@@ -26,7 +26,7 @@ def is_langchain_message(value: dict[str, Any]) -> bool:
 
 
 def chat_message_from_langchain(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a LangChain message as an OpenAI-like dict; None for RemoveMessage, which only deletes messages."""
+    """Convert a foreign LangChain message to an OpenAI-like dict; None for RemoveMessage, which only deletes."""
     body = value.get("kwargs") if value.get("lc") == 1 else value.get("data", value)
     if not isinstance(body, dict):
         raise InputError("a LangChain message needs its fields in 'data' or 'kwargs'")

@@ -15,19 +15,21 @@ _STRUCTURED = ("structuredContent", "structured_content")
 
 
 def is_mcp_result(value: Any) -> bool:
-    """Return whether a plain value is an MCP tool result: content blocks, beside at least one of MCP's own keys."""
+    """Return whether a plain value from a groups file is an MCP tool result: content blocks beside one of MCP's own
+    keys.
+    """
     return (
         isinstance(value, Mapping) and "role" not in value and _content(value) and any(map(value.__contains__, _KEYS))
     )
 
 
 def has_structured_content(message: Mapping[str, Any]) -> bool:
-    """Return whether an MCP tool result without ``content`` has structured content."""
+    """Return whether a foreign MCP tool result without ``content`` has structured content."""
     return any(key in message for key in _STRUCTURED)
 
 
 def take_mcp_content(message: dict[str, Any]) -> Any:
-    """Remove MCP's keys from a tool message and return its content, structured content included.
+    """Remove MCP's keys from a foreign tool message and return its content, structured content included.
 
     Sets ``is_error`` to True if the result was an error. Structured content that a text block repeats, as MCP advises
     servers to do for old clients, is returned only once.

@@ -33,7 +33,7 @@ _EXPECTED = (
 
 
 def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
-    """Return ``messages`` as canonical chat messages; messages that are canonical already are returned without a copy.
+    """Convert foreign ``messages`` to canonical chat messages; messages that are canonical already are not copied.
 
     A canonical message is a dict with ``role`` (system, developer, user, assistant or tool) and ``content`` (text, None
     or a list of parts), and where present ``tool_calls`` (arguments as text), ``tool_call_id``, ``name``,

@@ -21,7 +21,7 @@ _ENVELOPE = frozenset(("type", "id", "call_id", "status", "name", "caller", "cre
 
 
 def is_responses_item(value: dict[str, Any]) -> bool:
-    """Return whether a plain dict is an item of the Responses API other than a message."""
+    """Return whether a plain dict from a groups file is an item of OpenAI's Responses API other than a message."""
     kind = value.get("type")
     if not isinstance(kind, str) or "role" in value:
         return False
@@ -31,7 +31,7 @@ def is_responses_item(value: dict[str, Any]) -> bool:
 
 
 def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[str, Any]]:
-    """Return the chat message fragments of a Responses item, none for bookkeeping; contents may still be blocks."""
+    """Convert a foreign Responses item to chat message fragments, none for bookkeeping; blocks may remain."""
     kind = item["type"]
     if kind in _SILENT:
         return []
@@ -44,7 +44,7 @@ def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[st
 
 
 def join_assistant_messages(previous: dict[str, Any], following: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the assistant message that two fragments form together, or None if ``following`` begins a new message.
+    """Join two fragments of foreign Responses items to one assistant message; None if ``following`` begins another.
 
     In a turn, text follows reasoning and calls follow text; reasoning after text or calls begins a new turn.
     """

@@ -26,7 +26,7 @@ _ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, 
 
 
 def parquet_group_rows(path: Path) -> Iterator[Row]:
-    """Yield every row of a Parquet file of groups with its 1-based number.
+    """Yield every row of a Parquet groups file with its 1-based number.
 
     Raises ConfigError if pyarrow is missing, InputError if the file is not Parquet or has no groups.
     """
@@ -35,7 +35,7 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
 
 
 def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Yield every row of a Parquet file, numbered from 1, after ``check(column names, path)`` has run."""
+    """Yield every row of a groups file or other Parquet file, from 1, after ``check(column names, path)`` has run."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -67,7 +67,7 @@ def _check_columns(names: list[str], source: str) -> None:
 
 
 def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a Parquet row as plain data, without a struct's empty fields, which exist because other rows have them."""
+    """Return a Parquet file's row as plain data, without struct fields that are empty because other rows have them."""
     return _fields(row.items())
 
 

@@ -18,7 +18,7 @@ _NOISE = frozenset(("type", "text", "cache_control", "logprobs", "meta", "_meta"
 
 
 def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return per kind
-    """Return one plain content block as canonical parts; a document may hold several.
+    """Convert one foreign content block to canonical parts; a document may hold several.
 
     Raises InputError with the reason.
     """
@@ -43,7 +43,7 @@ def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return per k
 
 
 def joined_block_text(blocks: Any) -> str:
-    """Return all text in a string, a block, or a list of blocks, such as a message's reasoning."""
+    """Join all text in a foreign string, block, or list of blocks, such as a message's reasoning."""
     if isinstance(blocks, str):
         return blocks
     if isinstance(blocks, dict):

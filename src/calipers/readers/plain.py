@@ -25,7 +25,7 @@ _ATOMS = frozenset((str, int, float, bool, type(None)))
 
 
 def plain_data(value: Any, depth: int = 0) -> Any:
-    """Return a deep copy of ``value`` as JSON-like data.
+    """Return a deep copy of ``value``, a foreign object that was read, as JSON-like data.
 
     Raises InputError for values without a plain form, and for values nested so deeply that writing, hashing or reading
     them could exceed the call stack.
@@ -61,7 +61,7 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
 
 
 def record_fields(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a pydantic model, dataclass or object with attributes; None for any other object."""
+    """Return the fields of a foreign pydantic model, dataclass or object with attributes; None for any other object."""
     if isinstance(value, type):
         raise InputError(f"is the class {value.__name__}, not an instance of it")
     dump = getattr(value, "model_dump", None)
@@ -77,12 +77,12 @@ def record_fields(value: Any) -> dict[str, Any] | None:
 
 
 def compact_json(value: Any) -> str:
-    """Return ``value`` as JSON without spaces, in the order of its keys, with non-ASCII characters unescaped."""
+    """Return foreign data as JSON without spaces, in the order of its keys, with non-ASCII characters unescaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether ``text`` can be written as UTF-8; a lone surrogate, which JSON escapes can produce, cannot."""
+    """Return whether foreign ``text`` can be written as UTF-8, which a lone surrogate (from JSON escapes) cannot."""
     if text.isascii():
         return True
     try:
@@ -93,7 +93,7 @@ def is_encodable(text: str) -> bool:
 
 
 def without_surrogates(value: Any) -> Any:
-    """Return plain data with every lone surrogate replaced by U+FFFD, so that it can be hashed, sent and stored."""
+    """Return foreign data with U+FFFD for every lone surrogate, so that it can be hashed, sent and stored."""
     if isinstance(value, str):
         return value if is_encodable(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -104,7 +104,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def without_nan(value: Any, depth: int = 0) -> Any:
-    """Return plain data with None for NaN and infinities, which JSON cannot express and result files must not contain.
+    """Return foreign data with None for NaN and infinities, which JSON and result files cannot hold.
 
     Raises InputError for values nested too deeply, as ``plain_data`` does.
     """
@@ -120,7 +120,7 @@ def without_nan(value: Any, depth: int = 0) -> Any:
 
 
 def type_in_words(value: Any) -> str:
-    """Return the type of a value in words for error messages: ``[]`` -> "a list"."""
+    """Return the type of a foreign value in words for error messages: ``[]`` -> "a list"."""
     names = {str: "text", bool: "true or false", int: "a number", float: "a number", type(None): "null"}
     if isinstance(value, Mapping):
         return "an object"

@@ -45,7 +45,7 @@ def read_rubrics(
     pitfalls: Pitfalls = "penalty",
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[RubricRow]:
-    """Yield the rows of a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file with their rubrics, in order.
+    """Read the rows of a data set file (``.jsonl``, ``.jsonl.gz`` or ``.parquet``) with their rubrics, in order.
 
     ``pitfalls`` selects how Rubrics-as-Rewards pitfalls are read. "penalty" uses the file's negative weights: a pitfall
     that is met costs points. "positive" follows the paper, where every criterion is phrased as something desired and
@@ -57,7 +57,7 @@ def read_rubrics(
     seen: dict[str, tuple[int, Rubric]] = {}
 
     def read(value: Mapping[str, Any] | str, number: int) -> RubricRow:
-        if isinstance(value, str):  # the text of the problem of a line that could not be read
+        if isinstance(value, str):  # an unreadable line: the value says what is wrong with it
             raise InputError(value)
         row = as_rubric_row(value, number, pitfalls=pitfalls)
         _check_repeat(row, seen)
@@ -69,7 +69,7 @@ def read_rubrics(
 
 
 def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfalls = "penalty") -> RubricRow:
-    """Return one row of a rubric data set with its rubric. ``value`` may hold numpy arrays and tuples.
+    """Convert one row of a foreign data set to a row with its rubric. ``value`` may hold numpy arrays and tuples.
 
     Raises InputError or ConfigError naming the field.
     """

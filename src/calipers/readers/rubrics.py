@@ -22,7 +22,7 @@ _INSTALL = "reading YAML needs PyYAML: pip install 'calipers[yaml]', or write th
 
 
 def read_rubric(path: str | os.PathLike[str]) -> Rubric:
-    """Return the rubric in a ``.toml``, ``.json``, ``.yaml`` or ``.yml`` file.
+    """Read the rubric in a file: ``.toml``, ``.json``, ``.yaml`` or ``.yml``.
 
     The file holds a table with ``criteria``, or (not in TOML) a list of criteria, which are tables or plain questions.
     Raises InputError naming the file, the criterion and the field that cannot be read; ConfigError for YAML without

@@ -11,7 +11,7 @@ from calipers.types import Tool
 
 
 def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
-    """Return one plain tool call in OpenAI's form; arguments given as data become compact JSON with their key order.
+    """Convert a foreign tool call to OpenAI's form; arguments given as data become compact JSON with their key order.
 
     Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``) and Responses (``call_id``).
     A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
@@ -38,7 +38,7 @@ def _arguments(body: Mapping[str, Any]) -> str:
 
 
 def openai_tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
-    """Return tool definitions in OpenAI's form, or None for an empty list; providers' built-in tools stay unchanged.
+    """Convert foreign tool definitions to OpenAI's form, an empty list to None; providers' own tools stay unchanged.
 
     Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions.
     """

@@ -20,8 +20,8 @@ _MAX_DEPTH = 32
 
 
 def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
-    """Return a part of a trajectory as JSON data that survives a round trip. ``elided`` gets a line for each
-    replacement.
+    """Return a part of a trajectory as JSON data for the transcript. It survives a round trip. ``elided`` gets a line
+    for each replacement.
 
     Keys become strings, sequences become lists, NaN and infinity become text, and unknown objects become their ``str``.
     """
@@ -46,7 +46,9 @@ def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa
 
 
 def without_data_urls(text: str, elided: list[str]) -> str:
-    """Replace each base64 data URL in a message's text by a placeholder. ``elided`` gets a line for each data URL."""
+    """Replace each base64 data URL in text shown to the judge by a placeholder. ``elided`` gets a line for each data
+    URL.
+    """
     if ";base64," not in text:
         return text
     return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0].encode(), elided), text)

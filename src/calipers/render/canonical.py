@@ -41,8 +41,8 @@ class Canonicaliser:
     answered: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Canonicaliser:
-        """Return an independent copy of this state, taken after the group's context. Each trajectory continues from a
-        copy.
+        """Return an independent copy of this state of rendering, taken after the group's context. Each transcript
+        continues from a copy.
         """
         if not (self.calls or self.hidden or self.elided or self.answered):
             return Canonicaliser(self.reasoning)
@@ -52,7 +52,9 @@ class Canonicaliser:
         )
 
     def canonical_message(self, message: Message) -> Message:
-        """Return ``message`` in canonical form. If it has only a role and a text, this is the same object."""
+        """Return ``message`` in canonical form for the transcript. If it has only a role and a text, this is the same
+        object.
+        """
         content = message.get("content")
         if type(content) is str and content:
             # Searching for a single character first is ten times faster, and most texts contain neither character.
@@ -79,7 +81,9 @@ class Canonicaliser:
         return known
 
     def omissions(self) -> tuple[str, ...]:
-        """Return a line for each kind of content that was omitted from the messages so far, without duplicates."""
+        """Return a line for each kind of content that the transcript has omitted from the messages so far, without
+        duplicates.
+        """
         hidden = [f"reasoning of {self.hidden} message{'s' * (self.hidden > 1)} hidden"] if self.hidden else []
         return (*hidden, *dict.fromkeys(self.elided))
 

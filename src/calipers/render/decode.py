@@ -46,7 +46,7 @@ class Decoded:
 
 
 def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
-    """Read the transcript in a question's ``parts`` back into tools and the messages of candidates.
+    """Decode the transcript in a rendered question's ``parts`` into the tools and messages of candidates.
 
     ``keys`` are the candidates to read (default: all). ``marker`` starts each layout line. None means the marker that
     the first line of the transcript names. Raises InputError if ``parts`` contain no transcript, or a transcript that

@@ -56,7 +56,8 @@ class _Plan:
 def shorten_group(
     view: RenderedGroup, size: int, *, shown: int, among: Sequence[int] | None = None
 ) -> RenderedGroup | None:
-    """Return ``view``, shortened so that its head and any ``shown`` candidates have at most ``size`` characters.
+    """Return the transcript ``view``, shortened so that its head and any ``shown`` candidates have at most ``size``
+    characters.
 
     Only the candidates ``among`` are shortened (default: all). Returns None if ``view`` cannot be shortened enough, and
     the same object if it fits.
@@ -106,7 +107,7 @@ def minimum_lengths(view: RenderedGroup) -> tuple[int, Sequence[int]]:
 
 
 def without_unused_exhibits(view: RenderedGroup, shown: Collection[int]) -> RenderedGroup:
-    """Return ``view`` without the exhibits that neither the head nor any of the candidates ``shown`` refers to."""
+    """Return the transcript ``view`` without exhibits that neither the head nor a candidate of ``shown`` refers to."""
     head = outline_head(view, {})
     bodies = [outline_candidate(view.candidates[item], view) for item in shown]
     used = {exhibit_referred_to(piece) for body in (head, *bodies) for piece in body.pieces}

@@ -46,7 +46,8 @@ class Unfit:
 
 
 def fit_question(request: JudgeRequest, window: Window | None, frame: Frame) -> Fitted | Unfit:
-    """Return ``request`` if it fits ``window``, otherwise the same question about shortened candidates.
+    """Return ``request`` if the text shown to the judge fits ``window``, else the same question about shortened
+    candidates.
 
     Tokens are reserved for the reply: its limit, but at most a quarter of the window. A candidate that is too long even
     when shortened is omitted, so that the others are judged. Returns Unfit (``context_window``, with the sizes) if no
@@ -98,7 +99,8 @@ class _Question:
         )
 
     def shortened(self, among: Sequence[int] | None = None) -> JudgeRequest | None:
-        """Return the question with candidates shortened so that it fits the window. None if that is impossible.
+        """Return the question with transcripts of candidates shortened so that it fits the window. None if that is
+        impossible.
 
         ``among``: ask only about these candidates.
         """
@@ -197,13 +199,13 @@ def _unfit(question: _Question, head: int, needs: Sequence[int]) -> Unfit:
 
 
 def estimated_tokens(request: JudgeRequest, bytes_per_token: float) -> int:
-    """Return the estimated number of tokens of a question to the judge."""
+    """Return the estimated number of tokens in the text shown to the judge."""
     text, images = text_bytes_and_images(request)
     return int(text / bytes_per_token) + 1 + _IMAGE_TOKENS * images + _MESSAGE_TOKENS * len(request.messages)
 
 
 def text_bytes_and_images(request: JudgeRequest) -> tuple[int, int]:
-    """Return how many UTF-8 bytes the text of a question has, and how many images it contains."""
+    """Return how many UTF-8 bytes of text and how many images a question shows to the judge."""
     total = images = 0
     for message in request.messages:
         content = message.get("content") or ()
@@ -218,7 +220,7 @@ def text_bytes_and_images(request: JudgeRequest) -> tuple[int, int]:
 def window_from_refusal(
     request: JudgeRequest, limit: int | None, prompt: int | None, before: Window | None
 ) -> Window | None:
-    """Return the context window that follows from a server's refusal of a question that is too long.
+    """Return the window for text shown to the judge that follows from a server's refusal of a too long question.
 
     ``limit`` is the window that the server stated. ``prompt`` is the number of tokens that the server counted, which
     gives the bytes per token. Returns None if the server stated no plausible limit.
@@ -235,7 +237,7 @@ def window_from_refusal(
 
 
 def plausible_bytes_per_token(bytes_per_token: float) -> float:
-    """Return ``bytes_per_token``, restricted to the range that is plausible for a tokenizer."""
+    """Return ``bytes_per_token`` of transcripts, restricted to the range that is plausible for a tokenizer."""
     return min(max(bytes_per_token, _MIN_DENSITY), _MAX_DENSITY)
 
 

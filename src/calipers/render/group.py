@@ -57,7 +57,7 @@ def render(
     rubric: str | Rubric | None = None,
     graded: bool = False,
 ) -> RenderedGroup:
-    """Return ``group`` as a judge will see it. The group's own rubric takes precedence. Never raises for content.
+    """Render ``group`` as shown to the judge. The group's own rubric takes precedence. Never raises for content.
 
     Criteria become lines of text or, with ``graded``, the ``rubrics`` of the candidates: a trajectory's own criteria
     take precedence over the criteria of its group.
@@ -118,7 +118,7 @@ def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str]) -> t
 
 
 def join_texts(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Join adjacent texts of a question's ``parts``, and drop empty texts."""
+    """Join adjacent texts of a transcript's ``parts``, and drop empty texts."""
     joined: list[Part] = []
     texts: list[str] = []
     for part in parts:

@@ -53,19 +53,17 @@ class GivenScores:
     scale: tuple[float, float]
 
     def equals_score_of(self, number: Number, id_: str) -> bool:
-        """Whether a number in a sentence equals the verdict's score of the candidate ``id_``, in any unit it could
-        have.
-        """
+        """Whether a number in a sentence equals the extracted score of the candidate ``id_``, in any possible unit."""
         score = self.scores.get(id_)
         return score is not None and any(abs(value - score) < 1e-9 for value in self.possible_scores(number))
 
     def could_be_score(self, number: Number) -> bool:
-        """Whether a number in a sentence lies on the verdict's scale, in any unit that the number could have."""
+        """Whether a number in a sentence lies on the scale of the extracted scores, in any possible unit."""
         low, high = self.scale
         return any(low <= value <= high for value in self.possible_scores(number))
 
     def possible_scores(self, number: Number) -> tuple[float, ...]:
-        """Return the scores that a number could mean on the verdict's scale: ``8/10`` on 0-100 is 80."""
+        """Return the scores that a number could mean on an extracted verdict's scale: ``8/10`` on 0-100 is 80."""
         low, high = self.scale
         if number.whole is not None:
             share = low + number.part / (number.whole or 1) * (high - low)
@@ -126,7 +124,7 @@ class Sentence:
         return find_phrases(self.folded)
 
     def has_phrase(self, *kinds: str) -> bool:
-        """Whether a sentence of the reply contains a phrase of any of the kinds."""
+        """Whether a sentence beside an extracted verdict contains a phrase of any of the kinds."""
         return any(kind in self.hits for kind in kinds)
 
     @cached_property
@@ -154,7 +152,7 @@ class Sentence:
         ]  # fmt: skip
 
     def counts_something(self, number: Number) -> bool:
-        """Whether a number is no score because it counts, numbers or measures something: ``3 steps``, ``step 3``."""
+        """Whether a number counts, numbers or measures, so it is no score to extract: ``3 steps``, ``step 3``."""
         if number not in self._counts:
             self._counts[number] = self._counts_something(number)
         return self._counts[number]
@@ -168,7 +166,7 @@ class Sentence:
         return not self._ends_a_score(self.text[number.end :])
 
     def is_given_up(self, number: Number) -> bool:
-        """Whether words such as *instead of* are right before a number, so that the number is the abandoned score."""
+        """Whether a number after words such as *instead of* is an abandoned score, which is not extracted."""
         return _ends_with(self.text[max(0, number.start - 24) : number.start], "INSTEAD")
 
     @cached_property
@@ -196,12 +194,12 @@ class Sentence:
         return any(start == 1 for kind in ("AFTER_NUMBER", "AWARDS") for start, _ in found.get(kind, ()))
 
     def has_unit(self, number: Number) -> bool:
-        """Whether a word for points follows a number, so that the number is a score."""
+        """Whether a word for points follows a number, so that the number is a score to extract."""
         words = find_phrases(fold_words(self.text[number.end : number.end + 24]))
         return any(start == 1 for start, _ in words.get("POINTS", ()))
 
     def id_beside(self, number: Number) -> str | None:
-        """Return the id of the candidate named right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
+        """Extract the id of the candidate named right beside a number: ``KB: 50``, ``KB is 50``, ``50 for KB``."""
         for mention in self.mentions:
             gap = self.text[mention.end : number.start]
             if mention.end <= number.start and (_GAP.fullmatch(gap) or _is_copula(gap) or _is_short_word(gap)):
@@ -216,7 +214,7 @@ class Sentence:
         return None
 
     def ids_nearest(self, number: Number) -> list[str]:
-        """Return the ids of the candidates named last before a number and first after it."""
+        """Extract the ids of the candidates named last before a number and first after it."""
         before = [mention.id_ for mention in self.mentions if mention.end <= number.start]
         after = [mention.id_ for mention in self.mentions if mention.start >= number.end]
         return [*before[-1:], *after[:1]]
@@ -237,7 +235,7 @@ def _is_copula(gap: str) -> bool:
 
 
 def split_clauses(text: str) -> list[tuple[str, str]]:
-    """Split a sentence beside a verdict into clauses of folded words, each with the mark that ends it."""
+    """Split a sentence beside an extracted verdict into clauses of folded words, each with the mark that ends it."""
     pieces = _MARK.split(text[:_LONGEST], maxsplit=_MOST_CLAUSES)[: 2 * _MOST_CLAUSES]
     pairs = zip(pieces[::2], [*pieces[1::2], ""], strict=False)
     return [(fold_words(piece).strip(), mark.strip()) for piece, mark in pairs if any(map(str.isalnum, piece))]
@@ -247,7 +245,7 @@ _MARK = re.compile(r"([:：,，、。.!！?？…;；—–（）()\"“”]+|\s
 
 
 def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
-    """Split the words beside a verdict into sentences with ASCII digits. Of more than 40, yield 20 at each end."""
+    """Extract the sentences beside a verdict, with ASCII digits. Of more than 40, yield 20 at each end."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
     pieces = [
@@ -263,7 +261,7 @@ def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
 
 
 def without_quotations(text: str) -> str:
-    """Return the sentence without its quotations, because a quotation is not the judge's own words."""
+    """Return a sentence without quotations, so that only the judge's own words are extracted."""
     # A quotation of at most 8 characters is a name or a number.
     return _QUOTE.sub(lambda found: found[0] if len(found[0]) <= 8 else '""', text)
 

@@ -67,7 +67,7 @@ _DOUBLE = re.compile(
 
 
 def denies_preference(before: str) -> bool:
-    """Whether words before a preference deny it: *I don't think (that)*, *it is false that*."""
+    """Whether words before an extracted preference deny it: *I don't think (that)*, *it is false that*."""
     return _DENIED.search(_DOUBLE.sub(" ", before[-240:])) is not None
 
 
@@ -85,7 +85,7 @@ _REPORTED = re.compile(
 
 
 def is_attributed_to_others(before: str) -> bool:
-    """Whether the words right before a verdict say that it is somebody else's, or that the judge nearly chose it."""
+    """Whether words right before an extracted verdict call it somebody else's, or one that the judge nearly chose."""
     return _REPORTED.search(before[-80:]) is not None
 
 
@@ -169,7 +169,7 @@ _RETRACTED = re.compile(
 
 
 def is_verdict_retracted(after: str) -> bool:
-    """Whether the words after a verdict take it back: *no, wait*, *scratch that*, *this verdict is wrong*."""
+    """Whether the words after an extracted verdict retract it: *no, wait*, *scratch that*, *this verdict is wrong*."""
     return _RETRACTED.search(after[:4096]) is not None or takes_score_back(after[:4096])
 
 
@@ -178,5 +178,5 @@ _REMARK = 200
 
 
 def is_choice_withdrawn(after: str, labels: Sequence[str] = ()) -> bool:
-    """Whether the words after a judge's choice take the choice back. Outside English, only a short remark can."""
+    """Whether the words after an extracted choice take it back. Outside English, only a short remark can."""
     return is_verdict_retracted(after) or (len(after) <= _REMARK and why_taken_back(after, labels) is not None)

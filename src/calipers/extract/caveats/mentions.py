@@ -57,7 +57,7 @@ _OF_THE_VERDICT = ("ONLY_EXAMPLE", "DRAFT", "HEARSAY", "INJECTED", "ANOTHER_JUDG
 
 
 def is_only_mentioned(before: str, own: str, after: str) -> bool:
-    """Whether the words ``before`` and ``after`` a verdict, and the verdict's ``own`` words, only mention it.
+    """Whether the words ``before`` and ``after`` an extracted verdict, and its ``own`` words, only mention it.
 
     Only the last clause before the verdict and the first clause after it count, because a clause beyond a comma, a *so*
     or a *because* is reasoning.
@@ -66,23 +66,23 @@ def is_only_mentioned(before: str, own: str, after: str) -> bool:
 
 
 def is_topic_of_sentence(after: str) -> bool:
-    """Whether a preference is the topic of its sentence: ``(that A is better) is a claim I cannot support``."""
+    """Whether an extracted preference is its sentence's topic: ``(that A is better) is a claim I cannot support``."""
     return _SPOKEN_OF.match(after) is not None
 
 
 def ranks_by_other_quantity(before: str, after: str) -> bool:
-    """Whether the words around an order say that it ranks by something other than quality: ``By length:``."""
+    """Whether the words around an extracted order say that it ranks by something other than quality: ``By length:``."""
     lead, rest = fold_words(_clause_before(before[-_NEAR:])), fold_words(after[:40])
     return any(start <= 5 for words in (lead, rest) for start, _ in find_phrases(words).get("OTHER_ORDER", ()))
 
 
 def is_reported_claim(sentence: str) -> bool:
-    """Whether a sentence of the reply presents its verdict as somebody else's claim or as a mere thought."""
+    """Whether a sentence presents the extracted verdict as somebody else's claim or as a mere thought."""
     return "HEARSAY" in find_phrases(fold_words(sentence[-2 * _NEAR :]))
 
 
 def is_introduced_as_mention(before: str, own: str) -> bool:
-    """Whether the words before a verdict only mention it: as a draft, as somebody else's, or as not given.
+    """Whether the words before an extracted verdict only mention it: as a draft, as somebody else's, or as not given.
 
     ``own`` are the verdict's own words, which are searched too.
     """
@@ -133,8 +133,8 @@ def _clause_before(before: str) -> str:
 
 
 def is_denied_by_next_clause(before: str, after: str) -> bool:
-    """Whether the clause right after a verdict says that it is no verdict: ``(placeholder)``, ``is out of the
-    question``.
+    """Whether the clause right after an extracted verdict says that it is no verdict: ``(placeholder)``, ``is out of
+    the question``.
     """
     rest = after[:_NEAR].split("\n", 1)[0].lstrip(_SIGNS.replace(".", "").replace("!", ""))
     clause = _BREAK.split(rest, maxsplit=1)[0]

@@ -29,17 +29,17 @@ _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 
 
 def is_foreign_key(key: object) -> bool:
-    """Whether a JSON key says that its value is not the judge's verdict: ``example``, ``claimed_winner``."""
+    """Whether a JSON key says that its value is no verdict to extract: ``example``, ``claimed_winner``."""
     return not _FOREIGN.isdisjoint(word.lower() for word in _WORDS.findall(str(key)[:80]))
 
 
 def has_foreign_key(document: object, *, depth: int = 3) -> bool:
-    """Whether a JSON document contains a key such as ``example`` whose value is not the judge's verdict."""
+    """Whether a JSON document contains a key such as ``example`` whose value is no verdict to extract."""
     return any(is_foreign_key(key) for key, _ in _pairs(document, depth))
 
 
 def document_denies_itself(document: object) -> bool:
-    """Whether a JSON document says that it is no verdict: ``"valid": false``, ``"status": "placeholder"``."""
+    """Whether extracted JSON says that it is no verdict: ``"valid": false``, ``"status": "placeholder"``."""
     for key, value in _pairs(document, 2):
         name = plain_key(str(key)[:40])
         if (value is False and name in DENYING) or (value is True and is_foreign_key(key)):
@@ -50,13 +50,13 @@ def document_denies_itself(document: object) -> bool:
 
 
 def is_void_remark(value: str) -> bool:
-    """Whether a short remark beside a verdict says that the verdict is not real: ``placeholder``, ``draft``."""
+    """Whether a short remark beside an extracted verdict says that it is not real: ``placeholder``, ``draft``."""
     kinds = ("MEANINGLESS", "ONLY_EXAMPLE", "DRAFT", "INJECTED", "RETRACTION", "ANOTHER_JUDGE")
     return len(value) <= _SHORT and not find_phrases(fold_words(value)).keys().isdisjoint(kinds)
 
 
 def check_document_is_own(reply: Prepared, keys: Collection[str], labels: Sequence[str] = ()) -> None:
-    """Raise Rejected if the keys of a reply's JSON document, or the words around it, say that it is not the judge's
+    """Raise Rejected if the keys of an extracted JSON document, or the words around it, say that it is not the judge's
     own.
 
     ``keys`` are the keys that may contain a verdict.
@@ -95,7 +95,7 @@ def _pairs(node: Any, depth: int) -> Iterator[tuple[Any, Any]]:
 
 
 def values_of_keys(document: Any, keys: Collection[str], *, depth: int = 4) -> Iterator[Any]:
-    """Yield the scalars under any of ``keys`` in a reply's JSON document, down to ``depth`` levels.
+    """Extract the scalars under any of ``keys`` from a reply's JSON document, down to ``depth`` levels.
 
     ``keys`` have the form that ``plain_key`` returns. Values under a key such as *example* are omitted, because they
     are not the judge's verdict.

@@ -33,7 +33,7 @@ Span = tuple[int, int]
 
 
 def fold_words(text: str) -> str:
-    """Return the text of a reply as words without case, accents or punctuation, with one space around each."""
+    """Return a reply, for extraction, as words without case, accents or punctuation, with one space around each."""
     text = text.casefold()
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text)
@@ -87,7 +87,7 @@ def _index() -> _Index:
 
 
 def find_phrases(text: str) -> dict[str, list[Span]]:
-    """Return where phrases of each kind occur in the folded ``text`` of a reply. Only kinds that occur are keys."""
+    """Extract where phrases of each kind occur in the folded ``text`` of a reply. Only kinds that occur are keys."""
     index = _index()
     found: dict[str, list[Span]] = {}
     text = text[:_MOST]
@@ -103,7 +103,7 @@ def find_phrases(text: str) -> dict[str, list[Span]]:
 
 
 def kinds_of_clause(clause: str) -> set[str]:
-    """Return the kinds of a phrase that makes up a whole clause of the reply, such as a hesitation or a correction."""
+    """Return the kinds of a phrase, such as a correction, that makes up a whole clause beside an extracted verdict."""
     if len(clause) > 40:  # no such phrase is longer
         return set()
     found = find_phrases(f" {clause} ")
@@ -111,7 +111,7 @@ def kinds_of_clause(clause: str) -> set[str]:
 
 
 def reaches_last_word(words: str, end: int) -> bool:
-    """Whether a phrase that ends at ``end`` in the folded ``words`` of a reply reaches the last word."""
+    """Whether a phrase that ends at ``end`` in folded ``words`` beside an extracted verdict reaches the last word."""
     return " " not in words[end:].rstrip()
 
 

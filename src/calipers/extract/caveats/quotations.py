@@ -65,7 +65,7 @@ _FORM_HEAD = re.compile(
 def is_others_verdict(
     before: str, ids: Sequence[str] = (), claimed: Collection[str] = (), *, of_scores: bool = True
 ) -> bool:
-    """Whether the words right before a verdict say that it is a draft, an example, somebody else's, or has no scores.
+    """Whether words right before an extracted verdict call it a draft, an example, somebody else's, or without scores.
 
     Only words that introduce the verdict count: on its line, before a colon, or as a heading. A sentence that has ended
     is about something else, like the reasoning before a verdict. ``claimed`` are those of the ``ids`` that the verdict
@@ -145,7 +145,7 @@ def _counts(lead: Sentence, start: int, end: int) -> bool:
 
 
 def announces_other_numbers(line: str, ids: Sequence[str] = ()) -> bool:
-    """Whether a line of a reply announces something else than the judge's scores, such as confidences or a draft."""
+    """Whether a line announces numbers that are no scores to extract, such as confidences or a draft."""
     if ASIDE_HEAD.match(line):
         return True
     line = line.rstrip(" *_#")
@@ -159,7 +159,7 @@ def announces_other_numbers(line: str, ids: Sequence[str] = ()) -> bool:
 
 
 def introduces_others_words(line: str, ids: Sequence[str] = (), claimed: Collection[str] = ()) -> bool:
-    """Whether the line above a verdict introduces somebody else's words: ``KB ended its answer with``."""
+    """Whether the line above an extracted verdict introduces somebody else's words: ``KB ended its answer with``."""
     bare = line.rstrip(_WRAPPING).rstrip("*_")
     colon = bare.endswith((":", "："))
     if not bare or not (bare[-1].isalpha() or colon) or len(bare) > _LEAD:
@@ -179,7 +179,7 @@ def _heads_no_scores(lead: Sentence) -> bool:
 
 
 def is_in_block_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
-    """Whether the verdict at ``text[start:]`` is inside a block quote, or inside tags around a candidate's words.
+    """Whether the verdict extracted at ``text[start:]`` is in a block quote, or in tags around a candidate's words.
 
     A block quote under a heading about scores is the judge's own emphasis and does not count.
     """
@@ -196,14 +196,14 @@ def is_in_block_quote(text: str, start: int, ids: Sequence[str] = ()) -> bool:
 
 
 def is_in_quotation_marks(text: str, start: int) -> bool:
-    """Whether the verdict at ``text[start:]`` is in quotation marks, as somebody else's: ``It says "Verdict: yes"``."""
+    """Whether the verdict extracted at ``text[start:]`` is quoted, as somebody else's: ``It says "Verdict: yes"``."""
     line = text[text.rfind("\n", 0, start) + 1 : start][-_LEAD:]
     opened = line.count('"') % 2 == 1
     return opened and is_others_verdict(line[: line.rfind('"')])
 
 
 def words_before_fence(text: str, start: int, floor: int) -> str:
-    """Return the words before the code fence around the verdict at ``text[start:]``, unless the verdict begins it."""
+    """Extract the words before the code fence around the verdict at ``text[start:]``, unless the verdict begins it."""
     if text.count("```", 0, start) % 2 == 0:
         return ""
     fence = text.rfind("```", 0, start)

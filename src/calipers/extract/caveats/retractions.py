@@ -55,7 +55,7 @@ def why_taken_back(
     scores: Mapping[str, float] | None = None,
     scale: tuple[float, float] = (0, 1),
 ) -> str | None:
-    """Return why the words ``after`` a verdict invalidate it, or None if they do not."""
+    """Return why the words ``after`` an extracted verdict invalidate it, or None if they do not."""
     if not any(char.isalnum() for char in after):
         return None
     stated = GivenScores(scores or {}, tuple(ids), scale)
@@ -87,7 +87,7 @@ def _rescored(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> s
 
 
 def why_void(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float] = (0, 1)) -> str | None:
-    """Return why the words ``before`` a verdict invalidate it: its scores mean nothing, or low scores are good."""
+    """Return why words ``before`` an extracted verdict void it: its scores mean nothing, or low scores are good."""
     stated = GivenScores({}, tuple(ids), scale)
     every = list(sentences_beside(before, stated.ids))
     for place, whole in enumerate(every):
@@ -102,30 +102,30 @@ def why_void(before: str, ids: Sequence[str] = (), *, scale: tuple[float, float]
 
 
 def takes_score_back(between: str, ids: Sequence[str] = ()) -> bool:
-    """Whether words between two scores take the first score back: ``80 (no, wait, 50)``."""
+    """Whether words between two extracted scores take the first score back: ``80 (no, wait, 50)``."""
     return any(_is_withdrawn(_own_words(whole)) for whole in sentences_beside(between, ids))
 
 
 def begins_with_worst(*words: str) -> bool | None:
-    """Whether words around an order say that it begins with the worst candidate. None if they also say the opposite."""
+    """Whether words around an extracted order say that its first is the worst. None if they also say the opposite."""
     found = [find_phrases(fold_words(piece)) for piece in words]
     worst = any("WORST_FIRST" in one for one in found)
     return None if worst and any("BEST_FIRST" in one for one in found) else worst
 
 
 def begins_with_best(*words: str) -> bool:
-    """Whether words around an order say that it begins with the best candidate."""
+    """Whether words around an extracted order say that it begins with the best candidate."""
     return any("BEST_FIRST" in find_phrases(fold_words(piece)) for piece in words)
 
 
 def words_after_document(text: str) -> str:
-    """Return the words after the last bracket of a reply that contains a JSON document."""
+    """Extract the words after the last bracket of a reply that contains a JSON document."""
     end = max(text.rfind("}"), text.rfind("]"))
     return text[end + 1 :].lstrip("`~ \r\n") if end >= 0 else ""
 
 
 def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the clauses of a judge's reply that are not values of a key, each with the punctuation mark after it.
+    """Extract the clauses of a judge's reply that are not values of a key, each with the punctuation mark after it.
 
     A hesitation at the beginning of a clause is removed. Words after a colon are the value of a key and so no clause,
     unless the key is a hesitation: ``wait: no``.
@@ -148,7 +148,7 @@ def _heads_of(words: str) -> set[str]:
 
 
 def why_withdrawn(sentence: Sentence) -> str | None:
-    """Return why a sentence after a verdict of any kind invalidates it: it takes the verdict back, or disowns it."""
+    """Return why a sentence after any extracted verdict invalidates it: it takes the verdict back, or disowns it."""
     if _is_withdrawn(sentence) or _is_swap(sentence) or _is_discarded(sentence):
         return TAKEN_BACK
     return DISOWNED if _is_disowned(sentence) else None

@@ -14,7 +14,7 @@ BRIEF_SENTENCE = 3
 
 
 def gives_another_score(sentence: Sentence, stated: GivenScores, spoken_of: set[str]) -> bool:
-    """Whether a sentence gives a candidate a score that differs from the score in the verdict."""
+    """Whether a sentence gives a candidate a score that differs from the extracted score."""
     if not stated.scores or not sentence.numbers:
         return False
     head = kinds_of_clause(sentence.clauses[0][0]) if sentence.clauses else set()
@@ -61,10 +61,10 @@ def _is_content(sentence: Sentence, number: Number, stated: GivenScores, *, cued
 
 
 def starts_with_phrase(sentence: Sentence, *kinds: str) -> bool:
-    """Whether a sentence of the reply begins with a phrase of one of the kinds."""
+    """Whether a sentence beside an extracted verdict begins with a phrase of one of the kinds."""
     return any(start == 1 for kind in kinds for start, _ in sentence.hits.get(kind, ()))
 
 
 def repeats_score(sentence: Sentence, stated: GivenScores) -> bool:
-    """Whether a sentence repeats a score of the verdict."""
+    """Whether a sentence repeats an extracted score."""
     return any(stated.equals_score_of(number, id_) for number in sentence.numbers for id_ in stated.ids)

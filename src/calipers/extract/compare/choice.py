@@ -92,16 +92,17 @@ def extract_choice(
     tie: str | None = None,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> ChoiceReading[Label]:
-    """Return the label that a judge's reply prefers, ``"tie"``, or None if a careful reader would not be sure.
+    """Extract the label that a judge's reply prefers, ``"tie"``, or None if a careful reader would not be sure.
 
     ``labels`` name two or more candidates: ``A``, ``(a)``, ``Output (a)``, ``**Model A**`` all match label ``A``.
     ``tie`` is the label for a tie and may be one of ``labels``. A label spelled *tie* or *draw* always means a tie. If
     no tie is offered, the verdict *tie* is still read as a tie, but "both are equally good" is not. "Neither is better"
     is never read. A pair of scores for two labels ("8 7") prefers the label with the higher score.
 
-    ``format`` names the format that the judge was asked for (docs/reading.md). Its marks refer to ``labels`` in the
-    order in which the prompt listed the candidates, unless the labels are those marks. Raises ConfigError for an
-    unknown format or a format without a choice, and never because of the text.
+    ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
+    ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
+    names, they are matched by name. Raises ConfigError for an unknown format or a format without a choice, and never
+    because of the text.
     """
     form = format_named(format, "choice") if format is not None else None
     try:

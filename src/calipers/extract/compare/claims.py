@@ -241,7 +241,7 @@ _DENIAL = re.compile(r"\b(?:not|no|never|nor|neither|hardly)\b|n't\b", re.IGNORE
 
 
 def find_claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Claim]:
-    """Return the preferences that sentences of a reply claim, in order, without quotations, reports and conditions."""
+    """Extract the preferences that a reply's sentences claim, in order, without quotations, reports and conditions."""
     debated = is_debate(" ".join(part.text for part in parts))
     found: list[Claim] = []
     for part in parts:
@@ -254,7 +254,7 @@ def find_claims(parts: Sequence[Sentence], labels: tuple[str, ...]) -> list[Clai
 
 
 def concluded_labels(found: Sequence[Claim]) -> set[int]:
-    """Return the labels of the candidates that concluding sentences of a reply plainly prefer."""
+    """Return the labels of the candidates that the extracted claims of concluding sentences plainly prefer."""
     return {claim.who for claim in found if claim.strength == "strong" and claim.concluding and claim.who >= 0}
 
 

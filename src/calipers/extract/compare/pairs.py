@@ -45,9 +45,7 @@ Pair = tuple[float, float]
 
 
 def pair_of_scores(text: str, document: object, labels: tuple[str, ...]) -> Pair | None:
-    """Return the two candidates' scores from a reply's first or last line, from a line per label, or a JSON key per
-    label.
-    """
+    """Extract two candidates' scores from a reply's first or last line, a line per label, or a JSON key per label."""
     if len(labels) != 2:
         return None
     if isinstance(document, dict):
@@ -61,7 +59,7 @@ def pair_of_scores(text: str, document: object, labels: tuple[str, ...]) -> Pair
 
 
 def pair_of_scores_in_prose(parts: Sequence[Sentence], labels: tuple[str, ...]) -> Pair | None:
-    """Return two candidates' scores from sentences: by name, in the order of the labels, or one score for both
+    """Extract two candidates' scores from sentences: by name, in the order of the labels, or one score for both
     candidates.
     """
     if len(labels) != 2:

@@ -72,7 +72,7 @@ def extract_ranking(
     *,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> RankingReading[Id]:
-    """Return the order of ``ids`` that a judge's reply states, best first.
+    """Extract the order of ``ids`` that a judge's reply states, best first.
 
     The first mention of an id counts; repeats and unknown names are dropped and reported. ``2``, ``[2]``, ``Passage 2``
     all match id ``2``. An echo of the candidates, a template, tied positions and two different orders are rejected.

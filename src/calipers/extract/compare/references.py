@@ -44,18 +44,18 @@ class Names:
     exact: bool = False
 
     def fold(self, name: str) -> str:
-        """Return the form of a candidate's name that is compared with these names."""
+        """Return a candidate's name, extracted from a reply, in the form that is compared with these names."""
         return name.strip() if self.exact else fold_name(name)
 
     def spellings(self, given: Sequence[str] | None = None) -> list[str]:
-        """Return a regex for each of the candidates' short names (or each of the ``given`` names), in order."""
+        """Return a regex to extract each of the candidates' short names (or of the ``given`` names), in order."""
         names = self.shorts if given is None else tuple(given)
         return [_alone(name, names) if self.exact else name_regex(name) for name in names]
 
 
 @lru_cache(maxsize=256)
 def distinguishing_names(labels: tuple[str, ...]) -> Names:
-    """Return the distinguishing part of each candidate's label: a last letter or number, else the whole label."""
+    """Extract the distinguishing part of each candidate's label: a last letter or number, else the whole label."""
     tokens = [re.findall(r"[^\W_]+", label) for label in labels]
     lasts = tuple(token[-1] if token else "" for token in tokens)
     heads = {" ".join(token[:-1]).lower() for token in tokens}
@@ -65,14 +65,14 @@ def distinguishing_names(labels: tuple[str, ...]) -> Names:
 
 
 def do_names_clash(labels: Sequence[str]) -> bool:
-    """Whether two candidates' labels differ only in case, punctuation, leading zeros or spaces."""
+    """Whether two labels to extract differ only in case, punctuation, leading zeros or spaces."""
     compared = (fold_name(label).casefold() for label in labels)
     spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 
 def labels_in_plain_text(labels: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Return candidates' labels with plain punctuation, and the characters that must not become plain in the reply.
+    """Return the labels to extract with plain punctuation, and the characters that must not become plain in the reply.
 
     These are the only characters by which some labels differ.
     """
@@ -87,7 +87,7 @@ def _is_short(name: str) -> bool:
 
 
 def name_regex(name: str, *, exact: bool = False) -> str:
-    """Return a regex for a name with free spaces and underscores; ``exact`` requires the exact spelling and case."""
+    """Return a regex to extract a name with free spaces and underscores; ``exact`` requires exact spelling and case."""
     if exact:
         return rf"(?-i:{re.escape(name)})" if name else r"(?!)"
     parts = re.findall(r"[^\W_]+|[^\w\s]", name)
@@ -95,7 +95,7 @@ def name_regex(name: str, *, exact: bool = False) -> str:
 
 
 def fold_name(name: str) -> str:
-    """Return a candidate's name in the form in which names are compared: no case, punctuation or leading zeros."""
+    """Return a name in the form compared during extraction: no case, punctuation or leading zeros."""
     plain = re.sub(r"[\W_]+", " ", name).strip().lower()
     return plain.lstrip("0") or "0" if plain.isdigit() else plain
 
@@ -110,7 +110,8 @@ def _alone(name: str, names: Sequence[str]) -> str:
 
 @lru_cache(maxsize=256)
 def reference_regex(labels: tuple[str, ...], *, exact: bool = False) -> str:
-    """Return a regex for a candidate's name in a mark, with an optional noun, brackets and emphasis around the name.
+    """Return a regex that extracts a candidate's name from a mark, with an optional noun, brackets and emphasis around
+    it.
 
     The groups ``r0``, ``r1``, ... of the regex say which label matched. ``exact`` requires the exact spelling even if
     the labels do not.
@@ -127,7 +128,7 @@ def _longest_first(known: Names) -> list[tuple[int, str]]:
 
 
 def matched_label(match: re.Match[str]) -> int:
-    """Return positions and spellings, longest spelling first, so that ``A`` does not match inside ``A+``."""
+    """Return positions and spellings to extract, longest spelling first, so that ``A`` does not match inside ``A+``."""
     groups = match.groupdict()
     return next(int(name[1:]) for name, found in groups.items() if re.fullmatch(r"r\d+", name) and found is not None)
 
@@ -167,7 +168,7 @@ def _mentions(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def mask_references(sentence: str, labels: tuple[str, ...], *, debated: bool = False) -> str:
-    """Return the sentence with one private-use character in place of each reference to a candidate.
+    """Return a sentence, for extraction, with one private-use character in place of each reference to a candidate.
 
     "Output (a)'s answer" is one reference. With ``debated`` the assistants named in the text argue about the outputs
     and are not the candidates.
@@ -194,7 +195,7 @@ def mask_references(sentence: str, labels: tuple[str, ...], *, debated: bool = F
 
 
 def is_debate(text: str) -> bool:
-    """Whether ``text`` reports a debate, in which assistants argue about outputs and are not the candidates."""
+    """Whether ``text``, from which claims are extracted, reports a debate of assistants who are not the candidates."""
     return bool(_SPEAKING.search(text) and _LETTERED.search(text))
 
 

@@ -51,7 +51,7 @@ def extract_checklist(
     levels: Mapping[str, Mapping[str, float]] | None = None,
     finish_reason: FinishReason | None = None,
 ) -> ChecklistReading:
-    """Return the judge's verdict on each criterion of ``ids``, read from its reply. Never raises.
+    """Extract the judge's verdict on each criterion of ``ids`` from its reply. Never raises.
 
     ``levels`` maps the id of a criterion that has levels to their shares (0-1). Verdicts are booleans, 0 and 1, and
     words such as PRESENT, NOT PRESENT, met, unmet, yes, no. They are matched by id, by number or by position, in JSON
@@ -109,7 +109,7 @@ class _Reader:
         self._numbered = ids == tuple(str(n) for n in range(1, len(ids) + 1))
 
     def read(self, text: str, *, cut: bool) -> tuple[dict[str, Row], Outcome]:
-        """Return a reply's rows by criterion id, and the outcome. Raises Rejected if nothing can be read."""
+        """Extract a reply's rows by criterion id, and the outcome. Raises Rejected if nothing can be read."""
         if cut:
             raise Rejected("the reply was cut off", truncated=True)
         answer = strip_reasoning(text)

@@ -39,7 +39,7 @@ _BUT = re.compile(r"\s*(?:but|however|although|though|except|mostly|partly|parti
 
 
 def read_met(value: object, levels: Mapping[str, float]) -> Row:
-    """Read a scalar of a judge's reply as the verdict on a criterion."""
+    """Extract the verdict on a criterion from a scalar of a judge's reply."""
     if value is CUT:
         return Row(None, "the reply ends before it")
     if value is None:

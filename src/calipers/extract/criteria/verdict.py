@@ -48,7 +48,7 @@ class VerdictReading:
 
 
 def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
-    """Return True for a reply that says yes, False for no, and None if a careful reader would not be sure.
+    """Extract yes (True) or no (False) from a judge's reply, or None if a careful reader would not be sure.
 
     The result is None for *partly correct*, a condition, a refusal, and a *yes* that the next sentence contradicts.
     ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format

@@ -80,13 +80,13 @@ class Format:
 
 @cache
 def known_formats() -> Mapping[str, Format]:
-    """Return every known reply format by its name."""
+    """Return every reply format from which verdicts can be extracted, by its name."""
     table = tomllib.loads((get_data(__package__, "formats.toml") or b"").decode())
     return {name: _format(name, row) for name, row in table.items()}
 
 
 def format_named(name: str, reads: Reads | None = None) -> Format:
-    """Return the reply format called ``name`` (case and punctuation are ignored).
+    """Return the reply format to extract from that is called ``name`` (case and punctuation are ignored).
 
     Raises ConfigError for an unknown name, and for a format from which ``reads`` cannot be read.
     """

@@ -34,7 +34,7 @@ class Preferred:
 
 
 def preferred_label(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
-    """Return which of ``labels`` a reply in ``form`` prefers: by ranking, mark or scores. Raises Rejected."""
+    """Extract which of ``labels`` a reply in ``form`` prefers: by ranking, mark or scores. Raises Rejected."""
     if len(labels) < 2 or len(set(labels)) < len(labels):
         raise Rejected("fewer than two different labels to choose from")
     first: Rejected | None = None
@@ -83,7 +83,7 @@ def _by_score(text: str, labels: tuple[str, ...], form: Format) -> Preferred:
 
 
 def labels_by_position(labels: tuple[str, ...], form: Format) -> Mapping[int, int]:
-    """Return the caller's label for each candidate position of a reply format.
+    """Return the caller's label for each candidate position of a reply format to extract from.
 
     Labels that are the format's own names match by name, other labels by position.
     """
@@ -112,7 +112,7 @@ def _is_contradicted(found: StatedValue, place: int, form: Format) -> bool:
 def read_formatted_scores(
     text: str, ids: tuple[str, ...], form: Format, *, scale: Scale | None, out_of_range: OutOfRange, cut: bool
 ) -> tuple[dict[str, float], StatedValue, OutOfRange | None]:
-    """Return the scores of ``ids`` in a reply in ``form``, on the caller's scale.
+    """Extract the scores of ``ids`` from a reply in ``form``, on the caller's scale.
 
     The other two results are the place of the scores, and the out-of-range rule if it was applied. ``cut``: the reply
     was cut off. The format must give scores by position, not by name. Raises Rejected.
@@ -134,7 +134,7 @@ def read_formatted_scores(
 
 
 def convert_scores(numbers: Mapping[str, float], own: Scale, scale: Scale) -> dict[str, float]:
-    """Convert scores from a reply format's own scale to the caller's scale.
+    """Convert extracted scores from a reply format's own scale to the caller's scale.
 
     Scores stay unchanged if both scales have the same top (1-10, 0-10). Otherwise the conversion is linear.
     """
@@ -145,7 +145,7 @@ def convert_scores(numbers: Mapping[str, float], own: Scale, scale: Scale) -> di
 
 
 def ranked_positions(text: str, ids: tuple[str, ...], form: Format) -> tuple[int, ...]:
-    """Return the positions of ``ids``, best first, from the models and ranks in a reply's rows. Raises Rejected.
+    """Extract the positions of ``ids``, best first, from the models and ranks in a reply's rows. Raises Rejected.
 
     The rows must name each candidate once.
     """

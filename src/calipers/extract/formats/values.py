@@ -62,7 +62,7 @@ class ValueKind:
 
 
 def stated_value(text: str, form: Format, kind: Reads, *, count: int = 1) -> StatedValue:
-    """Return the value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
+    """Extract the value of ``kind`` that a reply states in the places of ``form``, for ``count`` candidates.
 
     Raises Rejected if the reply has no such value, or none that can be trusted.
     """
@@ -108,7 +108,7 @@ def _known(meaning: Meaning | None) -> Meaning:
 
 
 def ranked_models(text: str) -> tuple[str, ...]:
-    """Return the models' names by rank, from a reply's rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
+    """Extract the models' names by rank from a reply's rows of ``{"model": ..., "rank": ...}``. Raises Rejected."""
     orders = {_by_rank(rows) for rows in _in_documents(text, _rows)}
     if not orders:
         raise Rejected("no ranking in the reply")

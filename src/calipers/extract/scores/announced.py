@@ -99,7 +99,7 @@ _RANGES = tuple(
 
 
 def announced_scales(text: str, names: Names) -> list[Announced]:
-    """Return the scales that sentences of a reply state, in order. Quotations and quoted lines are omitted."""
+    """Extract the scales that sentences of a reply state, in order. Quotations and quoted lines are omitted."""
     if _DIGIT.search(text) is None:
         return []
     masked = text.replace("，", ";")  # keeps positions, and is no decimal comma
@@ -190,7 +190,7 @@ def _mentions(clause: str, id_: str) -> bool:
 
 
 def breaks_off_in_scale(text: str) -> bool:
-    """Whether the last line of a reply stops while it states a scale: ``(out of``, ``Scores are on a``."""
+    """Whether a reply's last line breaks off in a scale to be extracted: ``(out of``, ``Scores are on a``."""
     line = text.rstrip().rpartition("\n")[2][-_MAX_SENTENCE:]
     if line.rfind("(") > line.rfind(")") or line.rfind("（") > line.rfind("）"):
         return True
@@ -198,7 +198,7 @@ def breaks_off_in_scale(text: str) -> bool:
 
 
 def blank_announcements(text: str, found: Sequence[Announced]) -> str:
-    """Blank the sentences of a reply that state a scale, so that their numbers are not read as scores."""
+    """Blank the sentences of a reply that state a scale, so that their numbers are not extracted as scores."""
     for one in found:
         if one.sure:
             text = text[: one.start] + _NOT_LINE.sub(" ", text[one.start : one.end]) + text[one.end :]
@@ -209,7 +209,7 @@ def blank_announcements(text: str, found: Sequence[Announced]) -> str:
 
 
 def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
-    """Return the scale on which all statements of a reply agree, or ``unclear`` if they differ."""
+    """Extract the scale on which all statements of a reply agree, or ``unclear`` if they differ."""
     result: Scale | None = None
     for scale in scales:
         if scale in (UNCLEAR, UPSIDE_DOWN):
@@ -226,7 +226,7 @@ def agreed_scale(scales: Iterable[Scale | None]) -> Scale | None:
 def scale_of_bare_numbers(
     found: Sequence[Announced], numbers: Sequence[float], asked: tuple[float, float]
 ) -> Scale | None:
-    """Return the scale that a reply's sentences state for scores which have no scale beside them.
+    """Extract the scale that a reply's sentences state for scores which have no scale beside them.
 
     None means that the scores are on the scale asked for.
     """
@@ -246,7 +246,7 @@ def _may_hold(scale: Scale, numbers: Sequence[float], asked: tuple[float, float]
 
 
 def unless_largest_score(scale: Scale | None, numbers: Sequence[float]) -> Scale | None:
-    """Return the scale that a reply states, or None if its top is merely the largest of the given scores.
+    """Return the extracted scale, or None if its top is merely the largest of the given scores.
 
     The result is ``unclear`` if that top is also a usual top of a scale.
     """

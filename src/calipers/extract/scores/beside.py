@@ -36,7 +36,7 @@ _FLAGS: Final = frozenset(list_words("roles", "flags"))
 
 
 def is_quoted_verdict(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
-    """Whether a verdict of scores is quoted, or introduced as a draft, an example or somebody else's."""
+    """Whether extracted scores are quoted, or introduced as a draft, an example or somebody else's."""
     leads = (
         text[max(claim.floor, claim.start - 200) : claim.start],
         words_before_fence(text, claim.start, claim.floor),
@@ -46,7 +46,7 @@ def is_quoted_verdict(text: str, claim: Claim, ids: tuple[str, ...]) -> bool:
 
 
 def check_words_beside(text: str, claim: Claim, claims: list[Claim], reader: RowReader) -> None:
-    """Raise Rejected if the words around a verdict of scores invalidate it, or give a candidate another score."""
+    """Raise Rejected if the words around extracted scores invalidate them, or give a candidate another score."""
     ids, scale = reader.names.ids, reader.scale
     spoken = [other for other in claims if other.found.values or other.found.positional]
     if any(
@@ -64,7 +64,7 @@ def check_words_beside(text: str, claim: Claim, claims: list[Claim], reader: Row
 
 
 def check_words_around(found: Found, reader: RowReader) -> None:
-    """Raise Rejected if the words before, between or after the scores of a verdict in prose invalidate it."""
+    """Raise Rejected if the words before, between or after scores extracted from prose invalidate them."""
     _check(found, found.head, found.between, found.tail, reader)
 
 
@@ -100,7 +100,7 @@ def _prose(text: str, start: int, end: int, claims: list[Claim], ids: tuple[str,
 def why_remark_doubtful(
     node: Any, ids: Sequence[str], *, scores: Mapping[str, float], scale: tuple[float, float], depth: int = 2
 ) -> str | None:
-    """Return why a remark in a JSON document puts the scores beside it in doubt, or None if no remark does.
+    """Return why a remark in a JSON document puts the extracted scores beside it in doubt, or None if no remark does.
 
     Examples are ``"note": "these scores are random"`` and ``"correction": {"KB": 50}``. Explanations of single
     candidates are not checked.

@@ -43,7 +43,7 @@ STATING: Final[frozenset[Role]] = frozenset({"top", "bottom", "scale", "unit"})
 
 
 def fold_key(key: object) -> str:
-    """Return a JSON key of a row of scores without case, blanks and punctuation, as in the list of roles."""
+    """Return the JSON key of an extracted row without case, blanks and punctuation, as in the list of roles."""
     return "".join(char for char in str(key).casefold() if char.isalnum())
 
 
@@ -66,9 +66,7 @@ _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 
 
 def role_of_key(key: Any) -> Role | None:
-    """Return the role of a JSON key in a row of scores, such as ``"id"`` or ``"score"``. None if the key has no known
-    role.
-    """
+    """Return the role of a JSON key in an extracted row, such as ``"id"`` or ``"score"``, or None if unknown."""
     if type(key) is not str:
         return None
     known = _FAST.get(key)
@@ -84,7 +82,7 @@ def role_of_key(key: Any) -> Role | None:
 
 
 def is_remark_or_score(key: Any) -> bool:
-    """Whether a JSON key means a remark in one language and a score in another, as ``note`` in French."""
+    """Whether an extracted JSON key means a remark in one language and a score in another, as ``note`` in French."""
     return type(key) is str and fold_key(scale_of_key(key)[0]) in ("note", "notes")
 
 
@@ -99,16 +97,16 @@ class Row:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[Any, Any]]) -> Row:
-        """Build a row of scores from an object's (key, value) pairs."""
+        """Extract a row of scores from an object's (key, value) pairs."""
         return cls((key, value, role_of_key(key)) for key, value in pairs if key is not None)
 
     def values(self, *roles: Role) -> list[Any]:
-        """Return the values of the fields in a row of scores that have one of the given roles."""
+        """Extract the values of the fields in a row of scores that have one of the given roles."""
         return [value for _, value, role in self.fields if role in roles]
 
 
 def scale_of_row(row: Row) -> Scale | None:
-    """Return the scale that the fields of a row state for its score, or None."""
+    """Extract the scale that the fields of a row state for its score, or None."""
     return None if STATING.isdisjoint(row.roles) else agreed_scale(_stated(row))
 
 
@@ -150,7 +148,7 @@ def _whole(value: Any) -> Any:
 
 
 def score_on_row_scale(read: Value, row: Row, asked: tuple[float, float]) -> Score:
-    """Convert a row's score to the scale asked for, according to the row's other fields."""
+    """Convert a row's extracted score to the scale asked for, according to the row's other fields."""
     scale = scale_of_row(row)
     if scale == UPSIDE_DOWN:
         return OFF_SCALE[UPSIDE_DOWN]
@@ -180,7 +178,7 @@ def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
 
 
 def percent_of_row(row: Row, asked: tuple[float, float]) -> Score | None:
-    """Return the score that a row gives as a percentage, converted to the scale asked for, or None."""
+    """Extract the score that a row gives as a percentage, converted to the scale asked for, or None."""
     ends = (_end(value.rstrip(" %") if type(value) is str else value) for value in row.values("percent"))
     number = next((end for end in ends if end is not None), None)
     return None if number is None else convert_score(Value(number), PERCENTAGE, asked)
@@ -205,7 +203,7 @@ def _has_larger_total(number: float, row: Row, asked: tuple[float, float]) -> bo
 
 
 def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tuple[float, float]) -> Scale | None:
-    """Return the scale that an object's fields, notes or metadata state for the scores in the object, or None."""
+    """Extract the scale that an object's fields, notes or metadata state for the scores in the object, or None."""
     scale = unless_largest_score(scale_of_row(row), numbers)
     if scale is None:
         about = [

@@ -36,8 +36,8 @@ class StatedScale:
     statistic: bool = field(default=False, compare=False)
 
     def convert_number(self, number: float, asked: tuple[float, float]) -> float:
-        """Convert a score from this scale to the scale ``asked`` for. It stays unchanged if both scales have the same
-        top.
+        """Convert an extracted score from this scale to the scale ``asked`` for. It stays unchanged if both scales have
+        the same top.
         """
         low, high = asked
         if self.high == high and (self.low == low or not self.both):
@@ -45,12 +45,12 @@ class StatedScale:
         return low + (number - self.low) * (high - low) / (self.high - self.low)
 
     def changes(self, numbers: Sequence[float], asked: tuple[float, float]) -> bool:
-        """Whether all scores lie on this scale and at least one would have another value on the scale asked for."""
+        """Whether all extracted scores lie on this scale and at least one would change on the scale asked for."""
         changed = any(abs(self.convert_number(number, asked) - number) > 1e-9 for number in numbers)
         return changed and all(self.low <= number <= self.high for number in numbers)
 
     def agrees(self, other: StatedScale) -> bool:
-        """Whether another statement in a reply gives the same scale. An end that was not stated matches any end."""
+        """Whether another scale extracted from a reply is the same. An end that was not stated matches any end."""
         return self.high == other.high and (self.low == other.low or not (self.both and other.both))
 
 
@@ -94,7 +94,7 @@ _DOUBT = {
 
 
 def checked_score(number: float, stated: StatedScale | None = None) -> Score:
-    """Return a number as a score, or as Unread if it is not finite or absurdly large."""
+    """Return an extracted number as a score, or as Unread if it is not finite or absurdly large."""
     try:
         number = float(number)
     except OverflowError:  # an integer beyond the range of floats
@@ -105,14 +105,14 @@ def checked_score(number: float, stated: StatedScale | None = None) -> Score:
 
 
 def is_same_score(one: Score | None, other: Score | None) -> bool:
-    """Whether two scores are equal on the scale asked for, as 80 and 80/100 are."""
+    """Whether two extracted scores are equal on the scale asked for, as 80 and 80/100 are."""
     if type(one) is Value and type(other) is Value:
         return math.isclose(one.number, other.number, rel_tol=1e-9, abs_tol=1e-9)
     return one == other
 
 
 def convert_score(value: Score, scale: Scale | None, asked: tuple[float, float]) -> Score:
-    """Convert a bare score from ``scale``, which the reply states, to the scale asked for; leave others unchanged."""
+    """Convert an extracted bare score from ``scale``, which the reply states, to the scale asked for; leave others."""
     if scale is None or type(value) is not Value or value.stated is not None:
         return value
     if not isinstance(scale, StatedScale):
@@ -146,7 +146,7 @@ class Found:
 
     @classmethod
     def as_asked(cls, document: Any, ids: AbstractSet[str]) -> Found | None:
-        """Read scores from a document that has exactly one of the two shapes asked for; else return None."""
+        """Extract scores from a document that has exactly one of the two shapes asked for; else return None."""
         if type(document) is not dict or not document.keys() <= {"scores", "explanations"}:
             return None
         scores: Any = document.get("scores")
@@ -178,7 +178,7 @@ class Found:
         return any(type(value) is Value for value in (*self.values.values(), *self.positional))
 
     def add(self, id_: str, value: Score) -> None:
-        """Record the score of an id. A second score that differs from the first is recorded as a doubt."""
+        """Record the extracted score of an id. A second score that differs from the first is recorded as a doubt."""
         known = self.values.get(id_)
         if known is None or (type(known) is Unread and known.empty):
             self.values[id_] = value
@@ -186,18 +186,18 @@ class Found:
             self.doubts.append(f"two different scores for {id_!r}")
 
     def explain(self, id_: str, text: Any) -> None:
-        """Record the explanation of an id's score, if ``text`` is a string."""
+        """Record the extracted explanation of an id's score, if ``text`` is a string."""
         if type(text) is str:
             self.explanations[id_] = text
             self.placeholders += is_template_text(text)
 
     def bare_numbers(self) -> list[float]:
-        """Return the scores for which no scale is stated yet."""
+        """Return the extracted scores for which no scale is stated yet."""
         every = (*self.values.values(), *self.positional)
         return [value.number for value in every if type(value) is Value and value.stated is None]
 
     def apply_scale(self, scale: Scale | None, asked: tuple[float, float]) -> None:
-        """Convert the bare scores from ``scale`` to the scale asked for. If ``scale`` is unclear, record a doubt."""
+        """Convert extracted bare scores from ``scale`` to the one asked for. An unclear ``scale`` becomes a doubt."""
         if scale in (UNCLEAR, UPSIDE_DOWN):
             self.doubts.append(_DOUBT[scale])
         elif scale is not None:
@@ -205,7 +205,7 @@ class Found:
             self.positional = [convert_score(value, scale, asked) for value in self.positional]
 
     def merge(self, other: Found) -> None:
-        """Add the scores that another part of the same verdict states."""
+        """Add the scores extracted from another part of the same verdict."""
         for id_, value in other.values.items():
             self.add(id_, value)
         self.explanations.update(other.explanations)
@@ -233,7 +233,7 @@ class Claim:
     breaks_off: bool = False
 
     def check(self) -> None:
-        """Raise Rejected if the verdict contradicts itself or has words out of place."""
+        """Raise Rejected if the extracted verdict contradicts itself or has words out of place."""
         torn = next((id_ for id_ in self.found.scoreless if type(self.found.values.get(id_)) is Value), None)
         if self.found.doubts or torn is not None or self.garbled:
             inside = "words out of place inside the verdict"
@@ -271,5 +271,5 @@ _TEMPLATE_TEXT = re.compile(r"\s*(?:<.{1,60}>|\{.{0,60}\}|\[.{1,40}\]|\.{2,}|…
 
 
 def is_template_text(text: str) -> bool:
-    """Whether the explanation of a score is a template's placeholder: ``...``, ``<why>``."""
+    """Whether the extracted explanation of a score is a template's placeholder: ``...``, ``<why>``."""
     return len(text) <= 64 and _TEMPLATE_TEXT.fullmatch(text) is not None

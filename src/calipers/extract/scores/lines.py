@@ -66,7 +66,7 @@ _ANSWER = re.compile(r"<(answer|result|verdict|output|final_answer)>(.*?)(?:</\1
 
 
 def read_scores_in_text(text: str, names: Names, scale: tuple[float, float], *, end: End = "whole") -> Found:
-    """Return the scores that lines, sections and tables of a reply state.
+    """Extract the scores that lines, sections and tables of a reply state.
 
     ``end`` says whether the text is known to be whole or cut. A number at the very end of a cut text is not read. If
     ``end`` is unknown, a number there is not read if ids are missing after it or if it is shorter than all other

@@ -37,7 +37,7 @@ class Names:
         self.known = frozenset(self.ids)
 
     def match(self, raw: Any) -> str | None:
-        """Return the candidate's id that ``raw`` (a key, an id field's value) names, or None."""
+        """Return the candidate's id that ``raw`` (an extracted key, or an id field's value) names, or None."""
         if type(raw) is float and raw.is_integer():
             raw = int(raw)
         text = raw if type(raw) is str else str(raw) if type(raw) is int and abs(raw) < 10**20 else ""
@@ -67,7 +67,7 @@ class Names:
 
 
 def bare_name(text: str, *, fold: bool = True) -> str:
-    """Return a candidate's name without decoration and words such as *Trajectory*.
+    """Extract a candidate's name without decoration and words such as *Trajectory*.
 
     With ``fold``, case and width are removed too.
     """

@@ -74,12 +74,12 @@ _IS_ALL = re.compile(
 
 
 def end_of_number(value: re.Match[str]) -> int:
-    """Return the position where a matched score ends, without the punctuation after it."""
+    """Return the position where an extracted score ends, without the punctuation after it."""
     return value.start("value") + len(value["value"].rstrip(_TRAILING))
 
 
 def written_score(found: re.Match[str], rest: str) -> str:
-    """Return a score as written, or an unreadable text if the words after it (``rest``) show that it is no score."""
+    """Extract a score as written, or an unreadable text if the words after it (``rest``) show that it is no score."""
     written = found["value"].rstrip(_TRAILING)
     if _STATES.match(rest):
         return f"{written}{_COUNTED}"
@@ -99,12 +99,12 @@ def _is_conditional(rest: str) -> bool:
 
 
 def has_no_words(rest: str) -> bool:
-    """Whether the text after a score has no letters or digits."""
+    """Whether the text after an extracted score has no letters or digits."""
     return not any(char.isalnum() for char in rest)
 
 
 def labelled_scores(line: str, *, last: bool) -> Iterator[Statement]:
-    """Yield the numbers after a word for score; those of a named aspect (``style score: 0.8``) are omitted."""
+    """Extract the numbers after a word for score; those of a named aspect (``style score: 0.8``) are omitted."""
     for found in islice(_LABELLED.finditer(line), MAX_PAIRS):
         before = line[max(0, found.start() - 200) : found.start()]
         if _OF_ASPECT.search(before) and not _NO_ASPECT.search(before):
@@ -125,9 +125,7 @@ def labelled_scores(line: str, *, last: bool) -> Iterator[Statement]:
 
 
 def read_single_score(lines: list[str], id_: str) -> list[Statement]:
-    """Return a single candidate's score from prose: a labelled score, the number that the judge gives, or the only
-    number.
-    """
+    """Extract one candidate's score from prose: a labelled score, the judge's own number, or the only number."""
     spoken = [number for number, line in enumerate(lines) if line.strip()]
     last = len(lines) - 1
     said = [
@@ -166,8 +164,7 @@ _NEAR = 16
 
 
 def is_last_of_list(before: str, names: Names) -> bool:
-    """Whether a candidate's id is the last of several ids, so that the number after it may not be that candidate's
-    score.
+    """Whether a candidate's id ends a list of ids, so that the score extracted after it may be another candidate's.
 
     An example is ``1 and 2 receive 71``.
     """
@@ -179,7 +176,7 @@ def is_last_of_list(before: str, names: Names) -> bool:
 
 
 def read_respective_scores(line: str, names: Names) -> list[Statement]:
-    """Return the scores of several candidates in a sentence with *respectively*, or none if the lists are unclear."""
+    """Extract several candidates' scores from a sentence with *respectively*, or none if the lists are unclear."""
     if not any(map(str.isdecimal, line)) or sum(id_ in line for id_ in names.ids) < 2:  # a list needs two ids
         return []
     said = (

@@ -45,7 +45,7 @@ class RowReader:
         self.scale = scale
 
     def take_rows(self, rows: list[Row], found: Found) -> bool:
-        """Add the scores of rows with an id field to ``found``; return False if no row had a score."""
+        """Extract the scores of rows with an id field into ``found``; return False if no row had a score."""
         taken = False
         for row in rows:
             read = self.score_of(row)
@@ -71,7 +71,7 @@ class RowReader:
         return taken
 
     def doubt_unknown(self, name: str, read: Score, found: Found) -> None:
-        """Record a doubt if a row scores an unknown id, and count the id if it is a template's placeholder."""
+        """Record a doubt if an extracted row scores an unknown id, and count the id if it is a placeholder."""
         if type(read) is not Value or name.strip(" *_:.").casefold() in _SUMMARY:
             return
         found.placeholders += is_placeholder(name)
@@ -88,7 +88,7 @@ class RowReader:
         return [], None
 
     def score_of(self, row: Row) -> Score | None:
-        """Return a row's score on the scale asked for, or None if the row has no field for a score."""
+        """Extract a row's score on the scale asked for, or None if the row has no field for a score."""
         read = self._written(row)
         if read is None and "percent" in row.roles:
             return percent_of_row(row, self.scale)
@@ -128,8 +128,8 @@ class RowReader:
         return any(type(read) is Value and read.number not in numbers for read in later)
 
     def read_field(self, key: str, value: Any) -> Score:
-        """Read a score field. A value that is a whole row is another candidate's row that lost its brackets, and no
-        score.
+        """Extract a score from its field. A value that is a whole row is another candidate's row that lost its
+        brackets, and no score.
         """
         stated = scale_of_key(key)[1]
         if stated is None and {"score", "text"} <= Row.of(pairs_of(value)).roles:
@@ -137,7 +137,7 @@ class RowReader:
         return convert_score(self.value_of(value), stated, self.scale)
 
     def value_of(self, value: Any) -> Score:
-        """Read a score, or the score one level down in an object: ``{"value": 0.9, "confidence": 0.5}``."""
+        """Extract a score, or the score one level down in an object: ``{"value": 0.9, "confidence": 0.5}``."""
         if not isinstance(value, dict | Pairs):
             return read_score_value(value, self.scale)
         row = Row((key, inner, role_of_key(key)) for key, inner in pairs_of(value))
@@ -146,7 +146,7 @@ class RowReader:
         return self.score_of(row) or _NO_NUMBER
 
     def rescale(self, row: Row, found: Found) -> None:
-        """Convert the bare scores in ``found`` if the object around them states a scale."""
+        """Convert the extracted bare scores in ``found`` if the object around them states a scale."""
         numbers = found.bare_numbers()
         if not numbers:
             return
@@ -157,15 +157,13 @@ class RowReader:
         found.apply_scale(scale_of_object(row, numbers, self.names, self.scale), self.scale)
 
     def scale_of(self, node: Any) -> Scale | None:
-        """Return the scale that an object without scores states."""
+        """Extract the scale that an object without scores states."""
         pairs = pairs_of(node)
         return scale_of_row(Row.of(pairs)) if len(pairs) <= MAX_ROWS else None
 
 
 def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
-    """Return an object's fields as one row of scores, or as several rows if a repeated key shows that brackets were
-    lost.
-    """
+    """Extract an object's fields as one row of scores, or as several if a repeated key shows lost brackets."""
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
         if key in rows[-1]:
@@ -175,7 +173,7 @@ def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether a candidate's id is a template's placeholder: ``<id>``, ``...``, ``string``."""
+    """Whether an extracted candidate's id is a template's placeholder: ``<id>``, ``...``, ``string``."""
     return _PLACEHOLDER.fullmatch(name.strip()) is not None
 
 

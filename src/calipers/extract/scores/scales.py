@@ -30,7 +30,7 @@ USUAL_SCALES = (1.0, 5.0, 10.0, 100.0)
 def scores_on_scale(
     values: Mapping[str, Value], scale: tuple[float, float], rule: OutOfRange, *, complete: bool
 ) -> tuple[dict[str, float], OutOfRange | None]:
-    """Return scores on ``scale``, and the out-of-range ``rule`` if it was applied.
+    """Return extracted scores on ``scale``, and the out-of-range ``rule`` if it was applied.
 
     Raises Rejected if the scale of the numbers is unclear.
     """
@@ -67,7 +67,7 @@ def _fractions(values: Mapping[str, Value], low: float, high: float) -> bool:
 
 
 def are_fractions(numbers: list[float], high: float) -> bool:
-    """Whether all scores are at most 1, with a fraction among them, on a scale to 10 or more."""
+    """Whether all extracted scores are at most 1, with a fraction among them, on a scale to 10 or more."""
     return high >= 10 and any(0 < number < 1 for number in numbers) and max(numbers) <= 1
 
 
@@ -132,7 +132,7 @@ _UNFINISHED = Unread("the reply ends where its scale may have been stated", cut=
 
 
 def mark_unclear_scores(found: Found, asked: tuple[float, float], text: str, *, cut: bool) -> None:
-    """Mark bare scores as unread if the rest of the reply suggests another scale than the one asked for.
+    """Mark extracted bare scores as unread if the rest of the reply suggests another scale than the one asked for.
 
     ``cut``: the reply was cut off, and its end may have stated a scale.
     """

@@ -54,7 +54,7 @@ def extract_scores(
     finish_reason: FinishReason | None = None,
     format: str | None = None,  # noqa: A002 - what people call it
 ) -> ScoreReading:
-    """Return the score of each of ``ids`` in a judge's reply, in units of ``scale`` (low, high).
+    """Extract the score of each of ``ids`` from a judge's reply, in units of ``scale`` (low, high).
 
     Never raises because of the text. A number off the scale puts the whole reply in doubt unless ``out_of_range`` is
     ``rescale`` (one usual scale fits all), ``rank`` (only the order is used) or ``clamp``. ``finish_reason`` ``length``

@@ -27,7 +27,7 @@ _ORPHAN_FENCE = re.compile(r"\A\s{0,100}```\s{0,100}(?=```)")
 
 
 def find_claim(text: str, document: Any, reader: VerdictReader, finish_reason: FinishReason | None) -> Claim:
-    """Return the verdict of a reply that counts; raise Rejected if it has none, or none that can be trusted.
+    """Extract the verdict of a reply that counts; raise Rejected if it has none, or none that can be trusted.
 
     ``document`` is the strict JSON that the whole reply is, or None.
     """

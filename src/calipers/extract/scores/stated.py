@@ -59,7 +59,7 @@ _IN_WORDS = re.compile(SCALE)
 
 
 def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
-    """Return the score at the start of ``text``, the scale beside it, and where both end. None if no scale is beside
+    """Extract the score at the start of ``text``, the scale beside it, and where both end. None if no scale is beside
     it.
     """
     found = BEFORE_NUMBER.match(text)
@@ -80,7 +80,7 @@ def attached_scale(text: str) -> tuple[float, StatedScale, int] | None:
 
 
 def parse_number(text: str) -> float:
-    """Convert a score in digits of any script to a float; a comma is decimal."""
+    """Convert an extracted score in digits of any script to a float; a comma is decimal."""
     return float(text.replace(",", "."))
 
 
@@ -108,7 +108,7 @@ _ONE_NUMBER = re.compile(
 
 
 def described_scale(value: Any) -> Scale | None:
-    """Return the scale that the value of a key such as ``scale`` describes, or None if the value has no numbers."""
+    """Extract the scale that the value of a key such as ``scale`` describes, or None if the value has no numbers."""
     if isinstance(value, str):
         text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
         return _of_words(text) if len(value) <= _MAX_TEXT else None
@@ -181,12 +181,12 @@ def _labels(text: str) -> list[tuple[bool, float]]:
 
 
 def calls_number_best(text: str) -> bool:
-    """Whether a description of a scale of scores calls a number above 0 best."""
+    """Whether a description of the extracted scores' scale calls a number above 0 best."""
     return any(good and number > 0 for good, number in _labels(text))
 
 
 def is_upside_down_scale(text: str) -> bool:
-    """Whether a description of a scale of scores says that low numbers are good."""
+    """Whether a description of the extracted scores' scale says that low numbers are good."""
     if re.search(words.LOWER_IS_BETTER, text):
         return True
     labels = _labels(text)
@@ -210,7 +210,7 @@ _INNER = re.compile(rf"\s*(?:{_WITHIN}|{words.PERCENT})\s*", re.IGNORECASE)
 
 
 def scale_of_key(key: Any) -> tuple[str, StatedScale | None]:
-    """Split a JSON key into its name and the scale that it states: ``score_out_of_10``, ``得分（满分10分）``."""
+    """Extract a JSON key's name and the scale that the key states: ``score_out_of_10``, ``得分（满分10分）``."""
     if type(key) is not str or len(key) > 80 or _HINT.search(key) is None:
         return key, None
     found = _ANNOTATION.fullmatch(unicodedata.normalize("NFKC", key).strip(" *_`"))

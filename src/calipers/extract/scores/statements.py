@@ -62,7 +62,7 @@ _STRANGER = re.compile(
 
 
 def read_statements(lines: list[str], names: Names, found: Found) -> list[Statement]:
-    """Return the scores that lines and sections of a reply state, in order. Doubts are added to ``found``."""
+    """Extract the scores that lines and sections of a reply state, in order. Doubts are added to ``found``."""
     reader = _LineReader(names)
     runs: list[tuple[str, list[Statement]]] = [("", [])]
     """Runs of statements, each with the line of words above the run."""
@@ -118,7 +118,7 @@ class _LineReader:
         self.mention = re.compile(rf"{prefix}{id_}", re.IGNORECASE)
 
     def read(self, line: str, *, last: bool) -> list[Statement]:
-        """Return the scores that a line states; raise Rejected if the line makes all lines doubtful."""
+        """Extract the scores that a line states; raise Rejected if the line makes all lines doubtful."""
         if self._scores_stranger(line):
             raise Rejected("an unknown id")
         pairs = read_respective_scores(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)

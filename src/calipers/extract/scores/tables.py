@@ -32,7 +32,7 @@ _YAML_LINE = re.compile(
 
 
 def read_score_tables(lines: list[str], names: Names) -> list[Statement]:
-    """Return the scores of all tables with a header: from a column with ids in the rows, or a row with ids above."""
+    """Extract the scores of all tables with a header: from a column with ids in the rows, or a row with ids above."""
     lines = _columns(lines)
     for mark in ("|", "\t", ",", ";"):
         tried, until = 0, 0
@@ -160,7 +160,7 @@ def _across(header: list[str], rows: Rows, names: Names) -> list[Statement]:
 
 
 def read_yaml_scores(lines: list[str], names: Names) -> list[Statement]:
-    """Return the scores of a YAML list of rows (``- trajectory_id: 1``), with fields in any order."""
+    """Extract the scores of a YAML list of rows (``- trajectory_id: 1``), with fields in any order."""
     items: list[dict[Role, tuple[str, int]]] = []
     first_line = last_line = 0
     for number, line in enumerate(lines):

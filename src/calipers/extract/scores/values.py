@@ -55,7 +55,7 @@ _HAN_NUMBER = re.compile(r"(?!百分之)[零〇一二两三四五六七八九十
 
 
 def read_score_value(raw: Any, scale: tuple[float, float]) -> Score:
-    """Return the score that ``raw`` states: a JSON value, or text as a judge wrote it."""
+    """Extract the score that ``raw`` states: a JSON value, or text as a judge wrote it."""
     kind = type(raw)
     if kind is float or kind is int:
         return checked_score(raw)
@@ -165,7 +165,7 @@ def _of_words(text: str, scale: tuple[float, float]) -> Score | None:
 
 
 def han_digits(text: str) -> str:
-    """Write the Chinese numerals in a score as digits: ``九十五`` becomes 95, ``零点九`` 0.9."""
+    """Write the Chinese numerals in an extracted score as digits: ``九十五`` becomes 95, ``零点九`` 0.9."""
     return _HAN_NUMBER.sub(_han_digits, text)
 
 

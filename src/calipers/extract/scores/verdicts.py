@@ -41,7 +41,7 @@ class VerdictReader(RowReader):
     """Reads scores from JSON documents of replies about one set of candidates. Depth and number of rows are bounded."""
 
     def read(self, node: Any) -> Found:
-        """Return the scores that a document states, or an empty result if it is no verdict."""
+        """Extract the scores that a document states, or an empty result if it is no verdict."""
         plain = Found.as_asked(node, self.names.known)
         if plain is not None:
             return plain
