@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from typing import Any, get_args
 
-import golden
 from answers import answered, told
 from calipers.readers import as_group, as_rubric_row, canonical
 from calipers.readers.jsonl import json_line_rows
@@ -143,8 +142,3 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "values": _values,
     "scaffold": _scaffold,
 }
-
-
-def altered(name: str, values: list[Any], count: int) -> list[Any]:
-    """Inputs for the reader ``name``: each value, and ``count`` others made of it."""
-    return [[name, one] for value in values for one in golden.altered(value, count)]

@@ -10,6 +10,7 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +168,8 @@ def _change(holder: Any, key: Any, rng: random.Random) -> None:
         case 2 if isinstance(holder, dict):
             holder[rng.choice(_KEYS)] = holder.pop(key)
         case 2 | 3 if isinstance(holder, list):
-            holder.insert(key, holder[key])
+            holder.insert(key, deepcopy(holder[key]))
         case 3:
-            holder[rng.choice(_KEYS)] = rng.choice(_VALUES)
+            holder[rng.choice(_KEYS)] = deepcopy(rng.choice(_VALUES))
         case _:
-            holder[key] = rng.choice(_VALUES)
+            holder[key] = deepcopy(rng.choice(_VALUES))
