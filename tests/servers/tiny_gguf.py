@@ -37,7 +37,7 @@ DECISION_TEMPLATE = "{{ state }}\n\n{{ instructions }}\n{{ options | tojson }}\n
 
 _PROSE = """
 The agent looked up the order before it answered, found that the parcel had left the warehouse, and told the customer
-when to expect it. A second attempt named a date without asking any tool. The third apologised three times, repeated
+when to expect it. A second attempt guessed a date without asking any tool. The third apologised three times, repeated
 itself and stopped in the middle of a sentence. Which of them helped more? The first one names its source, stays within
 the policy and ends with a clear next step; the others leave the customer with a claim that nobody has checked.
 When two attempts reach the same result, the shorter path is better, unless it skipped a confirmation that was \

@@ -161,7 +161,8 @@ def _fit_unbalanced(table: dict[int, dict[int, float]], n: int) -> Fit:
             line[column[item]] = line[len(items) + position] = 1.0
             design.append(line)
             target.append(value)
-    # The ratings determine differences only. The level is that of the (first) answers that rated most candidates.
+    # Ratings determine differences only. The overall level comes from the answers that rated the largest number of
+    # candidates; if several sets of candidates are that large, from those about the first set.
     level = [0.0] * len(items) + [1.0 if row.keys() == widest else 0.0 for row in table.values()]
     matrix, vector = np.array(design), np.array(target)
     constrained = np.vstack([matrix, level])

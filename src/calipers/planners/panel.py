@@ -100,7 +100,7 @@ class Fallback(_Panel):
         numbers = {done.ask.number for done in own}
         firsts = [done.ask.number for done in own if done.ask.parent not in numbers]
         again = self.inner.next_asks(replace(state, answered=()))
-        # ``firsts`` is longer than ``again`` if further presentations were asked meanwhile.
+        # Each new ask takes the place of a first one. After further presentations ``firsts`` has more than ``again``.
         asks = (
             replace(_for_slot(ask, slot + 1, self.judges), cause="substitute", parent=number)
             for ask, number in zip(again, firsts, strict=False)

@@ -240,7 +240,7 @@ def _are_sources(value: Any) -> bool:
 
 
 def _comparable_rubric(rubric: str | Rubric) -> object:
-    """Return the parts of a rubric that its copies share, even if their tags are written differently."""
+    """Return a rubric without its tags, so that two copies that differ only in their tags compare as equal."""
     if isinstance(rubric, str):
         return rubric.strip()
     return [(criterion.text, criterion.points, criterion.veto, criterion.rule) for criterion in rubric.criteria]

@@ -65,7 +65,9 @@ class Schedule:
             raise ConfigError("steepness must be finite, midpoint from 0 to 1, and power above 0")
 
     def share_at_step(self, step: int) -> float:
-        """Return the share of the rubric shown at ``step`` (1 is the first), in [0, 1]; 1 in a run of a single step.
+        """Return the share of the rubric that the rubric's scaffold shows at ``step`` (from 1), in [0, 1].
+
+        It is 1 in a run of a single step.
 
         The operations are those of the code published with the paper: a share that differs in the last bit may round a
         half to another number of criteria.

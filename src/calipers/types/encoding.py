@@ -82,7 +82,7 @@ def ledger_json(value: object) -> str:
 
 
 def finite_number(value: object) -> float | None:
-    """Return data such as a score in a result (``value``) as a float if it is finite and fits; None otherwise."""
+    """Return ``value``, of any type, as a float if it is a finite number that fits; None otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)

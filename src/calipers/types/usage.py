@@ -78,7 +78,7 @@ class FailedCalls:
         return FailedCalls(**{**recorded, "usage": Usage(**recorded["usage"])})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sum of calls that failed to bring an answer as data for the ledger."""
+        """Return the type as data: the sum of the calls that failed to bring an answer, as the ledger stores it."""
         numbers = {"count": self.count, "unusable": self.unusable, "unmetered": self.unmetered}
         return {**numbers, "usage": self.usage.to_dict()}
 

@@ -176,6 +176,7 @@ def test_words_before_a_verdict_count_where_they_speak_of_scores_or_lead_to_it()
         "The result 15 was guessed and the values are made up.",
         "It invents made up numbers; it deserves a low score.",
         "The answer looks generated at random, hence the low rating.",
+        "I think the answer was guessed, hence a low score.",
     ],
 )
 def test_what_is_random_in_a_lone_candidate_leaves_its_verdict_alone(words: str) -> None:

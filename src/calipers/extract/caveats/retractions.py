@@ -281,14 +281,14 @@ def _is_void_of_one(sentence: Sentence, voids: Sequence[tuple[int, int]]) -> boo
     score``.
     """
     scores = sentence.hits.get("SCORES", ())
-    mine = sentence.has_phrase("FIRST_PERSON") or (sentence.first and sentence.has_phrase("THIS"))
-    if mine and (not sentence.has_phrase("CANDIDATES") or scores):
-        return any(abs(start - other) <= _NEAR for start, _ in voids for other, _ in scores) or not scores
-    return any(
-        0 <= start - score_end <= _PREDICATE or 0 <= score_start - end <= 1
-        for start, end in voids
-        for score_start, score_end in scores
-    )
+    for start, end in voids:
+        if any(
+            0 <= start - score_end <= _PREDICATE or 0 <= score_start - end <= 1 for score_start, score_end in scores
+        ):
+            return True
+        if any(0 <= start - mine <= _PREDICATE for _, mine in sentence.hits.get("FIRST_PERSON", ())):
+            return bool(scores) or not sentence.has_phrase("CANDIDATES")
+    return sentence.first and sentence.has_phrase("THIS") and (bool(scores) or not sentence.has_phrase("CANDIDATES"))
 
 
 def _closes(sentence: Sentence, end: int) -> bool:

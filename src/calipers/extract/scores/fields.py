@@ -165,7 +165,7 @@ def score_on_row_scale(read: Value, row: Row, asked: tuple[float, float]) -> Sco
 
 
 def _as_in_percent(value: Value, row: Row, asked: tuple[float, float]) -> Score:
-    """Return a score unchanged if it agrees with the percentage in its row, else as unread."""
+    """Return a score if it agrees with the percentage in its row, or the reason why it is not read."""
     percent = percent_of_row(row, asked)
     if type(percent) is not Value or abs(percent.number - value.number) <= 0.0051 * (
         asked[1] - asked[0]

@@ -67,9 +67,9 @@ class Member:
 
 @dataclass(slots=True)
 class PendingGroup:
-    """A group of rollouts that is not judged yet. ``lost`` counts the members, of ``size``, that will not come.
+    """A group of rollouts that is not judged yet. ``size`` members are expected; ``lost`` of them will never arrive.
 
-    ``common`` is what the members share, as a group without members. ``arrived`` numbers the members.
+    ``common`` is what the members share, as a group without members. ``arrived`` is how many members have arrived.
     """
 
     size: int

@@ -36,8 +36,9 @@ _VERL_LOGGER = AgentLoopManagerTQ.__module__
 
 @dataclass(slots=True)
 class _Group:
-    """The running rollouts of a prompt: their number, the fields that they share, and the rollouts that joined their
-    group.
+    """What verl's agent loop keeps of a prompt while its ``size`` rollouts run.
+
+    ``common`` are the fields that all rollouts share, and ``joined`` are the rollouts that are in the group already.
     """
 
     size: int

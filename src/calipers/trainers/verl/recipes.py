@@ -145,14 +145,15 @@ def verif(
 ) -> float:
     """Score a response in verl as VerIF does.
 
-    The score is the share of rules that it follows, or 0 if a judge finds the rest not fulfilled.
+    The score is the share of the rules that the response follows. It is 0 if the judge finds that the response does not
+    fulfil the part of the instruction for which there are no rules.
 
     ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
     object or its JSON text (else ``extra_info`` has them). The prompt is the field ``prompt``, ``instruction``,
     ``prompt_str``, ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox. With
     ``skip_rules`` the judge assesses their wording instead, and ``ignore_rules`` drops them. All other arguments are as
     for ``rubric_batch``. Raises InputError for a row that cannot be read, or that has something to judge but no prompt.
-    If there is no score, for example because a rule crashed, it acts as ``compute_score`` does.
+    If there is no score, for example because a rule crashed, the result is that of ``compute_score`` without a score.
     """
     rules: RulesAs = "ignore" if ignore_rules else "judge" if skip_rules else "code"
     stated = standards_in_row(ground_truth, extra_info)

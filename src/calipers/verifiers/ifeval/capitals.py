@@ -15,7 +15,7 @@ from calipers.verifiers.ifeval.sentences import Parameters, split_sentences
 # tokenizer's rules split after the capital (and CANnot, which has two capitals in a row).
 _CAPITAL_ALONE = re.compile(r"[A-Z](?![a-z])|'T|[A-Z]n't")
 _OPENING_MARKS = re.compile(r"^\"|[«“‘„`]+")
-_CUT = " ` "  # a space alone would make a period before an opening mark the last period
+_CUT = " ` "  # with a space alone, the period before an opening quote would count as the last one
 _OPENING_QUOTE = re.compile(r"(?<=[ (\[{<])(?:\"|'')")
 _QUOTED_LETTER = re.compile(r"'(?![mtsdn])(?=\w\b)", re.IGNORECASE)
 _LAST_PERIOD = re.compile(r"(?<=[^.])\.(?=[\])}>\"'»”’ ]*+\s*+$)")

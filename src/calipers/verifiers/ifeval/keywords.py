@@ -28,7 +28,7 @@ def _frequency(mode: Mode, response: str, *, keyword: str, frequency: int, relat
 
 
 def _forbidden_words(mode: Mode, response: str, *, forbidden_words: tuple[str, ...]) -> Verdict:
-    r"""Forbid whole words. ``official`` uses ``\b``, so it finds no forbidden word that begins or ends with a mark."""
+    r"""Forbid whole words. The mode ``official`` uses ``\b`` as IFEval does, and never finds a word such as ``C++``."""
     text = _text(mode, response)
     found = [word for word in forbidden_words if _pattern("forbidden_words", word, mode, rf"\b{word}\b").search(text)]
     return verdict_if(met=not found, otherwise=f"found: {', '.join(found)}")
