@@ -43,7 +43,7 @@ class Question:
         return self.request.view.ids[candidate.members[0]] if candidate.members else ""
 
     def by_content(self) -> Random:
-        """Return a simulated judge's random generator that depends only on messages and sample number."""
+        """Return a simulated judge's random generator, the same for equal messages and sample numbers."""
         return _generator(self.seed, self.label, request_content(self.request))
 
     def by_attempt(self) -> Random:
