@@ -2,7 +2,7 @@
 #             (make demo JUDGE=openai/gpt-5-mini asks a real judge)
 # make test   the plain test suite: no extras, no recorded data needed (what it leaves out, it says)
 # make check  what a change must pass: lint, types, import contracts, tests
-# make mutants   whether a test fails when the code is changed a little: a sample of the pure rooms' code, in some
+# make mutants   whether a test fails when the code is changed a little: a sample of the code without I/O, in some
 #             20 minutes (make mutants COUNT=100 SEED=7 draws another)
 
 PYTHON ?= python3

@@ -20,7 +20,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -146,13 +146,11 @@ def screen(repeats: int) -> None:
         "code": Path(calipers.__file__).with_name("judging").joinpath("judge.py").read_text(encoding="utf-8") * 20,
     }
     for name, text in ordinary.items():
-        seconds = _fastest(repeats, lambda text=text: find_attacks([{"role": "assistant", "content": text}]))  # type: ignore[misc]
-        rate = len(text.encode()) / 1e6 / seconds
+        rate = len(text.encode()) / 1e6 / _seconds_of_search(text, repeats)
         print(verdict(f"MB/s of ordinary {name}", rate, 200, at_least=True))
     for name, attack in HOSTILE.items():
         text = (attack * (1_000_000 // len(attack) + 1))[:1_000_000]
-        whole = _fastest(repeats, lambda text=text: find_attacks([{"role": "assistant", "content": text}]))  # type: ignore[misc]
-        half = _fastest(repeats, lambda text=text: find_attacks([{"role": "assistant", "content": text[:500_000]}]))  # type: ignore[misc]
+        whole, half = (_seconds_of_search(part, repeats) for part in (text, text[:500_000]))
         print(verdict(f"ms of 1 MB of {name} ({whole / half:.1f} times half of it)", 1e3 * whole, 20, at_least=False))
 
 
@@ -168,11 +166,12 @@ HOSTILE = {
 }
 
 
-def _fastest(repeats: int, work: Callable[[], object]) -> float:
+def _seconds_of_search(text: str, repeats: int) -> float:
+    """The fastest of ``repeats`` searches for injection in one message of the policy."""
     times = []
     for _ in range(repeats):
         before = time.process_time()
-        work()
+        find_attacks([{"role": "assistant", "content": text}])
         times.append(time.process_time() - before)
     return min(times)
 

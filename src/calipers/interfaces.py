@@ -123,6 +123,10 @@ def full(backend: Backend) -> FullBackend:
     return backend if isinstance(backend, FullBackend) else _WithDefaults(backend)
 
 
+_OPTIONAL = frozenset(name for name in vars(FullBackend) if not name.startswith("_") and name != "complete")
+"""The attributes of a FullBackend that a user's backend may lack."""
+
+
 class _WithDefaults(FullBackend):
     """Wraps a user's ``backend``, and uses FullBackend's defaults for the attributes that ``backend`` lacks.
 
@@ -134,24 +138,13 @@ class _WithDefaults(FullBackend):
         self.endpoint = backend.endpoint
         self.model = backend.model
 
+    def __getattribute__(self, name: str) -> Any:
+        if name in _OPTIONAL and hasattr(backend := super().__getattribute__("_backend"), name):
+            return getattr(backend, name)
+        return super().__getattribute__(name)
+
     async def complete(self, request: JudgeRequest) -> Completion:
         return await self._backend.complete(request)
-
-
-def _own_or_default(name: str) -> property:
-    """Return a property that reads the attribute ``name`` of the wrapped backend, or FullBackend's default if it is
-    missing.
-    """
-
-    def find(wrapper: _WithDefaults) -> Any:
-        backend = wrapper._backend  # noqa: SLF001 - of the class that this property belongs to
-        return getattr(backend, name) if hasattr(backend, name) else getattr(super(_WithDefaults, wrapper), name)
-
-    return property(find)
-
-
-for _name in [name for name in vars(FullBackend) if not name.startswith("_") and name != "complete"]:
-    setattr(_WithDefaults, _name, _own_or_default(_name))
 
 
 class Store(Protocol):

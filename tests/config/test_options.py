@@ -108,6 +108,7 @@ def test_an_old_keyword_is_refused_with_its_new_place(option: Option) -> None:
 @pytest.mark.parametrize(("arguments", "words"), [
     ({"store": Unrecorded()}, "store= has moved: write ledger="),
     ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
+    ({"temperature": 0}, """write calls={"params": {"temperature": ...}}. Known: judge, """),
     ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
     ({"records": {"ledger": "runs.db"}}, "records: 'ledger' is unknown. Write ledger= instead."),
     ({"question": {"timeout": 2}}, "question: 'timeout' is unknown. Write calls={\"timeout\": ...} instead."),
@@ -118,6 +119,11 @@ def test_a_name_there_is_not_is_told_the_nearest(arguments: dict[str, Any], word
     with pytest.raises(ConfigError) as told:
         calipers.Judge(JUDGE, **arguments)
     assert words in str(told.value)
+
+
+def test_a_missing_judge_is_said_of_judge_itself() -> None:
+    with pytest.raises(TypeError, match=r"^Judge\(\): missing a required argument: 'judge'$"):
+        calipers.Judge()  # type: ignore[call-arg]
 
 
 def test_an_unknown_flat_name_is_told_the_nearest() -> None:

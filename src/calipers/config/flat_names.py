@@ -11,7 +11,7 @@ from functools import lru_cache, wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from calipers.config.option import Option, did_you_mean
+from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
 from calipers.errors import ConfigError
 
@@ -64,6 +64,10 @@ def takes_options(
             for name in arguments:
                 if name not in expected.parameters:
                     raise ConfigError(_unknown_argument(name, expected.parameters))
+            try:
+                expected.bind(*args, **arguments)
+            except TypeError as error:  # as Python words it, for the arguments that the caller knows
+                raise TypeError(f"{type(self).__name__}(): {error}") from None
             method(self, options(*args, **arguments))
 
         own = next(iter(signature(method).parameters.values()))
@@ -79,6 +83,11 @@ def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
     """
     options = flat_options()
     moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
-    if moved is None:
-        return f"Judge has no argument {name!r}.{did_you_mean(name, known.keys() | options.keys())}"
-    return f"{name}= has moved: write {moved.argument}"
+    if moved is not None:
+        return f"{name}= has moved: write {moved.argument}"
+    if near := nearest_name(name, known.keys() | options.keys()):
+        return f"Judge has no argument {name!r}. Did you mean {near}?"
+    return (
+        f"Judge has no argument {name!r}. If it is a parameter of the request to the judge, write "
+        f'calls={{"params": {{"{name}": ...}}}}. Known: {", ".join(known)}.'
+    )

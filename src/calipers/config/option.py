@@ -255,5 +255,10 @@ def groups_of(cls: Any) -> Mapping[str, type[Group]]:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known option or setting nearest to ``name``, or lists all known names."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {near[0]}?" if near else f" Known: {', '.join(names)}."
+    near = nearest_name(name, names)
+    return f" Did you mean {near}?" if near else f" Known: {', '.join(names)}."
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
+    return next(iter(difflib.get_close_matches(name, known, n=1)), None)
