@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from answers import answered, told
-from calipers.readers import as_group, as_rubric_row, canonical
-from calipers.readers.jsonl import json_line_rows
-from calipers.readers.plain import plain_data, without_nan
+from calipers.inputs import as_group, as_rubric_row, canonical
+from calipers.inputs.jsonl import json_line_rows
+from calipers.inputs.plain import plain_data, without_nan
 from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_score import dataset_score
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics

@@ -19,7 +19,7 @@ _BLOCK = re.compile(
     r"^<!-- not run: tests/test_contributing\.py (writes|adds) it to (\S+?)(?: under (\w+))? -->\n```\w*\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-EXAMPLES = ("rewards", "verifiers", "readers", "providers", "trainers")
+EXAMPLES = ("rewards", "verifiers", "inputs", "providers", "trainers")
 OTHER_TESTS = ("tests/backends/test_contract.py", "tests/backends/providers/test_known.py")
 """Tests that also hold for a judge that is added."""
 

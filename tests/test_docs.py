@@ -460,10 +460,10 @@ def test_a_name_that_is_not_where_a_page_says_is_found() -> None:
         wrong_names(f"{right}\n1. `judging/loop.py`: `QueryLoop.run`, `settings.calls.timeout`, `calipers.toml`") == []
     )
     stale = (
-        "`Settings.at`, `Nobody.runs`, `interfaces.whole`, `condensed` in\n`extract/text.py`\n1. `extract/text.py`: `x`"
+        "`Settings.at`, `Nobody.runs`, `interfaces.whole`, `condensed` in\n`replies/text.py`\n1. `replies/text.py`: `x`"
     )
     assert wrong_names(stale) == [
-        "Settings.at", "Nobody.runs", "interfaces.whole", "condensed in extract/text.py", "x in extract/text.py",
+        "Settings.at", "Nobody.runs", "interfaces.whole", "condensed in replies/text.py", "x in replies/text.py",
     ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from benchmarks.environment import recorded_data
 from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.records import Record, read_judgments
 from calipers.calibration.series import Frame, Series, build_series
-from calipers.readers import read_groups
+from calipers.inputs import read_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import correlation
 from calipers.backends.embedded import Embedded
+from calipers.inputs import read_groups
 from calipers.protocols.listwise import Listwise
-from calipers.readers import read_groups
 from calipers.render import BYTES_PER_TOKEN, Unfit, count_characters, fit_question, render
 from calipers.types import Ask, JudgeRequest, TrajectoryGroup, Window
 

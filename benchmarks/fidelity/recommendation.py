@@ -30,7 +30,7 @@ from calipers.calibration import Calibration, calibrate, measures
 from calipers.calibration.arrays import Array
 from calipers.calibration.records import as_records
 from calipers.calibration.series import Frame, build_series
-from calipers.readers import as_group
+from calipers.inputs import as_group
 
 LIMITS = (1, 2, 4, 8, 16)
 """What a group may cost, in calls that list it whole."""

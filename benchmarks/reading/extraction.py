@@ -20,7 +20,7 @@ from functools import partial
 import reply_damage as damage
 import reply_zoo as zoo
 from benchmarks.environment import ROOT
-from calipers.extract import extract_scores
+from calipers.replies import extract_scores
 
 SEEDS = 3_000
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.environment import recorded_data
-from calipers.extract.compare.choice import extract_choice
-from calipers.extract.compare.ranking import extract_ranking
-from calipers.extract.criteria.verdict import extract_verdict
-from calipers.extract.scores.scores import extract_scores
+from calipers.replies.compare.choice import extract_choice
+from calipers.replies.compare.ranking import extract_ranking
+from calipers.replies.criteria.verdict import extract_verdict
+from calipers.replies.scores.scores import extract_scores
 
 SETS = ("llmbar", "rankllm_listwise", "posbias_repeat", "tau2_airline", "openqa301")
 MET = frozenset({"yes", "pass", "compliant", "satisfied", "correct", "satisfactory", "met"})

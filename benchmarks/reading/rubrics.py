@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.environment import recorded_data
-from calipers.extract import ChecklistReading, extract_checklist
+from calipers.inputs import read_groups
 from calipers.planners.criteria import Criteria
 from calipers.protocols.checklist import Checklist
 from calipers.protocols.listwise import Listwise
-from calipers.readers import read_groups
 from calipers.render import render
+from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading, as_rubric
 from calipers.rubric.formulas import graded
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup

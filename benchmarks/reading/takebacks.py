@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 import takeback_cases as corpus
-from calipers.extract import extract_ranking, extract_scores, extract_verdict
+from calipers.replies import extract_ranking, extract_scores, extract_verdict
 
 Grade: TypeAlias = Literal["exact", "rightly doubted", "doubted though certain", "WRONG"]
 GRADES: tuple[Grade, ...] = ("exact", "rightly doubted", "doubted though certain", "WRONG")

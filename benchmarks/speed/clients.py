@@ -21,8 +21,8 @@ from benchmarks.speed.measure import drain, main
 from benchmarks.speed.real_text import groups_of_text
 from calipers.backends.negotiation.negotiated import Capabilities, Terms
 from calipers.backends.providers.openai_compatible import chat_body
+from calipers.inputs import as_group
 from calipers.protocols.listwise import Listwise
-from calipers.readers import as_group
 from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 

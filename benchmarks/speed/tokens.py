@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.environment import recorded_data
+from calipers.inputs import read_groups
 from calipers.protocols.listwise import Listwise
-from calipers.readers import read_groups
 from calipers.render import render
 from calipers.types import Ask, TrajectoryGroup
 

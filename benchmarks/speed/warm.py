@@ -24,7 +24,7 @@ from benchmarks.judge_server import running_judge
 from benchmarks.sample_groups import sample_groups
 from benchmarks.speed.memory import InProcess
 from benchmarks.speed.spine import verdict
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.types import TrajectoryGroup
 
 

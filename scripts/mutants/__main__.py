@@ -1,6 +1,6 @@
 """Mutation testing: whether a test fails when the code is changed a little.
 
-    python -m scripts.mutants [--count 800] [--seed 1] [--workers 1] [--room extract ...] [--again]
+    python -m scripts.mutants [--count 800] [--seed 1] [--workers 1] [--room replies ...] [--again]
 
 Why not a tool that exists (looked at in versions mutmut 3.8 and cosmic-ray 8.7, both maintained): mutmut changes
 function bodies alone, through trampolines it writes for every function of the package (47,000 mutants here), and draws

@@ -24,8 +24,8 @@ _LIMIT_S = 240.0
 """What a test file may take; the tests of one that takes longer are not used."""
 
 FOLDERS = (
-    *("types", "config", "extract", "rubric", "render", "protocols", "planners", "aggregators", "rewards", "guard"),
-    *("verifiers", "readers", "judging", "ledger", "testing", "backends/limits", "backends/transport"),
+    *("types", "config", "replies", "rubric", "render", "protocols", "planners", "aggregators", "rewards", "guard"),
+    *("verifiers", "inputs", "judging", "ledger", "testing", "backends/limits", "backends/transport"),
     "test_interfaces.py",
 )
 """Where the tests are that should notice: those of the rooms themselves, and of what puts them together."""

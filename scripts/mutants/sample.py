@@ -19,7 +19,7 @@ from .operators import sites
 ROOMS: dict[str, Sequence[str]] = {
     "types": ["types/**/*.py"],
     "interfaces": ["interfaces.py"],
-    "extract": ["extract/**/*.py"],
+    "replies": ["replies/**/*.py"],
     "rubric": ["rubric/**/*.py"],
     "render": ["render/**/*.py"],
     "protocols": ["protocols/**/*.py"],
@@ -28,7 +28,7 @@ ROOMS: dict[str, Sequence[str]] = {
     "rewards": ["rewards/**/*.py"],
     "guard": ["guard/**/*.py"],
     "verifiers": ["verifiers/**/*.py"],
-    "readers": ["readers/**/*.py"],
+    "inputs": ["inputs/**/*.py"],
     "judging (results)": ["judging/results.py"],
     "backends (retry, secrets)": ["backends/limits/retry.py", "backends/transport/secrets.py"],
     "ledger (replay)": ["ledger/replayer.py"],

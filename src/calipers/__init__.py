@@ -20,7 +20,11 @@ from calipers._version import __version__
 if TYPE_CHECKING:
     from calipers.calibration import calibrate
     from calipers.errors import BackendError, CalipersError, ConfigError, InputError, LedgerError
-    from calipers.extract import (
+    from calipers.inputs import read_groups, read_rubric, read_rubrics
+    from calipers.judging.api import score_group, score_groups
+    from calipers.judging.hybrid import Hybrid
+    from calipers.judging.judge import Judge
+    from calipers.replies import (
         ChoiceReading,
         RankingReading,
         ScoreReading,
@@ -30,10 +34,6 @@ if TYPE_CHECKING:
         extract_scores,
         extract_verdict,
     )
-    from calipers.judging.api import score_group, score_groups
-    from calipers.judging.hybrid import Hybrid
-    from calipers.judging.judge import Judge
-    from calipers.readers import read_groups, read_rubric, read_rubrics
     from calipers.rubric import DEFAULT_RUBRIC, Grading
     from calipers.types import Criterion, GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
 
@@ -75,7 +75,7 @@ _HOMES = {
     "calipers.judging.api": ("score_group", "score_groups"),
     "calipers.calibration": ("calibrate",),
     "calipers.errors": ("BackendError", "CalipersError", "ConfigError", "InputError", "LedgerError"),
-    "calipers.extract": (
+    "calipers.replies": (
         "ChoiceReading",
         "RankingReading",
         "ScoreReading",
@@ -87,7 +87,7 @@ _HOMES = {
     ),
     "calipers.judging.hybrid": ("Hybrid",),
     "calipers.judging.judge": ("Judge",),
-    "calipers.readers": ("read_groups", "read_rubric", "read_rubrics"),
+    "calipers.inputs": ("read_groups", "read_rubric", "read_rubrics"),
     "calipers.rubric": ("DEFAULT_RUBRIC", "Grading"),
     "calipers.types": (
         "Criterion",

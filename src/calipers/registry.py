@@ -227,8 +227,8 @@ READERS: Final = Registry(
     "reader",
     "calipers.readers",
     {
-        "json": "calipers.readers.jsonl:read_json_file",
-        "jsonl": "calipers.readers.jsonl:read_json_lines",
-        "parquet": "calipers.readers.parquet:parquet_group_rows",
+        "json": "calipers.inputs.jsonl:read_json_file",
+        "jsonl": "calipers.inputs.jsonl:read_json_lines",
+        "parquet": "calipers.inputs.parquet:parquet_group_rows",
     },
 )

@@ -7,7 +7,7 @@ import pytest
 from calipers.calibration import calibrate
 from calipers.calibration.collect import JudgeAnswers, collect_judgments
 from calipers.errors import ConfigError, InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.types import Ask, Comparison, Completion, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 from servers.dialects import verdict
 from servers.faulty_server import Answer, FaultyServer, said

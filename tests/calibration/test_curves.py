@@ -6,7 +6,7 @@ from calipers.calibration.curves import compare_with_fixed_calls, fidelity_curve
 from calipers.calibration.records import as_record
 from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Frame, build_series
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import compared, groups, rated
 
 GROUPS = groups(60)

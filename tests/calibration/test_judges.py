@@ -8,7 +8,7 @@ from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.judges import JudgeFigures, figures_of_series, rounded_floats
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build_series
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import compared, gold_of, groups, rated, record
 
 GROUPS = groups(120)

@@ -7,7 +7,7 @@ from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.order_bias import agreeing_accuracy, agreeing_share, first_rate, flip_rate, orders_agree
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series, Swap
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import group
 
 FRAME = Frame.of(as_group(group(n, {"a": gold, "b": 0.0})) for n, gold in enumerate((1.0, 1.0, 0.0, None)))

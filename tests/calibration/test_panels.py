@@ -8,7 +8,7 @@ from calipers.calibration import panels
 from calipers.calibration.panels import PanelFigures, representative_series
 from calipers.calibration.records import Key, Mode, as_record
 from calipers.calibration.series import Frame, build_series
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import gold_of, groups, rated, record
 
 GROUPS = groups(200)

@@ -10,7 +10,7 @@ import pytest
 from calipers.calibration.records import Record, as_record
 from calipers.calibration.series import Frame, Series, Swap, build_series
 from calipers.errors import InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import gold_of, group, groups, record
 
 ONE = group(1, {"a": 3.0, "b": 2.0, "c": 1.0})

@@ -9,7 +9,7 @@ from calipers.calibration.curves import fidelity_curve
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build_series
 from calipers.calibration.ways import Way, measured_ways
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from judged import compared, groups, rated
 
 GROUPS = groups(40)

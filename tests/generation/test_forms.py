@@ -12,7 +12,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import output_form, response_rows, write_rows
 from calipers.generation.prompts import Prompt, read_prompts
 from calipers.generation.sampling import Answered, Failed, Sample
-from calipers.readers import as_group
+from calipers.inputs import as_group
 
 ROW = {"id": "a", "prompt": "Why?", "mine": [1]}
 PROMPT = Prompt("a", 1, ({"role": "user", "content": "Why?"},), ROW)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calipers.guard.injection import attacks_in, find_attacks, master_key
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.render import render
 from calipers.testing import ATTACKS, WrittenAttack
 from calipers.types import Attack, Message, Trajectory, TrajectoryGroup

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from calipers.errors import ConfigError
+from calipers.inputs import read_groups
 from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement
 from calipers.judging.judge import Judge
 from calipers.monitoring.change import Rise
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.review import ReviewQueue
-from calipers.readers import read_groups
 from calipers.testing import Drift, Injectable, Noise, Severity, SimulatedJudge
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
 from groups import FOUR, QUALITY, group_of

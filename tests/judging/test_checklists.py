@@ -11,8 +11,8 @@ import calipers
 from calipers.config.score_options import PanelMode
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
+from calipers.inputs import as_group
 from calipers.ledger import Ledger, Replayer
-from calipers.readers import as_group
 from calipers.rubric import as_rubric
 from calipers.types import JudgeRequest, Trajectory, TrajectoryGroup
 from grading import Grader, Spoil, answers

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from art_judges import ContentJudge
 from calipers import Judge
+from calipers.inputs import as_group, as_trajectory
 from calipers.judging.excluded import find_attacks_in_group
 from calipers.judging.preparing import rollout_preparer
-from calipers.readers import as_group, as_trajectory
 from calipers.render import Reasoning, render
 from calipers.types import Message, Trajectory, TrajectoryGroup
 from strategies import groups, tools

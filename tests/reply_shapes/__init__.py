@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from calipers.extract import extract_scores
+from calipers.replies import extract_scores
 from reply_shapes import held_json, held_text, later, tuned_json, tuned_text
 from reply_shapes.draw import Case, Shape
 

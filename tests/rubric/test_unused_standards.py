@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.rubric.dataset_standards import read_standards
 from calipers.rubric.unused_standards import kind_of_key, unused_standards
 

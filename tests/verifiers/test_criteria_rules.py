@@ -12,8 +12,8 @@ import pytest
 import calipers
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, PermanentError
+from calipers.inputs import read_groups
 from calipers.ledger import Ledger, Replayer
-from calipers.readers import read_groups
 from calipers.rubric import as_rubric
 from calipers.types import Criterion, Rubric, Verdict
 from calipers.verifiers.group_checks import TrajectoryVerdicts

@@ -22,7 +22,7 @@ from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Record, as_records
 from calipers.calibration.ways import Way
 from calipers.errors import InputError
-from calipers.readers import as_group, read_groups
+from calipers.inputs import as_group, read_groups
 from calipers.types import TrajectoryGroup
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]

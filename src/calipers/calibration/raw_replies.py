@@ -1,7 +1,7 @@
 """Read recorded replies in a known format into the fields of a judgment record.
 
 A line with a ``format`` and a ``raw_text`` needs no ``parsed``. Not responsible for the formats themselves
-(``extract``).
+(``replies``).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
-from calipers.extract.compare.choice import extract_choice
-from calipers.extract.compare.ranking import extract_ranking
-from calipers.extract.criteria.verdict import extract_verdict
-from calipers.extract.formats.known import Format, format_named
-from calipers.extract.scores.scores import extract_scores
+from calipers.replies.compare.choice import extract_choice
+from calipers.replies.compare.ranking import extract_ranking
+from calipers.replies.criteria.verdict import extract_verdict
+from calipers.replies.formats.known import Format, format_named
+from calipers.replies.scores.scores import extract_scores
 
 
 def parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from calipers.calibration.costs import NOTHING, Cost
 from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
-from calipers.readers import jsonl
+from calipers.inputs import jsonl
 from calipers.types import GroupStatus
 
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]

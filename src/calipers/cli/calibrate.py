@@ -140,7 +140,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
     from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
-    from calipers.readers import read_groups  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
     settings = given_options(options, "samples", "params", "expected", "ledger")

@@ -243,7 +243,7 @@ def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     if not path.endswith(".parquet"):
         yield from _lines(path)
         return
-    from calipers.readers.parquet import parquet_rows, without_empty_fields  # noqa: PLC0415 - as above
+    from calipers.inputs.parquet import parquet_rows, without_empty_fields  # noqa: PLC0415 - as above
 
     for number, row in parquet_rows(Path(path)):
         if isinstance(row, str):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.rubric.dataset_standards import parse_json_text, read_standards
 from calipers.verifiers.answer import final_answer, message_text
 

@@ -36,7 +36,7 @@ def check(file: str) -> int:
     from rich.text import Text  # noqa: PLC0415 - likewise
 
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
-    from calipers.readers import read_rubric  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_rubric  # noqa: PLC0415 - likewise
     from calipers.rubric.formulas import lowest_score  # noqa: PLC0415 - likewise
     from calipers.verifiers.rubric_rules import require_rules  # noqa: PLC0415 - likewise
 
@@ -110,8 +110,8 @@ def draft(groups: str, out: str, **options: Any) -> int:
 
 async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     from calipers.drafting import draft as drafted  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
     from calipers.ledger import Ledger  # noqa: PLC0415 - likewise
-    from calipers.readers import read_groups  # noqa: PLC0415 - likewise
 
     problems: list[str] = []
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))

@@ -95,7 +95,7 @@ class _Run:
 
 async def _score(run: _Run) -> int:
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - --help stays quick
-    from calipers.readers import read_groups  # noqa: PLC0415
+    from calipers.inputs import read_groups  # noqa: PLC0415
 
     verbose, strict = run.options["verbose"], run.options["strict"]
     _check_paths(run)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from calipers.errors import ConfigError
-from calipers.readers.rubrics import SUFFIXES, read_rubric
+from calipers.inputs.rubrics import SUFFIXES, read_rubric
 from calipers.types import Rubric
 
 

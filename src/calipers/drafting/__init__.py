@@ -1,5 +1,5 @@
 """Drafts a rubric with a judge and tests it on groups. Not responsible for grading (``judging``), or for files of
-groups (``readers``).
+groups (``inputs``).
 
 The steps are: propose criteria, merge similar proposals, grade every trajectory twice, drop useless criteria, write the
 rubric.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.errors import PermanentError
-from calipers.extract.documents import find_documents
-from calipers.extract.strictjson import Pairs, parse_strict_json
-from calipers.extract.text import end_of_reply, strip_fence, strip_reasoning
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
+from calipers.replies.documents import find_documents
+from calipers.replies.strictjson import Pairs, parse_strict_json
+from calipers.replies.text import end_of_reply, strip_fence, strip_reasoning
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 
 MOST_POINTS: Final = 10

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers.jsonl import decompressed_stream
+from calipers.inputs.jsonl import decompressed_stream
 from calipers.types import Message
 
 _KEYS: Final = ("prompt", "messages", "context")

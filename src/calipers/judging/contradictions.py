@@ -19,12 +19,12 @@ from calipers.config.question_options import Defence, Question
 from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
+from calipers.inputs import read_rubric
 from calipers.interfaces import Backend
 from calipers.judging.criteria import why_ungradable
 from calipers.judging.families import require_other_family
 from calipers.judging.instances import JudgeInstances
 from calipers.ledger import Ledger
-from calipers.readers import read_rubric
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
 from calipers.rubric.grading import as_grading
 from calipers.types import Rubric

@@ -17,12 +17,12 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_one_of
 from calipers.errors import ConfigError
+from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlyChecks, Prepare
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import stream_results
-from calipers.readers import as_group
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import STANDARDS_KEYS
 from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict

@@ -20,6 +20,7 @@ from calipers.config.flat_names import judge_arguments, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
+from calipers.inputs import as_group
 from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges
@@ -50,7 +51,6 @@ from calipers.judging.streaming import readable_groups, stream_results
 from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
 from calipers.monitoring.monitor import combined_observer
 from calipers.protocols.question import Parse
-from calipers.readers import as_group
 from calipers.render import render
 from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
 from calipers.verifiers.rubric_rules import with_rule_verdicts

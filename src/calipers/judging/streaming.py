@@ -16,7 +16,7 @@ from collections.abc import (
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from calipers.errors import InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.types import TrajectoryGroup
 
 _OnError: TypeAlias = Callable[[InputError], None] | None

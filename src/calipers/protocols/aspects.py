@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calipers.extract import ScoreReading
 from calipers.protocols.listwise import Listwise
 from calipers.protocols.question import system_message
 from calipers.protocols.reading import REFUSED, rejected_reading
+from calipers.replies import ScoreReading
 from calipers.types import Completion, JudgeRequest, Message
 
 _AFTER = """\

@@ -2,7 +2,7 @@
 
 A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
 the sign nor the weight of the criterion. Not responsible for which criteria are asked about together
-(``planners.criteria``), for reading text (``extract``), or for turning verdicts into scores (``rubric``).
+(``planners.criteria``), for reading text (``replies``), or for turning verdicts into scores (``rubric``).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers.extract import ChecklistReading, extract_checklist
 from calipers.protocols.holistic import RATING_SCHEMA, read_rating
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED
 from calipers.render import compose
+from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading
 from calipers.types import (
     Ask,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from calipers.extract import extract_scores
-from calipers.extract.strictjson import parse_strict_json
-from calipers.extract.text import strip_fence, strip_reasoning
 from calipers.protocols.question import object_schema, plain_text_schema
 from calipers.protocols.reading import REFUSED
+from calipers.replies import extract_scores
+from calipers.replies.strictjson import parse_strict_json
+from calipers.replies.text import strip_fence, strip_reasoning
 from calipers.rubric.formulas import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 

@@ -13,10 +13,10 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
-from calipers.extract import ScoreReading, extract_scores
 from calipers.protocols.decisions import spreads_from_probabilities
 from calipers.protocols.reading import CONSONANTS, REFUSED, SCALE, ScoredReply, rejected_reading, validate_parsed_scores
 from calipers.render import compose
+from calipers.replies import ScoreReading, extract_scores
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.types import Ask, Completion, Image, JudgeRequest, Message, Part, Reading, RenderedGroup
 from calipers.types.encoding import EncodedDict

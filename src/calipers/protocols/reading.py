@@ -1,6 +1,6 @@
 """Reads what a reply with scores says about the candidates: their ratings, and for each missing rating the reason.
 
-Not responsible for finding scores in text (``extract``).
+Not responsible for finding scores in text (``replies``).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from calipers.extract import ScoreReading
+from calipers.replies import ScoreReading
 from calipers.types import JudgeRequest, Judgment, Rating, Reading
 
 SCALE = (0, 100)

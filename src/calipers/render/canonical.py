@@ -1,7 +1,7 @@
 """Puts messages into the canonical form in which they are compared, shared and shown to the judge.
 
 Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call). Absent and empty
-optional values are dropped, a single text part becomes its text, and ``content`` is always present. ``readers`` read
+optional values are dropped, a single text part becomes its text, and ``content`` is always present. ``inputs`` read
 the message forms of other libraries, and ``transcript`` writes messages as text.
 """
 

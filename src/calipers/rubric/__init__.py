@@ -1,6 +1,6 @@
 """The rubric that a judge grades by: text to read, or weighted criteria to check.
 
-Not responsible for reading files (``readers``), for how a judge is asked about criteria (``protocols``), or for which
+Not responsible for reading files (``inputs``), for how a judge is asked about criteria (``protocols``), or for which
 judge is asked.
 """
 

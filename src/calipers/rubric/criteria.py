@@ -1,6 +1,6 @@
 """Reads a rubric's criteria from plain data and checks them; an error names the criterion and the field.
 
-Not responsible for files (``readers``) or rows of data sets (``dataset_standards``), nor for scores (``formulas``).
+Not responsible for files (``inputs``) or rows of data sets (``dataset_standards``), nor for scores (``formulas``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reads the final answer of a trajectory, which most verifiers check: the last assistant message without its reasoning.
 
-``readers`` read the message formats of trainers.
+``inputs`` read the message formats of trainers.
 """
 
 from __future__ import annotations

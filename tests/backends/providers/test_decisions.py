@@ -19,7 +19,7 @@ import calipers
 from backends.asking import KEYS, question
 from calipers.backends.providers.decisions import LEVELS, Decisions, Opinion, Route, _reply
 from calipers.errors import PermanentError, TransientError
-from calipers.extract import extract_scores
+from calipers.replies import extract_scores
 from calipers.types import Completion
 from groups import FOUR, group_of
 from servers import tiny_gguf

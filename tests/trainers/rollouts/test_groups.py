@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.trainers.rollouts.groups import rollout_group
 
 

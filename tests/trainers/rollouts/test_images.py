@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers import canonical
+from calipers.inputs import canonical
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.trl import rows as trl_rows
 from calipers.trainers.verl.rows import group_fields_of_row

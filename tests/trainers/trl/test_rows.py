@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.trainers.trl import rows as trl_rows
 from calipers.types import TrajectoryGroup
 

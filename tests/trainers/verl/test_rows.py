@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import InputError
-from calipers.readers import as_group
+from calipers.inputs import as_group
 from calipers.rubric.dataset_standards import Standards, StatedValue
 from calipers.trainers.rollouts.dataset_rows import standards_of_row
 from calipers.trainers.verl.rows import group_fields_of_row, member_of_outputs, reference_text

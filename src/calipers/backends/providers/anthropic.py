@@ -1,7 +1,7 @@
 """Judges behind Anthropic's Messages API: Claude, and other servers with this API.
 
 The tests compare the field names with the types of Anthropic's own SDK. Not responsible for trying again (``retry``),
-for limits on calls in flight (``limits``), or for what an answer means (``extract``).
+for limits on calls in flight (``limits``), or for what an answer means (``replies``).
 """
 
 from __future__ import annotations

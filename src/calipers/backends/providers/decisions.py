@@ -4,7 +4,7 @@ Every candidate is a ``score`` question over one shared state, so the server rea
 score is the expected level, so ties are rare, and the spread shows how certain the judge was. To compare two
 candidates, a single ``choice`` question is asked, and each score is the probability that the candidate is the better of
 the two. The answer is written as the JSON reply that was asked for, with the probabilities as its reasoning. Not
-responsible for reading scores out of that reply (``extract``).
+responsible for reading scores out of that reply (``replies``).
 """
 
 from __future__ import annotations

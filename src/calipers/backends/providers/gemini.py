@@ -1,7 +1,7 @@
 """Judges behind Google's Gemini API: ``models.generateContent``, without streaming.
 
 The tests compare the field names with the types of Google's own SDK. Not responsible for retries and limits
-(``limits``), or for what an answer means (``extract``).
+(``limits``), or for what an answer means (``replies``).
 """
 
 from __future__ import annotations

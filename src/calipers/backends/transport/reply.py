@@ -17,7 +17,7 @@ from calipers.backends.transport.event_stream import BrokenStreamError, whole_co
 from calipers.backends.transport.secrets import INSTEAD
 from calipers.backends.transport.usage import usage_in, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
-from calipers.extract.text import condense_reply
+from calipers.replies.text import condense_reply
 from calipers.types import Completion, FinishReason
 from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
 

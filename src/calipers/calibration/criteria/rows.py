@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.readers import jsonl
-from calipers.readers.messages import canonical
-from calipers.readers.plain import type_in_words
+from calipers.inputs import jsonl
+from calipers.inputs.messages import canonical
+from calipers.inputs.plain import type_in_words
 from calipers.types import Message
 
 _SHAPE: Final = (

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from calipers.errors import ConfigError, InputError
-from calipers.extract import VerdictReading, extract_verdict
-from calipers.readers import jsonl
+from calipers.inputs import jsonl
+from calipers.replies import VerdictReading, extract_verdict
 
 _SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead of "met", "item" instead of "line")'
 

@@ -13,10 +13,10 @@ from copy import copy
 from typing import Any, TypeVar
 
 from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.inputs.art import art_trajectory_fields
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
-from calipers.readers.art import art_trajectory_fields
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from calipers.errors import CalipersError, InputError
+from calipers.inputs import as_group, as_trajectory
+from calipers.inputs.groups import derived_group_id
 from calipers.judging.preparing import Prepare
-from calipers.readers import as_group, as_trajectory
-from calipers.readers.groups import derived_group_id
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 UNNAMED: Final = "?"

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.readers.parquet import without_empty_fields
-from calipers.readers.plain import plain_data
+from calipers.inputs.parquet import without_empty_fields
+from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
 from calipers.rubric.unused_standards import unknown_key_warnings
 from calipers.types import Rubric

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.readers import as_trajectory
+from calipers.inputs import as_trajectory
 from calipers.trainers.rollouts.messages import assistant_message, prompt_messages
 from calipers.types import Rubric, Trajectory
 

@@ -1,7 +1,7 @@
 """Convert Pillow images in the messages of trainers to the data URLs that judges are sent.
 
 Images are recognised by their methods: Pillow is never imported. Not responsible for other parts of a message
-(``readers``).
+(``inputs``).
 """
 
 from __future__ import annotations

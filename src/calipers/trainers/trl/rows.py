@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.readers import canonical
-from calipers.readers.parquet import without_empty_fields
-from calipers.readers.plain import plain_data
+from calipers.inputs import canonical
+from calipers.inputs.parquet import without_empty_fields
+from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError
+from calipers.inputs.plain import plain_data
 from calipers.judging.judge import Judge
-from calipers.readers.plain import plain_data
 from calipers.rubric.dataset_standards import Standards, ground_truth_object
 from calipers.trainers.no_signal.run import Score
 from calipers.trainers.process import blocking

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_whole
 from calipers.errors import ConfigError, InputError
+from calipers.inputs import as_group
+from calipers.inputs.plain import plain_data
 from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
-from calipers.readers import as_group
-from calipers.readers.plain import plain_data
 from calipers.trainers.process import blocking
 from calipers.trainers.process.once import once_per_process
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused

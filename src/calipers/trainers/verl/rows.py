@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
-from calipers.readers.plain import plain_data
+from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import Standards, text_of_reference
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from calipers.extract.caveats.denials import is_verdict_retracted
+from calipers.replies.caveats.denials import is_verdict_retracted
 from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.expressions.units import parse_unit
 

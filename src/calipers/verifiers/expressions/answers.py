@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from calipers.extract import extract_choice
+from calipers.replies import extract_choice
 from calipers.verifiers.expressions.answer_location import LONGEST_TEXT, LocatedAnswer, locate_answer
 from calipers.verifiers.expressions.comparison import any_met
 from calipers.verifiers.expressions.equality import equal_answers

@@ -1,0 +1,94 @@
+"""Read the groups of a file, of any registered kind, one after the other: ``read_groups``.
+
+This file reports problems of a file as a whole, and ids that repeat. Not responsible for lines (``jsonl``, ``parquet``)
+or for groups (``groups``).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from calipers import registry
+from calipers.errors import InputError
+from calipers.inputs import jsonl
+from calipers.inputs.groups import as_group
+from calipers.interfaces import Reader
+from calipers.types import TrajectoryGroup
+
+_SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a", "messages": [...]}, ...]}'
+
+
+def read_groups(
+    path: str | os.PathLike[str],
+    *,
+    reader: str | None = None,
+    strict: bool = False,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[TrajectoryGroup]:
+    """Yield the groups of a groups file (``.jsonl``, ``.jsonl.gz``, ``.parquet``) in order; ``-`` reads stdin's JSON
+    lines.
+
+    ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
+    bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
+    skipped; with ``strict``, or without ``on_error``, the error is raised. A line that repeats an earlier ``group_id``
+    is bad; lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an
+    array of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes
+    for each id.
+
+    The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
+    ConfigError for Parquet without pyarrow.
+    """
+    source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+    seen: dict[int, int] = {}
+    found = iter(_rows(source, reader))
+    first = next(found, None)
+    if first is None:
+        raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
+    yield from jsonl.convert_rows(
+        chain([first], found),
+        lambda value, line: _group(value, line, seen),
+        source=source,
+        on_error=None if strict else on_error,
+    )
+
+
+def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
+    if isinstance(value, str):
+        raise InputError(value)
+    group = as_group(value)
+    derived = not isinstance(value, TrajectoryGroup) and (
+        not isinstance(value, Mapping) or value.get("group_id") is None
+    )
+    while (earlier := seen.setdefault(hash(group.group_id), line)) != line:
+        if not derived:
+            raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; each group needs its own")
+        # The same content again gets a count as suffix, so that its id does not depend on other lines.
+        stem, _, count = group.group_id.partition("-")
+        group = replace(group, group_id=f"{stem}-{int(count or 1) + 1}")
+    return group
+
+
+def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
+    if source == "<stdin>":
+        return jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer))
+    path = Path(source)
+    read: Reader = registry.READERS.find(reader or _reader_of(path))
+    return read(path)
+
+
+def _reader_of(path: Path) -> str:
+    """Return the name of the reader for a file, by its first bytes, then by its suffix; by default ``"jsonl"``."""
+    suffix = path.suffix.removeprefix(".")
+    if path.is_file():  # only for files: bytes read here from a pipe would be lost
+        with jsonl.open_binary(path) as stream:
+            head = stream.read(4)
+        if head == b"PAR1":
+            return "parquet"
+        if suffix == "gz" and head[:2] != b"\x1f\x8b" and head:
+            raise InputError("is named .gz but is not gzip; rename it, or compress it", source=str(path))
+    return suffix if suffix in registry.READERS else "jsonl"

@@ -1,0 +1,276 @@
+"""Convert any group or trajectory, of calipers or foreign, to a checked ``TrajectoryGroup`` or ``Trajectory`` with an
+id.
+
+This file enforces the contract of the groups file's objects. Not responsible for files (``files``) or messages
+(``messages``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import art
+from calipers.inputs.messages import canonical
+from calipers.inputs.parquet import without_empty_fields
+from calipers.inputs.plain import plain_data, record_fields, type_in_words, without_nan
+from calipers.inputs.tools import openai_tool_definitions
+from calipers.rubric import as_rubric
+from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
+from calipers.types import Rubric, Trajectory, TrajectoryGroup
+
+_TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
+_GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories"))
+_SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
+
+
+def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
+    """Convert ``value`` to a group: a TrajectoryGroup, ART's group, an object of a groups file, or a list of
+    trajectories.
+
+    Each trajectory in a list may itself be a message list. Trajectories without an id get their 1-based position. If
+    neither ``group_id`` nor ``value`` gives the group's id, it is derived from the content, so that the same group
+    always gets the same id. Raises InputError naming the trajectory and message that cannot be read, and for two
+    trajectories with the same id.
+    """
+    if isinstance(value, TrajectoryGroup):
+        return _checked_group(value, group_id)
+    if isinstance(value, Mapping):
+        return _from_object(value, group_id)
+    if callable(getattr(value, "tolist", None)):  # a numpy array of trajectories
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return _from_object({"trajectories": value}, group_id)
+    members = getattr(value, "trajectories", None)
+    if isinstance(members, list | tuple):
+        metadata = getattr(value, "metadata", None)
+        return _from_object({"trajectories": members} | ({"metadata": metadata} if metadata else {}), group_id)
+    raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
+
+
+def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
+    """Convert ``value`` to a trajectory: a Trajectory, ART's (in either form), an object of a groups file, or a message
+    list.
+
+    ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
+    """
+    if isinstance(value, Trajectory):
+        if value.prepared is not None and value.prepared.messages is value.messages:
+            return value  # a prepared trajectory was checked before
+        where = f"trajectory {value.id!r}: "
+        _checked_plain_values(
+            {"metadata": value.metadata, **value.extra}, where
+        )  # called for its check: it refuses values nested too deeply
+        messages = canonical(value.messages, where=where)
+        return value if messages is value.messages else replace(value, messages=messages)
+    if isinstance(value, BaseException):
+        raise InputError(
+            f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
+        )
+    if isinstance(value, list | tuple):
+        return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
+    if art.is_art_trajectory(value):
+        try:
+            value = _extra(value) | art.art_trajectory_fields(value)
+        except InputError as error:
+            raise InputError(f"trajectory {default_id} {error}") from error
+    if isinstance(value, Mapping):
+        return _trajectory(value, default_id)
+    if isinstance(getattr(value, "messages", None), list | tuple):
+        fields = record_fields(value) or {"messages": value.messages}
+        return _trajectory(fields | {"messages": value.messages}, default_id)
+    return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
+
+
+def _extra(value: Any) -> dict[str, Any]:
+    """Return the keys of an ART trajectory's dump except those that hold its messages."""
+    return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
+
+
+def _checked_group(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
+    members = tuple(as_trajectory(member, default_id=member.id) for member in group.trajectories)
+    _check_members(members)
+    _checked_plain_values(
+        {"tools": group.tools, **group.extra}, ""
+    )  # called for its check: it refuses values nested too deeply
+    context = canonical(group.context, where="context: ")
+    changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
+    if changed or context is not group.context:
+        group = replace(group, trajectories=members, context=context)
+    return group if group_id in (None, group.group_id) else replace(group, group_id=_id(group_id, "group_id"))
+
+
+def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGroup:
+    if "trajectories" not in value and "responses" in value:
+        value = _from_responses(value)
+    listed = value.get("trajectories")
+    if not isinstance(listed, list | tuple):
+        found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
+        single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
+        raise InputError(
+            f"has no list of trajectories but {found[:200]}; {_SHAPE}{single if 'response' in value else ''}"
+        )
+    if listed and _is_message(listed[0]):
+        raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
+    members = tuple(as_trajectory(member, default_id=str(place)) for place, member in enumerate(listed, start=1))
+    _check_members(members)
+    context = value.get("context")
+    group = TrajectoryGroup(
+        group_id="",
+        trajectories=members,
+        context=() if context is None else canonical(context, where="context: "),
+        tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
+        rubric=_row_rubric(value) if not STANDARDS_KEYS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
+        extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
+    )
+    named = value.get("group_id") if group_id is None else group_id
+    return replace(group, group_id=derived_group_id(group) if named is None else _id(named, "group_id"))
+
+
+def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a data set's row with a prompt and responses (verl's form) as a group object of a groups file."""
+    responses, notes = plain_data(value["responses"]), plain_data(value.get("response_notes")) or []
+    prompt = next(
+        (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
+    )
+    if not isinstance(responses, list) or not all(isinstance(text, str) for text in responses) or prompt is None:
+        return value
+    members = [
+        {"id": str(number), "messages": [{"role": "assistant", "content": text}]}
+        | ({"metadata": {"note": notes[number]}} if number < len(notes) and notes[number] else {})
+        for number, text in enumerate(responses)
+    ]
+    asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else plain_data(prompt)
+    rest = {key: item for key, item in value.items() if key not in ("responses", "response_notes")}
+    return {**rest, "context": asked, "trajectories": members}
+
+
+def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
+    """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
+    row = without_empty_fields(plain_data({key: value[key] for key in READ_KEYS if value.get(key) is not None}))
+    if (own := _rubric(value.get("rubric"), "")) is not None:
+        row["rubric"] = own
+    return read_standards(row).rubric
+
+
+def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
+    given = value.get("id")
+    name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
+    where = f"trajectory {name!r}: "
+    messages, gold = value.get("messages"), _number(value, "gold", where)
+    if messages is None and gold is None:
+        if _is_message(value):
+            raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
+        raise InputError(f"{where}has no 'messages'; {_SHAPE}")
+    metadata = value.get("metadata")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
+    try:
+        tools = None if value.get("tools") is None else openai_tool_definitions(value["tools"])
+    except InputError as error:
+        raise InputError(f"{where}{error}") from error
+    # A data set's ``rubric`` column may hold anything; only an object with criteria is used for grading.
+    own = value.get("rubric")
+    graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
+    carried = _TRAJECTORY | {"rubric"} if graded else _TRAJECTORY
+    rubric = _rubric(own, where) if graded else None
+    return Trajectory(
+        id=name,
+        messages=() if messages is None else canonical(messages, where=where),
+        tools=tools,
+        reward=_number(value, "reward", where),
+        gold=gold,
+        metadata=_checked_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
+        extra=_checked_plain_values({key: item for key, item in value.items() if key not in carried}, where),
+        rubric=rubric if isinstance(rubric, Rubric) else None,
+    )
+
+
+def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return values that are copied to the result unchanged, as plain data.
+
+    Raises InputError if a value is nested too deeply.
+    """
+    found = {}
+    for key, value in values.items():
+        try:
+            found[key] = without_nan(dict(value)) if isinstance(value, Mapping) else without_nan(value)
+        except InputError as error:
+            raise InputError(f"{where}{key!r} {error}") from None
+    return found
+
+
+def _rubric(value: Any, where: str) -> str | Rubric | None:
+    """Return a group's or trajectory's rubric: text to judge by, criteria to grade by, or None."""
+    if value is None or isinstance(value, str):
+        return value or None
+    if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
+        return parse_row_rubric(plain_data(value), f"{where}'rubric'")
+    if not isinstance(value, Mapping | Rubric):
+        raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {type_in_words(value)}")
+    try:
+        return as_rubric(value)
+    except ConfigError as error:
+        raise InputError(f"{where}'rubric': {error}") from None
+
+
+def _check_members(members: tuple[Trajectory, ...]) -> None:
+    if not members:
+        raise InputError("has no trajectories; a group needs at least one")
+    if len({member.id for member in members}) < len(members):
+        names = [member.id for member in members]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
+
+
+def _is_message(value: Any) -> bool:
+    """Return whether ``value`` is a chat message and certainly not a trajectory."""
+    if isinstance(value, Mapping):
+        return "role" in value and "messages" not in value and "messages_and_choices" not in value
+    if isinstance(value, tuple) and len(value) == 2:
+        return isinstance(value[0], str)
+    return isinstance(value, str) or (hasattr(value, "content") and (hasattr(value, "role") or hasattr(value, "type")))
+
+
+def _id(given: Any, what: str) -> str:
+    if isinstance(given, numbers.Integral) and not isinstance(given, bool):
+        return str(int(given))
+    if not isinstance(given, str) or not given:
+        raise InputError(
+            f"{what} must be non-empty text or an integer, not {'empty' if given == '' else type_in_words(given)}"
+        )
+    return given
+
+
+def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
+    given = value.get(key)
+    if given is None:
+        return None
+    # Booleans count as numbers: many data sets write True for solved and False for not solved.
+    if not isinstance(given, numbers.Real):
+        raise InputError(f"{where}{key!r} must be a number or null, not {type_in_words(given)}")
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise InputError(f"{where}{key!r} is {number}, which cannot be compared; write null where it is unknown")
+    return number
+
+
+def derived_group_id(group: TrajectoryGroup) -> str:
+    """Return an id for a group whose groups file gives none, hashed from everything in it that a judge would see."""
+    content = (
+        group.context,
+        group.tools,
+        group.rubric,
+        [(member.id, member.messages, member.tools) for member in group.trajectories],
+    )
+    text = json.dumps(content, ensure_ascii=False, default=str)
+    return "g" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()

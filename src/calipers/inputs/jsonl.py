@@ -1,0 +1,192 @@
+"""Read JSON lines as plain objects, one at a time: encoding, compression, line length, syntax.
+
+A problem of a line becomes a row with the problem's text, so that reading continues. Not responsible for the meaning of
+the objects (``groups``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, TypeAlias, TypeVar, cast
+
+from calipers.errors import ConfigError, InputError
+from calipers.inputs.plain import type_in_words, without_surrogates
+
+MAX_LINE = 64 * 1024 * 1024
+"""The length of the longest line accepted, in bytes: parsing a line needs a multiple of its size in memory."""
+
+T = TypeVar("T")
+V = TypeVar("V")
+Row: TypeAlias = tuple[int, dict[str, Any] | str]
+"""A 1-based line number, with the line's object or its problem as text."""
+
+_SPREAD = (
+    "one JSON object is spread over several lines; write one group a line: `jq -c . FILE` (a list: `jq -c '.[]' FILE`)"
+)
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_GZIP = b"\x1f\x8b"
+
+
+def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """Yield the rows of a groups file or other JSON lines file, compressed or not. Raises InputError if unreadable."""
+    with open_binary(Path(path)) as stream:
+        yield from json_line_rows(decompressed_stream(stream))
+
+
+def read_json_file(path: Path) -> Iterator[Row]:
+    """Yield the groups of a groups file in ``.json``: an array of groups (numbered from 1), one group over many lines,
+    or JSON lines.
+    """
+    with open_binary(path) as stream:
+        data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        return
+    if data.lstrip()[:1] == b"[":
+        try:
+            listed = json.loads(data)
+        except ValueError as error:
+            raise InputError(f"is not JSON: {error}", source=str(path)) from None
+        for number, value in enumerate(listed, start=1):
+            yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
+        return
+    first = data.lstrip().partition(b"\n")[0]
+    if isinstance(parse_json_line(first), str):
+        yield 1, parse_json_line(data)
+    else:
+        yield from json_line_rows(io.BytesIO(data))
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open an input file, such as a groups file, for reading bytes. Raises InputError if it cannot be opened."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=str(path)) from None
+    except IsADirectoryError:
+        raise InputError("is a directory; name a file in it", source=str(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+
+
+def decompressed_stream(stream: IO[bytes]) -> IO[bytes]:
+    """Return the ``stream`` of a groups file, decompressed if its first bytes are gzip's, whatever the file's name."""
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", stream))
+    if buffered.peek(2)[:2] == _GZIP:
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=buffered, mode="rb"))
+    return buffered
+
+
+def convert_rows(
+    lines: Iterable[tuple[int, V]],
+    convert: Callable[[V, int], T],
+    *,
+    source: str,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[T]:
+    """Yield ``convert(row, line number)`` for each row in ``lines`` of a groups file or other ``source``, in order.
+
+    An error that ``convert`` raises goes to ``on_error`` as an InputError with file and line, and the row is skipped;
+    without ``on_error`` it is raised.
+    """
+    for line, value in lines:
+        try:
+            yield convert(value, line)
+        except (InputError, ConfigError) as error:
+            placed = InputError(str(error), source=source, line=line)
+            if on_error is None:
+                raise placed from None
+            on_error(placed)
+
+
+def json_line_rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
+    """Yield a row for every line of a groups file's ``stream`` that is not blank, in order.
+
+    The last row of a damaged stream reports the damage. An object spread over several lines yields one row that reports
+    that problem, instead of an error for each line.
+    """
+    lines = _lines(stream, max_line)
+    for number, line in lines:
+        if number == 1 and isinstance(line, bytes) and line.strip() in {b"{", b"["}:
+            after = next(lines, None)
+            if after is not None and not isinstance(_row(*after)[1], dict):
+                yield 1, _SPREAD
+                return
+            yield from (_row(*numbered) for numbered in ((number, line), after) if numbered is not None)
+        else:
+            yield _row(number, line)
+
+
+def _row(number: int, line: bytes | str) -> Row:
+    return number, parse_json_line(line) if isinstance(line, bytes) else line
+
+
+def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]]:
+    """Yield the number of every line of a JSON lines file that is not blank, with the line or its problem as text."""
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(max_line + 1)
+            if len(line) > max_line and not line.endswith(b"\n"):
+                _skip_line(stream)
+                yield number, f"the line is longer than {max_line // 2**20} MB; split the group, or link images instead"
+                continue
+        except (EOFError, zlib.error, OSError) as error:
+            yield (
+                number,
+                f"the file breaks off or is damaged here ({error}); the lines before are intact, copy it again",
+            )
+            return
+        if not line:
+            return
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield number, line
+
+
+def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
+    """Return the JSON object in a line of a groups file, or the line's problem as text."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "not UTF-8 but UTF-16; save the file as UTF-8"
+        return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
+    try:
+        value = json.loads(text)
+        # Only JSON escapes can produce lone surrogates, which cannot be hashed, sent or written.
+        value = without_surrogates(value) if _SURROGATE.search(text) else value
+    except json.JSONDecodeError as error:
+        return _syntax(text, error)
+    except RecursionError:
+        return "not readable: nested too deeply"
+    except ValueError as error:  # raised for an integer of thousands of digits
+        return f"not readable JSON: {error}"
+    if not isinstance(value, dict):
+        what = type_in_words(value)
+        hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
+        return f"the line is {what}, not an object with 'trajectories'{hint}"
+    return value
+
+
+def _syntax(text: str, error: json.JSONDecodeError) -> str:
+    if error.pos >= len(text.rstrip()):
+        return "not complete JSON: the line ends inside the object (cut off, or spread over lines); one group a line"
+    near = text[max(0, error.pos - 10) : error.pos + 20].strip()
+    return f"not JSON: {error.msg} at column {error.pos + 1}, near {near!r}"
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while True:
+        rest = stream.readline(2**20)
+        if not rest or rest.endswith(b"\n"):
+            return

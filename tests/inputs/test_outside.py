@@ -1,0 +1,142 @@
+"""Whatever a file holds where a number or an object is expected, it is read, and then scored and replayed, or refused
+in words.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.calibration.records import read_judgments
+from calipers.config.settings import Settings
+from calipers.errors import CalipersError, InputError
+from calipers.inputs import read_groups, read_rubric
+from calipers.inputs.groups import as_group
+from calipers.inputs.plain import MAX_DEPTH
+from calipers.judging.judge import Judge
+from calipers.ledger import Ledger, Replayer
+from calipers.types import Trajectory, TrajectoryGroup
+from outside import as_json, mutants
+
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aaaa", "detail": "low"}}
+ROW = {
+    "group_id": "g",
+    "context": [{"role": "user", "content": "q"}],
+    "tools": [{"type": "function", "function": {"name": "f", "parameters": {"properties": {"a": {"type": "number"}}}}}],
+    "rubric": {"criteria": [{"id": "c", "text": "t", "points": 1, "tags": ["x"]}]},
+    "constraints": {"checkers": ["[llm] a"], "functions": [""]},
+    "trajectories": [
+        {
+            "id": "a",
+            "messages": [
+                {"role": "assistant", "content": [{"type": "text", "text": "hi"}, IMAGE], "tool_calls": [CALL]},
+                {"role": "tool", "tool_call_id": "1", "content": "ok", "structuredContent": {"a": 1}},
+            ],
+            "reward": 1,
+            "gold": 1,
+            "metadata": {"m": 1},
+            "more": {"z": 1},
+        },
+        {"id": "b", "messages": [{"role": "assistant", "content": "no", "reasoning_content": "r"}]},
+    ],
+}
+
+
+async def test_a_row_of_anything_is_scored_and_replayed_or_refused(tmp_path: Path) -> None:
+    rows = [
+        {**row, "group_id": f"g{number}"} if isinstance(row, dict) and row.get("group_id") == "g" else row
+        for number, row in enumerate(mutants(ROW))
+    ]
+    (tmp_path / "groups.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in rows))
+    refused: list[InputError] = []
+    judge = Judge("embedded", ledger=tmp_path / "runs.db")
+    results = [
+        result.to_dict()
+        async for result in judge.score_groups(
+            read_groups(tmp_path / "groups.jsonl", on_error=refused.append), ordered=True
+        )
+    ]  # fmt: skip
+    judge.close()
+    assert len(results) > 1000
+    assert len(refused) > 1000
+    assert all(str(error) and error.line for error in refused)
+    ledger = Ledger(tmp_path / "runs.db", create=False)
+    store = Replayer(ledger, None)
+    again = Judge.replaying(Settings.of(store.recorded.settings), store)
+    replayed = [result.to_dict() async for result in again.score_groups(store.groups(), ordered=True)]
+    ledger.close()
+    for one, other in zip(replayed, results, strict=True):
+        assert json.dumps(one) == json.dumps(other)
+
+
+@pytest.mark.parametrize("deep", [MAX_DEPTH - 5, MAX_DEPTH + 5, 600, 20_000])
+@pytest.mark.parametrize("where", ["metadata", "extra", "group", "tools", "content"])
+async def test_objects_of_a_caller_nest_so_deep_and_no_deeper(tmp_path: Path, where: str, deep: int) -> None:
+    value: Any = 1
+    for _ in range(deep):
+        value = {"a": [value]} if deep < 60 else {"a": value}
+    said: Any = "x" if where != "content" else [{"type": "thing", "thing": value}]
+    members = tuple(
+        Trajectory(
+            name,
+            ({"role": "assistant", "content": said if name == "a" else "y"},),
+            metadata={"m": value} if where == "metadata" else {},
+            extra={"m": value} if where == "extra" else {},
+        )
+        for name in "ab"
+    )
+    tools = ({"type": "function", "function": {"name": "f", "parameters": value}},) if where == "tools" else None
+    group = TrajectoryGroup("g", members, tools=tools, extra={"m": value} if where == "group" else {})
+    judge = Judge("embedded", ledger=tmp_path / "runs.db")
+    try:
+        result = await judge.score_group(group)
+        assert result.status == "scored"
+        assert deep < MAX_DEPTH
+    except InputError as error:
+        assert "nested" in str(error)  # noqa: PT017 - either is right
+        assert deep > MAX_DEPTH
+    finally:
+        judge.close()
+
+
+JUDGMENT = {
+    "group_id": "g",
+    "judge": "j",
+    "mode": "listwise",
+    "order": ["a", "b"],
+    "raw_text": "x",
+    "parsed": {"scores": {"a": 1, "b": 2}},
+    "sample_index": 0,
+    "scale": [0, 1],
+    "temperature": 0.5,
+    "usage": {"input_tokens": 1, "output_tokens": 1, "cost_usd": 0.1},
+}
+
+
+@pytest.mark.parametrize("sample", [JUDGMENT, {**JUDGMENT, "mode": "pairwise", "parsed": {"winner": "a", "margin": 1}}])
+def test_a_judgment_of_anything_is_read_or_refused(tmp_path: Path, sample: dict[str, Any]) -> None:
+    (tmp_path / "said.jsonl").write_bytes(b"".join(as_json(row) + b"\n" for row in mutants(sample)))
+    refused: list[InputError] = []
+    assert list(read_judgments(tmp_path / "said.jsonl", on_error=refused.append))
+    assert all(str(error) for error in refused)
+
+
+def test_a_rubric_of_anything_is_read_or_refused(tmp_path: Path) -> None:
+    levels = {"good": 1, "bad": 0}
+    criteria = [{"id": "c", "text": "t", "points": 1, "levels": levels}, {"text": "u", "veto": True, "rule": {"f": {}}}]
+    for rubric in mutants({"title": "r", "criteria": criteria}):
+        (tmp_path / "rubric.json").write_bytes(as_json(rubric))
+        try:
+            read_rubric(tmp_path / "rubric.json")
+        except CalipersError as error:
+            assert str(error)  # noqa: PT017 - either is right
+
+
+def test_plain_data_of_a_caller_is_read_or_refused() -> None:
+    for row in mutants(ROW):
+        try:
+            as_group(row)
+        except InputError as error:
+            assert str(error)  # noqa: PT017 - either is right
