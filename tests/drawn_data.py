@@ -19,7 +19,7 @@ from calipers.rubric.dataset_standards import read_standards, text_of_reference,
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
 from calipers.rubric.unused_standards import intended_key, kind_of_key, unused_standards
 from calipers.types import Rubric
-from calipers.types.encoding import finite_number, ledger_json, printable, without_lone_surrogates
+from calipers.types.encoding import finite_number, printable, to_json_text, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
 from calipers.verifiers.constraints import RulesAs
 from calipers.verifiers.rule_files import own_constraints
@@ -97,7 +97,7 @@ def _verdict(value: Any) -> Any:
 def _values(value: Any) -> Any:
     shown = printable(value) if isinstance(value, str) else None
     safe = without_lone_surrogates(value) if isinstance(value, str) else None
-    return [plain_data(value), without_nan(value), finite_number(value), ledger_json(value), shown, safe]
+    return [plain_data(value), without_nan(value), finite_number(value), to_json_text(value), shown, safe]
 
 
 def _scaffold(seed: Any) -> Any:

@@ -18,9 +18,10 @@ from calipers.types import Comparison, Judgment, Rating, Scores
 
 @dataclass(frozen=True, slots=True)
 class BiasCorrected:
-    """Corrects ratings by ``positions`` and comparisons by ``pairs``, then aggregates them with ``within``.
+    """Corrects ratings with the biases in ``positions`` and comparisons with those in ``pairs``, then aggregates them.
 
-    Both hold the known biases by slot; judgments of other slots stay unchanged. If a correction moves scores out of
+    ``positions`` and ``pairs`` map a judge's slot to its known bias; judgments of other slots stay unchanged.
+    ``within`` is the aggregator. If a correction moves scores out of
     ``bounds``, all scores are shrunk towards their mean by the same factor.
     """
 

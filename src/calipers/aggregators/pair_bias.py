@@ -28,9 +28,10 @@ chosen so that a single order predicts both orders best, without labels, on pair
 
 @dataclass(frozen=True, slots=True)
 class PairBias:
-    """How often the swapped question contradicts a "first" and a "second", from ``pairs`` pairs judged in both orders.
+    """How often a judge contradicts its verdict "first", and its verdict "second", if the pair is shown in reverse.
 
-    ``first_rate`` is the share of "first" among verdicts that are no tie. All rates are from 0 to 1.
+    The rates, from 0 to 1, are estimated from ``pairs`` pairs judged in both orders. ``first_rate`` is the share of
+    "first" among verdicts that are no tie.
     """
 
     pairs: int
@@ -40,9 +41,9 @@ class PairBias:
 
     @classmethod
     def learn(cls, verdicts: Iterable[tuple[PairVerdict, PairVerdict]]) -> Self | None:
-        """Learn a judge's bias, to aggregate comparisons into scores, from its two verdicts on each pair.
+        """Estimate a judge's position bias, which is used to aggregate comparisons, from pairs judged in both orders.
 
-        The two are in opposite orders. Returns None below 10 pairs without a tie.
+        Returns None if fewer than 10 pairs have no tie.
         """
         counts = Counter(one if one == other else "agree" for one, other in verdicts if "tie" not in (one, other))
         pairs = counts.total()

@@ -85,7 +85,10 @@ def _with_quorum(
 
 
 def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | None]]]) -> Scores:
-    """Move standard scores to the weighted average of the judges' scales. Advantages stay the same."""
+    """Convert z-scores to scores, with the weighted averages of the judges' means and standard deviations.
+
+    This is a linear change, so that GRPO's advantages stay the same.
+    """
     total = math.fsum(weight for weight, _ in rows)
     if not total:
         return scores

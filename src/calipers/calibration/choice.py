@@ -132,7 +132,10 @@ def _beats_single_judges(place: int, table: Array, prices: Array, several: Flags
 
 
 def _held_out(table: Array, prices: Array, several: Flags, share: float) -> Array:
-    """Return each group's fidelity by the way that was chosen without this group; all NaN below two groups per fold."""
+    """Cross-validate: return each group's fidelity under the way of judging that was chosen on the other folds.
+
+    All are NaN if there are fewer than two groups per fold.
+    """
     count = table.shape[1]
     found = np.full(count, np.nan)
     if count < 2 * _FOLDS:

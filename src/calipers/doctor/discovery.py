@@ -65,7 +65,7 @@ class LocalServer:
     def judges(self) -> tuple[str, ...]:
         """Return the judges of this server as names for ``--judge``.
 
-        If several providers usually have this address, the names begin with the first.
+        If the address is the default of several providers, the names begin with the first of these.
         """
         return tuple(f"{self.providers[0]}/{model}" for model in self.models)
 

@@ -130,7 +130,9 @@ def _apart(seconds: Sequence[float | None]) -> bool:
 
 
 def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
-    """Return a run's settings for all fit servers: their base URLs, and the largest value of each number."""
+    """Merge the settings of the servers that passed the examination: list their base URLs, and take the largest of
+    each numeric setting.
+    """
     settings: dict[str, Any] = {}
     for one in fit.values():
         for key, value in one.settings.items():

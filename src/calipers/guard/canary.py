@@ -149,7 +149,7 @@ class CanaryFirst(_WithCanary):
 
 
 def canary_position(view: RenderedGroup) -> int | None:
-    """Return the canary's position in ``view.candidates``, or None if the view has no canary."""
+    """Return the position of the planted decoy in ``view.candidates``, or None if no decoy tests the judge."""
     last = len(view.candidates) - 1
     return last if last >= 0 and not view.candidates[last].members else None
 

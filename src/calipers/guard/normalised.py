@@ -54,7 +54,7 @@ class NormalisedText:
 
 
 def normalise(text: str) -> NormalisedText:
-    """Normalise ``text`` for the search for prompt injection. ASCII text only becomes lower case."""
+    """Normalise ``text`` for the search for prompt injection. A text in ASCII is only changed to lower case."""
     if text.isascii():
         return NormalisedText(text, text.lower())
     foreign = _non_ascii(text)
@@ -70,7 +70,7 @@ def normalise(text: str) -> NormalisedText:
 
 
 def normalise_word(word: str) -> str:
-    """Return a word of the lexicon of prompt injection in the form of ``NormalisedText.plain``."""
+    """Normalise a word from the lexicon of prompt injection as ``NormalisedText.plain`` is, so that the two compare."""
     return normalise(normalize("NFC", word)).plain
 
 

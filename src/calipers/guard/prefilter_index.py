@@ -125,7 +125,7 @@ def _column(values: Iterable[int]) -> Columns:
 
 
 def _rating(keys: Sequence[int], factor: int) -> tuple[bool, int]:
-    """Rate a hash factor for these keys: first by whether no slot has three keys, then by the number of used slots."""
+    """Rate a hash factor for these keys, higher is better: at most two keys in each slot, then many slots used."""
     counted = Counter(_slots(keys, factor))
     return max(counted.values(), default=0) <= 2, len(counted)
 

@@ -118,7 +118,7 @@ def _is_object(part: _Part, place: int) -> bool:
 
 
 def _this_with_noun(part: _Part) -> Mask:
-    """Return the concepts that "this" and a nearby word for an answer or a work state together."""
+    """Return the concepts meant by "this" near a noun for an answer or a piece of work, as in "this response"."""
     found = 0
     for place in part.positions_of(_THIS | _THIS_AFTER):
         first = max(0, place - BESIDE_BEFORE) if part.masks[place] & _THIS_AFTER else place

@@ -232,7 +232,10 @@ def _answer_warnings(answered: Sequence[Answered]) -> list[str]:
 
 
 def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
-    """Return a warning if fewer first questions were answered than planned: the orders are then no longer balanced."""
+    """Return a warning if some of the questions planned at first, follow-ups apart, were not answered.
+
+    The presentation orders are then no longer balanced.
+    """
     parents = {done.ask.number: done.ask.parent for done in answered}
     useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
     reached = set()

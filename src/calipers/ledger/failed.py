@@ -14,7 +14,7 @@ from typing import Any, Final
 from calipers.backends.limits.metered import Meter
 from calipers.ledger.sqlite import Ledger
 from calipers.types import FailedCall, FailedCalls, JudgeRequest, Usage
-from calipers.types.encoding import ledger_json
+from calipers.types.encoding import to_json_text
 
 _INSERT: Final = "INSERT OR REPLACE INTO failed_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
@@ -77,7 +77,7 @@ class RequestFailures(Meter):
 def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
     """Record a request's failed calls together with its answer, under the ledger key ``key``."""
     if failed.count:
-        ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, ledger_json(failed.to_dict())))
+        ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, to_json_text(failed.to_dict())))
 
 
 def find_failed_calls(ledger: Ledger, key: str, attempts: int) -> FailedCalls:

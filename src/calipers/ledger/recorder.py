@@ -19,7 +19,7 @@ from calipers.ledger.compression import compress_text
 from calipers.ledger.failed import FailedLog, RequestFailures, record_failed_calls
 from calipers.ledger.sqlite import Ledger
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
-from calipers.types.encoding import ledger_json, without_lone_surrogates
+from calipers.types.encoding import to_json_text, without_lone_surrogates
 
 
 def group_digest(group: TrajectoryGroup) -> str:
@@ -132,8 +132,8 @@ class Recorder(Store):
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
         """Record the group and its result in the ledger; both are on disk when this returns."""
-        source = compress_text(ledger_json(group.to_dict()))
-        row = (self.run.id, number, group.group_id, source, ledger_json(result.to_dict()))
+        source = compress_text(to_json_text(group.to_dict()))
+        row = (self.run.id, number, group.group_id, source, to_json_text(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
 
@@ -187,7 +187,7 @@ def _outcome_json(result: Reading | Failure) -> str:
         return json.dumps({"kind": result.kind, "reason": result.reason, "fatal": result.fatal, **more})
     judgments = [{slot: getattr(judgment, slot) for slot in judgment.__slots__} for judgment in result.judgments]
     canary = {} if result.canary is None else {"canary": _canary(result.canary)}
-    return ledger_json({"judgments": judgments, "missing": result.missing, **canary})
+    return to_json_text({"judgments": judgments, "missing": result.missing, **canary})
 
 
 def _canary(canary: Canary) -> dict[str, Any]:

@@ -103,7 +103,8 @@ def _hands_over(before: str) -> bool:
 
 
 def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None]:
-    """Extract the verdict on which all marks of a reply agree, or the last mark if it is called final or a correction.
+    """Extract the verdict of a reply's marks (``Verdict: A``, ``[[A]]``): the one of all, or of the last if the reply
+    calls that final or a correction.
 
     The second result is a note on this choice, or None. Raises Rejected if the marks contradict each other.
     """

@@ -165,7 +165,10 @@ def json_of_code_block(text: str) -> Any:
 
 
 def before_next_example(text: str) -> str:
-    """Extract the reply up to where the judge begins another example of its prompt, unless nothing precedes that."""
+    """Return the reply up to where the judge starts to invent another example in the form of its prompt.
+
+    A reply that begins with such an example is returned whole.
+    """
     candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
     last = candidates[-1] if candidates else -1
     for match in _NEXT_EXAMPLE.finditer(text):

@@ -25,7 +25,7 @@ Vice: TypeAlias = Bias | Slip | Fault
 
 
 class SimulatedJudge(FullBackend):
-    """A judge that knows each trajectory's true quality; the vices it is given distort its answers.
+    """A judge that knows each trajectory's true quality. Its vices (biases, slips and faults) distort its answers.
 
     Without vices it is honest: it scores ``round(100 * quality)``. With vices it applies the biases in the order given,
     clips to [0, 1], rounds to whole numbers from 0 to 100, applies the slips in the order given, and then the first
@@ -35,9 +35,9 @@ class SimulatedJudge(FullBackend):
     vice needs them.
 
     ``quality`` is described at ``Quality``; for identical trajectories that share one candidate, the first trajectory's
-    quality is used. ``model`` is the judge's name in the ledger; by default it spells out seed, vices and quality, so
-    that different judges do not share answers (a function counts by its qualified name: pass ``model`` where that is
-    not enough). ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the
+    quality is used. ``model`` is the judge's name in the ledger. By default it is made from seed, vices and quality, so
+    that different judges do not share recorded answers. Of a function only the qualified name is used: pass ``model``
+    if two different functions have the same one. ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the
     calls so far.
 
     Raises ConfigError for a quality outside [0, 1] or a vice that is no Bias, Slip or Fault. ``complete`` raises

@@ -40,10 +40,10 @@ def judged_hooks(
 ) -> type:
     """Return a class of rollout hooks for Agent-Lightning that has each step's rollouts judged.
 
-    Export it from the hooks file. Agent-Lightning's trainer chooses its rollout managers itself, and its hooks see one
-    rollout at a time. So when the trainer starts them, these hooks apply ``rewarded`` to what the managers' two methods
-    for completed rollouts return. The other arguments are those of ``rewarded``. Raises ConfigError if Agent-Lightning
-    1.0 is not installed, and for invalid settings.
+    Export it from the hooks file. Agent-Lightning's trainer chooses its rollout managers itself, and a hook sees one
+    rollout at a time. So when the hooks are started, they wrap the two methods of the managers that return completed
+    rollouts, and pass what these return through ``rewarded``. The other arguments are those of ``rewarded``. Raises
+    ConfigError if Agent-Lightning 1.0 is not installed, and for invalid settings.
     """
     warn_untested("agentlightning", "1.0")
     if not math.isfinite(weight):

@@ -73,8 +73,8 @@ def _decoded_size(data: bytes) -> int:
     return 200 * data.count(b"{") + 64 * data.count(b"[") + 40 * data.count(b",")
 
 
-def ledger_json(value: object) -> str:
-    """Encode data such as an answer as compact JSON for the ledger; strings that UTF-8 cannot encode are escaped."""
+def to_json_text(value: object) -> str:
+    """Encode plain data as compact JSON text; strings that UTF-8 cannot encode are escaped."""
     try:
         return to_json(value).decode()
     except UnicodeEncodeError:

@@ -34,11 +34,11 @@ _Decided: TypeAlias = Mapping[int, tuple[Verifier, list[tuple[int, str]]]]
 
 
 def criterion_verifier(criterion: Criterion) -> Verifier | None:
-    """Return the verifier that decides ``criterion``, or None if a judge decides it. Raises ConfigError naming the
-    criterion.
+    """Return the verifier, a check in code, that decides ``criterion``, or None if a judge decides it.
 
     ``rule`` is ``{name: {argument: value}}`` as in ``verifier_from``, or one of the two functions in RuscaRL's data:
-    ``{"function": ..., "parameters": {...}}``. Equal rules share a verifier.
+    ``{"function": ..., "parameters": {...}}``. Equal rules share a verifier. Raises ConfigError that names the
+    criterion.
     """
     if not criterion.rule:
         return None

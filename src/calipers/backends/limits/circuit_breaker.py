@@ -49,7 +49,8 @@ class CircuitBreaker(Wrapper):
     ) -> None:
         if failures < 1 or refusals < 1 or seconds < 0 or not 0 < pause <= longest:
             raise ConfigError(
-                "a circuit breaker needs failures and refusals of at least 1, seconds of at least 0, and a pause"
+                "circuit breaker: failures and refusals must be at least 1, seconds at least 0, and pause above 0 "
+                "and at most longest"
             )
         super().__init__(backend)
         self._failures = failures

@@ -275,10 +275,10 @@ def _is_void(sentence: Sentence) -> bool:
 
 
 def _is_void_of_one(sentence: Sentence, voids: Sequence[tuple[int, int]]) -> bool:
-    """Whether a sentence calls the verdict on a single candidate meaningless: ``My score is a guess``.
+    """Whether a sentence says that the judge's verdict on a single candidate is meaningless: ``My score is a guess``.
 
-    Words such as *random* or *guess* usually describe the candidate there: ``The final number is a guess, so a low
-    score``.
+    If there is one candidate, words such as *random* or *guess* usually describe it (``The final number is a guess, so
+    a low score``), and the verdict is valid.
     """
     scores = sentence.hits.get("SCORES", ())
     for start, end in voids:
@@ -328,7 +328,7 @@ def _stands_for(sentence: Sentence, number: Number, kind: str) -> bool:
     after = sentence.text[number.end : number.end + 40]
     words = fold_words(after.split(",")[0].split(";")[0])
     starts = [start for start, _ in find_phrases(words).get(kind, ())]
-    return bool(starts) and len(words[: min(starts)].split()) <= 2  # a copula and an article may come between
+    return bool(starts) and len(words[: min(starts)].split()) <= 2  # such as "is the"
 
 
 def _is_called(sentence: Sentence, number: Number, kind: str) -> bool:

@@ -131,7 +131,7 @@ def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
 
 @cache
 def _plain_word() -> re.Pattern[str]:
-    """Return a regex for a folded yes or no, with at most a short phrase such as *I would say* before it."""
+    """Return a regex for *yes* or *no* in folded text, after at most one short phrase such as *I would say*."""
     lead = r"(?:(?:it is|it s|i d say|i would say|i say|i mean|i meant|make that|so|therefore|the answer is)\s)?"
     no, yes = (
         "|".join(fold_words(word).strip() for word in list_words("verdicts", name))

@@ -130,7 +130,7 @@ def _begins(text: str, claim: Claim) -> bool:
 
 
 def _prose(text: str, documents: list[Document]) -> Iterator[tuple[int, int]]:
-    """Yield the positions of the words outside the documents of a reply."""
+    """Yield the start and end of each part of a reply that is outside its JSON documents."""
     end = 0
     for start, following in (*((document.start, document.end) for document in documents), (len(text), len(text))):
         if start > end:

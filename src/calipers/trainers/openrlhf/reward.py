@@ -183,7 +183,10 @@ class CallGroups:
         self._open: dict[Any, CallGroup] = {}
 
     def current(self) -> CallGroup:
-        """Return the group of OpenRLHF's current call. Its size is correct once the event loop runs again."""
+        """Return the group that OpenRLHF's current call belongs to.
+
+        Its size is final only after the event loop has run again, because the rollouts of a call register one by one.
+        """
         task = asyncio.current_task()
         if task not in self._open:
             self._open[task] = CallGroup()

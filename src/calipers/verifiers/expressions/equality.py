@@ -274,8 +274,10 @@ def _collections(expected: Sequence[Node], found: Sequence[Node]) -> bool | None
 
 
 def _bracketed_list(expected: Sequence[Node], found: Sequence[Node]) -> bool | None:
-    """Compare a list in brackets with a list without. Two members may be an interval, more members are
-    the same list.
+    """Compare a list in brackets with a list without brackets.
+
+    Two members in brackets may be an interval, so that equal members prove nothing. With more than two members, the
+    brackets make no difference.
     """
     if len(expected) > 2 and _in_order(expected, found):
         return True

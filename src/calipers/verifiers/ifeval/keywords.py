@@ -47,7 +47,7 @@ def _letter_frequency(mode: Mode, response: str, *, letter: str, let_frequency: 
     if mode == "fixed":
         found = _composed(response).count(_composed(letter))  # é is one letter, encoded as one character or two
     elif len(wanted) > 1 or wanted.isspace():
-        found = 0  # the official checker looks for the stripped, lower-cased text among single characters
+        found = 0  # the official checker compares it with single characters, so it never finds it
     else:
         found = response.lower().count(wanted)
     return count_verdict(found, f"x {letter!r}", let_relation, let_frequency)
