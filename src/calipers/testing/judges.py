@@ -37,8 +37,8 @@ class SimulatedJudge(FullBackend):
     ``quality`` is described at ``Quality``; for identical trajectories that share one candidate, the first trajectory's
     quality is used. ``model`` is the judge's name in the ledger. By default it is made from seed, vices and quality, so
     that different judges do not share recorded answers. Of a function only the qualified name is used: pass ``model``
-    if two different functions have the same one. ``write`` turns rows into reply text, for questions other than listwise ones. ``calls`` counts the
-    calls so far.
+    if two different functions have the same one. ``write`` turns rows into reply text, for questions other than
+    listwise ones. ``calls`` counts the calls so far.
 
     Raises ConfigError for a quality outside [0, 1] or a vice that is no Bias, Slip or Fault. ``complete`` raises
     PermanentError of kind "internal" for a trajectory without a quality, and what its faults raise. Usage counts 4
