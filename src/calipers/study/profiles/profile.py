@@ -1,0 +1,219 @@
+"""A judge's profile: its measurable character in numbers, each with an interval and the data behind it.
+
+Scores are in units of the judge's own scale, 0 the lowest and 1 the highest; a pair's winner has 1, its loser 0, and a
+tie gives both 0.5; a ranking gives 1 to the first and 0 to the last. *Quality* is gold, mapped to 0-1 by
+``gold_range``. Every figure is about one call of the judge. Not responsible for measuring (``fitting``), for files
+(``files``), or for answering as the judge would (``judge``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from calipers.study.profiles.figures import Figure, untold
+
+Kind: TypeAlias = Literal["scores", "ranks", "pairs"]
+"""What a judge's answers are: scores on levels, rankings of a list, or winners of pairs."""
+
+Feature: TypeAlias = Literal["length", "markdown", "confidence", "flattery", "own_family"]
+"""A property of an answer that a judge may prefer whatever the answer is worth; ``features`` defines each."""
+
+_NONE: Final = untold("not measured")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Who answered, and to what kind of question: the fields of a record of ``calipers calibrate``."""
+
+    judge: str
+    mode: str
+    prompt_variant: str | None = None
+    temperature: float | None = None
+    criterion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file from which a profile was fitted: its name without folders, and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The origin of a profile: its ``sources``, the day it was fitted (ISO 8601), and calipers' version.
+
+    ``groups`` were judged in ``answers`` answers. ``scale`` is that of the judge's scores, and ``gold_range`` the least
+    and greatest gold, both as recorded (None: not recorded). ``note`` is for people.
+    """
+
+    sources: tuple[SourceFile, ...]
+    fitted: str
+    calipers: str
+    groups: int
+    answers: int
+    scale: tuple[float, float] | None = None
+    gold_range: tuple[float, float] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A score that the judge gives (0-1), and the ``share`` of its scores that are this one."""
+
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUse:
+    """How the judge uses its scale.
+
+    ``levels`` are its scores, lowest first (for pairs: 0, 0.5 and 1; for rankings none). ``used`` is the effective
+    number of levels, the exponential of the entropy of their shares. ``ties`` is the share of pairs of a group's
+    members with equal scores in one call, and ``tied_groups`` the share of calls in which all scores are equal.
+    """
+
+    kind: Kind
+    levels: tuple[Level, ...] = ()
+    used: Figure = _NONE
+    ties: Figure = _NONE
+    tied_groups: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseAt:
+    """The judge's noise at a ``temperature``."""
+
+    temperature: float
+    noise: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Repeatability:
+    """How the judge's answers to one question vary, as standard deviations of a score.
+
+    ``noise`` is that between repeats of one question (sqrt v), ``order_noise`` what another order of the candidates
+    adds beyond position bias, and ``spread`` that of repeated answers' means within a group (sqrt V). ``reliability``
+    is V / (V + v). ``by_temperature`` has the noise at each recorded temperature, and ``per_temperature`` its slope.
+    """
+
+    noise: Figure = _NONE
+    order_noise: Figure = _NONE
+    spread: Figure = _NONE
+    reliability: Figure = _NONE
+    by_temperature: tuple[NoiseAt, ...] = ()
+    per_temperature: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class PositionCurve:
+    """What each position of a list adds to a score; 0 on average over the list.
+
+    ``curve`` has a figure for each position of the most frequent list length. ``slope`` is the last position less the
+    first by a straight line, ``first`` what the first position has beyond that line, and ``last`` likewise.
+    """
+
+    curve: tuple[Figure, ...] = ()
+    slope: Figure = _NONE
+    first: Figure = _NONE
+    last: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """How far the judge prefers a feature of answers.
+
+    ``per_unit`` is the score that a unit of the feature adds at equal gold and with the other features equal.
+    ``covariance`` is cov(score, feature | gold equal) within groups: its sign is the direction in which training
+    drifts. ``without_spread`` is the same over groups in which all have the same gold, where nothing else acts.
+    """
+
+    per_unit: Figure = _NONE
+    covariance: Figure = _NONE
+    without_spread: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How often the judge's answer about a candidate cannot be used, as a share in 0-1.
+
+    ``with_length``, ``with_gold`` and ``with_size`` are correlations of a failure with the length of what was judged,
+    with its gold, and with the number of candidates shown.
+    """
+
+    rate: Figure = _NONE
+    with_length: Figure = _NONE
+    with_gold: Figure = _NONE
+    with_size: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far one call agrees with gold.
+
+    ``true_positives`` and ``false_positives`` are the shares of good and bad answers that get a positive verdict, and
+    ``j`` is their difference; only for verdicts against binary gold. ``somers_d`` is its analogue for lists, 2 AUC - 1
+    within groups (Somers 1962), and ``pearson`` the correlation within groups; both are means over groups with
+    different gold. ``per_quality`` is the score that quality from 0 to 1 adds within a group.
+    ``pearson_at_quarter_spread`` is the correlation expected when the policies have converged to a quarter of the
+    spread V and the noise v has stayed.
+    """
+
+    true_positives: Figure = _NONE
+    false_positives: Figure = _NONE
+    j: Figure = _NONE
+    somers_d: Figure = _NONE
+    pearson: Figure = _NONE
+    per_quality: Figure = _NONE
+    pearson_at_quarter_spread: Figure = _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """The numbers from which a judge with this profile answers: an ordinal probit model, solved from the figures.
+
+    The opinion on a candidate is ``gain`` * quality, plus an error per group, per candidate, per candidate and order,
+    and per candidate and call (standard deviations), plus position bias and preferences. Opinions below
+    ``thresholds[0]`` get the lowest level, and so on. For pairs, the thresholds separate loss, tie and win of the
+    difference of two opinions. Units are arbitrary; only ratios matter.
+    """
+
+    gain: float
+    group_sd: float
+    candidate_sd: float
+    order_sd: float
+    call_sd: float
+    thresholds: tuple[float, ...] = ()
+    slope: float = 0.0
+    first: float = 0.0
+    last: float = 0.0
+    per_unit: Mapping[Feature, float] = field(default_factory=dict)
+    injected: float = 0.0
+    failures: float = 0.0
+    failures_per_doubling: float = 0.0
+    usual_length: float | None = None
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A judge's measurable character. ``latent`` is None where too little is known to answer as the judge would.
+
+    ``injection`` is the score that a prompt injection adds to a candidate.
+    """
+
+    name: str
+    subject: Subject
+    provenance: Provenance
+    scale: ScaleUse
+    repeatability: Repeatability = field(default_factory=Repeatability)
+    position: PositionCurve = field(default_factory=PositionCurve)
+    preferences: Mapping[Feature, Preference] = field(default_factory=dict)
+    injection: Figure = _NONE
+    failures: Failures = field(default_factory=Failures)
+    agreement: Agreement = field(default_factory=Agreement)
+    latent: Latent | None = None
