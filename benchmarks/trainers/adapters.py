@@ -32,7 +32,7 @@ from calipers import Judge
 from calipers.trainers.art.loop import judged_by
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
-from calipers.trainers.openrlhf.reward import judged_reply
+from calipers.trainers.openrlhf.reply import judged_reply
 from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.trl import reward_func
 from calipers.trainers.verl.rows import group_fields_of_row

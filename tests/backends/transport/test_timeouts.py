@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backends.virtual import virtually
-from calipers.backends.transport.http import Timeouts
+from calipers.backends.transport.timeouts import Timeouts
 
 
 async def _waits(timeouts: Timeouts, seconds: float) -> str:

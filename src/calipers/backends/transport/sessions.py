@@ -12,14 +12,13 @@ import threading
 import urllib.request
 import weakref
 from collections.abc import AsyncGenerator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
 import yarl
 
-if TYPE_CHECKING:
-    from calipers.backends.transport.http import Timeouts
+from calipers.backends.transport.timeouts import Timeouts
 
 _CONNECT_SECONDS = 15.0
 """Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
@@ -49,7 +48,7 @@ async def owned_session(
     """
     session = aiohttp.ClientSession(
         headers=headers,
-        # ``http.Timeouts`` limits a request as a whole.
+        # ``Timeouts`` limits a request as a whole.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(seconds, _CONNECT_SECONDS)),
         connector=aiohttp.TCPConnector(limit=0),  # calipers limits the calls in flight itself
         cookie_jar=aiohttp.DummyCookieJar(),

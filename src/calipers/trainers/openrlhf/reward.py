@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import InputError
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.trainers.cohorts.cohort import MemberResult
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
-from calipers.trainers.no_signal.run import JudgedRun, Stop
+from calipers.trainers.no_signal.run import Stop
+from calipers.trainers.openrlhf.reply import SCORED, judged_reply
 from calipers.trainers.process import blocking
 from calipers.trainers.process.engines import import_engine, warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
@@ -26,9 +27,6 @@ from calipers.trainers.rollouts.dataset_rows import read_label_of_row
 from calipers.trainers.rollouts.messages import assistant_message, prompt_messages, rubric_with_reference
 
 __all__ = ["agent_executor", "reward_func"]
-
-SCORED: Final = "judge_scored"
-"""The key of OpenRLHF's extra log: 1.0 for a rollout of a scored group, 0.0 if its group got the constant."""
 
 
 def agent_executor(
@@ -137,31 +135,6 @@ def reward_func(
         return blocking.run_coroutine(judged_reply(run, cohorts, rows, rubric=rubric))
 
     return reward
-
-
-async def judged_reply(
-    run: JudgedRun, cohorts: Cohorts, rows: Iterable[tuple[str, str, Any]], *, rubric: str | None
-) -> dict[str, Any]:
-    """Return OpenRLHF's reply for rows of (query, prompt, label), once their groups are judged.
-
-    A query is the prompt and the full text that OpenRLHF decoded, special tokens included. One rollout gets plain
-    numbers, because a list would give OpenRLHF's tensor two dimensions. Raises InputError for a label that cannot be
-    read.
-    """
-    run.require_running()
-    joining = [
-        cohorts.join(
-            (prompt, repr(label)),
-            {"messages": [*prompt_messages(prompt), assistant_message(query.removeprefix(prompt))]},
-            group={"rubric": read_label_of_row(label, rubric)[0]},
-        )
-        for query, prompt, label in rows
-    ]
-    members = await asyncio.gather(*joining)
-    rewards, scored = [float_reward(one) for one in members], [float(is_group_scored(one)) for one in members]
-    if len(rewards) == 1:
-        return {"rewards": rewards[0], "scores": rewards[0], "extra_logs": {SCORED: scored[0]}}
-    return {"rewards": rewards, "scores": rewards, "extra_logs": {SCORED: scored}}
 
 
 class CallGroup:

@@ -20,7 +20,7 @@ from calipers.monitoring.monitor import Monitor
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.openrlhf.reward import judged_reply
+from calipers.trainers.openrlhf.reply import judged_reply
 from calipers.trainers.process.judges import JudgeLike, as_judge
 
 _LARGEST: Final = 64 * 2**20

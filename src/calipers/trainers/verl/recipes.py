@@ -23,7 +23,7 @@ from calipers.trainers.process.once import once_per_process
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message
-from calipers.trainers.verl.eval import (
+from calipers.trainers.verl.responses import (
     PROMPTS,
     judged_response,
     prompt_of_row,
