@@ -22,6 +22,7 @@ from calipers.cli.replay import replay
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
 from calipers.cli.settings_file import use_settings_file
+from calipers.cli.study import study
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -53,6 +54,7 @@ app.add_command(generate)
 app.add_command(rubric)
 app.add_command(judges)
 app.add_command(doctor)
+app.add_command(study)
 
 
 def _name_source(error: click.ClickException) -> None:

@@ -73,10 +73,17 @@ def _is_rubric(path: Path) -> bool:
     return isinstance(found.get("criteria"), list)
 
 
+def _is_simulation(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_SIMULATION)) == _SIMULATION
+
+
+_SIMULATION: Final = b'{"format":"calipers-simulation/'
 RESULTS: Final = Kind("a result file", _rows_with(frozenset({"group_id", "status", "trajectories"})))
 VERDICTS: Final = Kind("a file of verdicts", _rows_with(frozenset({"judge", "line", "met"})))
 JUDGMENTS: Final = Kind("a judgments file", _rows_with(frozenset({"group_id", "judge", "mode"})))
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
+SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
 RESPONSES: Final = Kind(
     "a file of responses",
     _rows_with(frozenset({"responses"}), frozenset({"prompt", "response"}), frozenset({"group_id", "trajectories"})),

@@ -1,0 +1,64 @@
+"""The functions of probability that the policy is made of, and the first policy's distribution of lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calipers.study.simulation.arrays import Array
+from calipers.study.simulation.settings import PolicySettings
+
+
+def sigmoid(x: Array) -> Array:
+    """Return 1 / (1 + e^-x), a probability of a policy, without overflow."""
+    return np.asarray(0.5 + 0.5 * np.tanh(0.5 * x))
+
+
+def logit(p: Array) -> Array:
+    """Return the log-odds log(p / (1 - p)) of a policy's probability strictly between 0 and 1."""
+    return np.asarray(np.log(p) - np.log1p(-p))
+
+
+def softplus(x: Array) -> Array:
+    """Return log(1 + e^x), which normalises a policy's choice between two, without overflow."""
+    return np.asarray(np.logaddexp(0.0, x))
+
+
+def binary_divergence(p: Array, q: Array) -> Array:
+    """Return the Kullback-Leibler divergence of a policy's choice between two from another's, in nats; q not 0 or 1."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yes = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
+        no = np.where(p < 1, (1 - p) * (np.log1p(-p) - np.log1p(-q)), 0.0)
+    return np.asarray(yes + no)
+
+
+def length_distribution(settings: PolicySettings) -> Array:
+    """Return the first policy's distribution over the lengths from ``length_floor`` to ``length_cap``.
+
+    With the tail "geometric" or "pareto", the tail's parameter follows from ``length_mean``; with "normal", the
+    location does, and the standard deviation before truncation is ``length_sd``.
+    """
+    above = np.arange(settings.length_cap - settings.length_floor + 1, dtype=float)
+
+    def weights(parameter: float) -> Array:
+        match settings.length_tail:
+            case "geometric":
+                logs = -parameter * above
+            case "pareto":
+                logs = -parameter * np.log1p(above)
+            case _:
+                logs = -0.5 * (above / settings.length_sd) ** 2 - parameter * above
+        found = np.exp(logs - logs.max())
+        return np.asarray(found / found.sum())
+
+    wanted = settings.length_mean - settings.length_floor
+    return weights(_root(lambda parameter: float(weights(parameter) @ above) - wanted))
+
+
+def _root(falling: Callable[[float], float]) -> float:
+    """Return where a falling function of one variable is 0, by bisection in [-100, 100]."""
+    low, high = -100.0, 100.0
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return middle

@@ -1,0 +1,93 @@
+"""``calipers study simulate``, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from calipers.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs ``calipers study simulate`` in an empty folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["calipers", "study", "simulate", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        told = capsys.readouterr()
+        return int(ended.value.code or 0), told.out, told.err
+
+    return call
+
+
+def test_a_scenario_prints_a_table_and_writes_every_runs_curves(run: Run) -> None:
+    code, out, told = run("length", "--seeds", "3", "--steps", "6", "-o", "r.json")
+    assert code == 0
+    assert "prefers length" in out
+    assert "54 steps in" in told
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert found["format"] == "calipers-simulation/1"
+    assert found["seeds"] == [0, 1, 2]
+    arm = found["arms"][1]
+    assert (arm["name"], arm["against"]) == ("prefers length", "clean")
+    assert arm["settings"]["judge"]["length"] == 0.1
+    assert [len(row) for row in arm["curves"]["truth"]] == [len(arm["curves"]["step"])] * 3
+    assert arm["curves"]["reward"][0][-1] is None
+    assert arm["differences"]["length"]["n"] == 3
+    clean = found["arms"][0]
+    less = [one[-1] - other[-1] for one, other in zip(arm["curves"]["length"], clean["curves"]["length"], strict=True)]
+    assert arm["differences"]["length"]["mean"] == pytest.approx(sum(less) / 3, abs=1e-4)
+
+
+def test_the_same_seed_writes_the_same_bytes(run: Run) -> None:
+    for name in ("one.json", "two.json"):
+        assert run("length", "--seeds", "2", "--steps", "4", "-o", name)[0] == 0
+    assert Path("one.json").read_bytes() == Path("two.json").read_bytes()
+
+
+def test_a_result_is_replaced_and_another_file_is_not(run: Run) -> None:
+    few = ("length", "--seeds", "1", "--steps", "2", "-o")
+    assert run(*few, "r.json")[0] == 0
+    assert run(*few, "r.json")[0] == 0
+    Path("mine.txt").write_text("precious", encoding="utf-8")
+    code, _, told = run(*few, "mine.txt")
+    assert code == 2
+    assert "is not a result file of a simulation" in told
+    assert Path("mine.txt").read_text(encoding="utf-8") == "precious"
+    assert run(*few, "mine.txt", "--force")[0] == 0
+
+
+def test_a_shown_scenario_can_be_run_as_a_file(run: Run) -> None:
+    code, text, _ = run("length", "--show")
+    assert code == 0
+    Path("mine.toml").write_text(text, encoding="utf-8")
+    for config, out in (("mine.toml", "a.json"), ("length", "b.json")):
+        assert run(config, "--seeds", "1", "--steps", "2", "-o", out)[0] == 0
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+
+
+def test_stdout_has_the_result_and_nothing_else(run: Run) -> None:
+    code, out, _ = run("length", "--seeds", "1", "--steps", "2", "-o", "-")
+    assert code == 0
+    assert json.loads(out)["steps"] == 2
+
+
+def test_problems_of_a_configuration_are_told_without_a_traceback_and_write_nothing(run: Run) -> None:
+    Path("bad.toml").write_text('[judge]\nnoize = 1\n[[arms]]\nname = "a"\n', encoding="utf-8")
+    code, out, told = run("bad.toml", "-o", "r.json")
+    assert (code, out) == (2, "")
+    assert "bad.toml: it cannot be run:" in told
+    assert "unknown key 'noize'. Did you mean noise?" in told
+    assert not Path("r.json").exists()
+    code, _, told = run("length", "-o", "nowhere/r.json")
+    assert code == 2
+    assert "its folder does not exist" in told
