@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,3 +92,16 @@ def test_problems_of_a_configuration_are_told_without_a_traceback_and_write_noth
     code, _, told = run("length", "-o", "nowhere/r.json")
     assert code == 2
     assert "its folder does not exist" in told
+
+
+def test_figures_are_drawn_for_each_curve_named(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
+    assert run("length", "--seeds", "2", "--steps", "4", "-o", "r.json")[0] == 0
+    arguments = ["calipers", "study", "figures", "r.json", "-o", "drawn", "--curve", "truth", "--differences"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    names = {"r-truth-differences.png", "r-truth-differences.svg"}
+    assert {path.name for path in Path("drawn").iterdir()} == names
+    assert {Path(line).name for line in capsys.readouterr().out.split()} == names

@@ -107,3 +107,43 @@ def _print(title: str, summaries: list[ArmSummary]) -> None:
 def _with_interval(difference: Any) -> str:
     around = "" if difference.half_width is None else f" ± {difference.half_width:.2g}"
     return f"{difference.mean:+.3g}{around}"
+
+
+@study.command(short_help="Draw a study's curves as PNG and SVG.")
+@click.argument("result", type=click.Path())
+@command_option(
+    "-o", "--out", default=".", show_default=True, named=True, metavar="FOLDER", help="Where the figures are written."
+)
+@command_option(
+    "--curve",
+    multiple=True,
+    metavar="NAME",
+    help="A curve to draw, such as truth or length. May be repeated. [default: every curve of the result]",
+)
+@click.option("--differences", is_flag=True, help="Draw each arm's paired differences from its control arm instead.")
+def figures(result: str, out: str, curve: tuple[str, ...], *, differences: bool) -> int:
+    """Draw the curves in RESULT, a result file of a study: a PNG and an SVG for each curve.
+
+    Lines are means over runs, and bands are 95 % t-intervals. Existing figures of the same names are replaced.
+
+    \b
+    calipers study figures simulation.json -o figures
+    calipers study figures simulation.json --curve truth --curve length --differences
+
+    Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.study.curves import read_curves  # noqa: PLC0415 - --help stays quick
+    from calipers.study.figures import draw_curve, save_figure  # noqa: PLC0415 - likewise
+
+    found = read_curves(result)
+    drawn = [(name, draw_curve(found, name, differences=differences)) for name in curve or found.names]
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
+    stem = Path(result).name.removesuffix(".json")
+    for name, figure in drawn:
+        for path in save_figure(figure, folder / f"{stem}-{name}{'-differences' if differences else ''}"):
+            click.echo(path)
+    return 0

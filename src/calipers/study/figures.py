@@ -1,0 +1,129 @@
+"""Draws the curves of a study as PNG and SVG: the mean over runs of each arm, with its 95 % t-interval.
+
+Needs matplotlib, which is imported when a figure is drawn. The same input gives the same bytes with the same version of
+matplotlib. Not responsible for reading results (``curves``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from calipers.errors import ConfigError
+from calipers.study.curves import ArmCurves, Row, StudyCurves, paired
+from calipers.study.intervals import Estimate, estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS: Final = ("png", "svg")
+_SIZE: Final = (7.2, 4.2)
+_COLOURS: Final = ("#4269d0", "#d1495b", "#2a9d8f", "#e9a03b", "#8e6bbf", "#6b705c", "#1b998b", "#a44a3f")
+"""Told apart by readers with colour blindness up to the fourth; further arms also differ in their dashes."""
+_DASHES: Final = ("-", "--", ":", "-.")
+_LABELS: Final = {
+    "truth": "true quality (0 to 1)",
+    "length": "length (tokens)",
+    "kl": "KL from the first policy (nats)",
+    "reward": "mean reward",
+}
+_MOST_ARMS: Final = len(_COLOURS) * len(_DASHES)
+
+
+def draw_curve(study: StudyCurves, name: str, *, differences: bool = False) -> Figure:
+    """Return a matplotlib figure of the curve ``name`` of every arm of a study, over steps.
+
+    With ``differences``, each arm's runs are compared with those of its control arm that have the same seed; arms
+    without a control are left out. Raises ConfigError if matplotlib is not installed, for a curve that the study does
+    not have, for too many arms to tell apart, and if nothing can be compared.
+    """
+    figure_class = _figure_class()
+    if name not in study.names:
+        raise ConfigError(f"the study has no curve {name!r}; it has {', '.join(study.names)}")
+    shown = _differences(study, name) if differences else [(arm, arm.runs[name]) for arm in study.arms]
+    if not shown:
+        raise ConfigError("no arm of the study is compared with another, so there are no differences to draw")
+    if len(shown) > _MOST_ARMS:
+        raise ConfigError(f"{len(shown)} arms cannot be told apart in one figure; at most {_MOST_ARMS} can")
+    figure = figure_class(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    for place, (arm, rows) in enumerate(shown):
+        label = f"{arm.name} − {arm.against}" if differences else arm.name
+        _draw_arm(axes, arm.steps, rows, label=f"{label} ({len(rows)} runs)", place=place)
+    if differences:
+        axes.axhline(0, color="#333333", linewidth=0.8)
+    _finish(axes, study.title, name, differences=differences)
+    return figure
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure of a study as ``stem`` with .png and .svg, and return the paths. Raises ConfigError."""
+    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to import
+
+    paths = [stem.with_name(f"{stem.name}.{form}") for form in FORMATS]
+    for path in paths:
+        # Without a fixed salt and date, an SVG would be another file every time.
+        metadata: dict[str, Any] = {"Date": None} if path.suffix == ".svg" else {}
+        with mpl.rc_context({"svg.hashsalt": "calipers", "svg.fonttype": "none"}):
+            try:
+                figure.savefig(path, dpi=160, metadata=metadata)
+            except OSError as error:
+                raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
+    return paths
+
+
+def _figure_class() -> type[Figure]:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+    except ImportError:
+        raise ConfigError("figures need matplotlib: pip install 'calipers[study]'") from None
+    return Figure
+
+
+def _differences(study: StudyCurves, name: str) -> list[tuple[ArmCurves, tuple[Row, ...]]]:
+    by_name = {arm.name: arm for arm in study.arms}
+    found = []
+    for arm in study.arms:
+        control = by_name.get(arm.against or "")
+        if control is None:
+            continue
+        if control.steps != arm.steps or len(control.runs[name]) != len(arm.runs[name]):
+            raise ConfigError(f"arm {arm.name!r} cannot be compared with {control.name!r}: other steps or runs")
+        found.append((arm, paired(arm.runs[name], control.runs[name])))
+    return found
+
+
+def _draw_arm(axes: Axes, steps: Sequence[float], rows: Sequence[Row], *, label: str, place: int) -> None:
+    known = [
+        (step, estimate(values))
+        for step, column in zip(steps, zip(*rows, strict=True), strict=True)
+        if (values := [value for value in column if value is not None])
+    ]
+    colour, dashes = _COLOURS[place % len(_COLOURS)], _DASHES[place // len(_COLOURS)]
+    places = [step for step, _ in known]
+    axes.plot(places, [one.mean for _, one in known], color=colour, linestyle=dashes, linewidth=1.8, label=label)
+    if all(one.half_width is not None for _, one in known):
+        lows, highs = zip(*(_bounds(one) for _, one in known), strict=True) if known else ((), ())
+        axes.fill_between(places, lows, highs, color=colour, alpha=0.16, linewidth=0)
+
+
+def _bounds(one: Estimate) -> tuple[float, float]:
+    half = one.half_width or 0.0
+    return one.mean - half, one.mean + half
+
+
+def _finish(axes: Axes, title: str, name: str, *, differences: bool) -> None:
+    label = _LABELS.get(name, name.replace("_", " "))
+    axes.set_xlabel("GRPO step")
+    axes.set_ylabel(f"difference in {label}" if differences else label)
+    axes.set_title(title, loc="left", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.margins(x=0.01)
+    axes.legend(frameon=False, fontsize=9)
+    axes.text(
+        1, -0.16, "lines: means over runs; bands: 95 % t-intervals", transform=axes.transAxes, ha="right", va="top",
+        fontsize=7.5, color="#666666",
+    )  # fmt: skip

@@ -1,0 +1,61 @@
+"""Curves are read from a study's result file, or the file and what is wrong with it are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import InputError
+from calipers.study.curves import paired, read_curves
+
+ARM = {"name": "clean", "against": None, "curves": {"step": [0, 1], "truth": [[0.5, 0.6], [0.4, None]]}}
+
+
+def written(tmp_path: Path, content: Any) -> str:
+    path = tmp_path / "r.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return str(path)
+
+
+def test_a_run_is_a_row_and_what_was_not_measured_is_none(tmp_path: Path) -> None:
+    study = read_curves(written(tmp_path, {"title": "a study", "arms": [ARM]}))
+    (arm,) = study.arms
+    assert (study.title, arm.name, arm.against, arm.steps) == ("a study", "clean", None, (0, 1))
+    assert arm.runs["truth"] == ((0.5, 0.6), (0.4, None))
+
+
+def test_names_are_those_that_every_arm_has(tmp_path: Path) -> None:
+    other = {"name": "b", "curves": {"step": [0], "length": [[3]], "truth": [[0.5]]}}
+    assert read_curves(written(tmp_path, {"arms": [other, ARM]})).names == ("truth",)
+
+
+@pytest.mark.parametrize(("content", "words"), [
+    ("{", "is not a result file of calipers study"),
+    ([], 'it has no "arms"'),
+    ({"arms": []}, 'it has no "arms"'),
+    ({"arms": [{"curves": {}}]}, r'arms\[0\]: an arm needs a "name" and "curves"'),
+    ({"arms": [ARM, {"name": "b"}]}, r'arms\[1\]: an arm needs a "name" and "curves"'),
+    ({"arms": [{"name": "b", "curves": {"truth": [[1]]}}]}, r"arms\[0\]\.curves\.step: is missing"),
+    ({"arms": [{"name": "b", "curves": {"step": [0, "x"], "truth": [[1, 1]]}}]}, "holds what is not a number"),
+    ({"arms": [{"name": "b", "curves": {"step": [0], "truth": [[1, 2]]}}]}, r"curves\.truth: must be .* each with 1 "),
+    ({"arms": [{"name": "b", "curves": {"step": [0], "truth": []}}]}, r"curves\.truth: must be a list of runs"),
+])  # fmt: skip
+def test_a_file_that_is_no_result_is_refused_by_name(tmp_path: Path, content: Any, words: str) -> None:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError, match=words) as told:
+        read_curves(path)
+    assert str(told.value).startswith(path)
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing\.json: cannot be read \(No such file"):
+        read_curves(str(tmp_path / "nothing.json"))
+
+
+def test_runs_are_paired_by_their_place_and_unknown_points_stay_unknown() -> None:
+    assert paired([(1.0, None), (3.0, 4.0)], [(0.5, 1.0), (1.0, None)]) == ((0.5, None), (2.0, None))
+    with pytest.raises(ValueError, match="zip"):
+        paired([(1.0,)], [(1.0,), (2.0,)])
