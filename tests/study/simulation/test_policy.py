@@ -84,3 +84,14 @@ def test_extreme_parameters_stay_finite() -> None:
     assert all(np.isfinite(getattr(found, name)).all() for name in found.__slots__)
     assert found.length == pytest.approx(24.0)
     assert found.truth == pytest.approx(1.0)
+
+
+def test_a_policy_that_learns_quality_slowly_moves_it_by_the_square_of_its_ease() -> None:
+    moved = []
+    for ease in (1.0, 0.5):
+        policy = Policy(PolicySettings(ease=ease))
+        responses = sampled(policy, 0 * THETA[:1])
+        gradient = policy.gradient(0 * THETA[:1], responses, responses.quality[None])
+        before, after = (policy.expectations(shift * gradient).truth for shift in (0.0, 1e-6))
+        moved.append(float((after - before)[0]))
+    assert moved[1] / moved[0] == pytest.approx(0.25, rel=1e-3)

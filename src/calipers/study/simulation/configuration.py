@@ -7,8 +7,8 @@ The tables [policy], [judge] and [grpo] hold for all arms; each [[arms]] has a n
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -16,10 +16,24 @@ from typing import Any, Final
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
 from calipers.study.simulation.problems import problems_of_arm
-from calipers.study.simulation.settings import Arm, GrpoSettings, JudgeSettings, PolicySettings, Simulation
+from calipers.study.simulation.settings import (
+    Arm,
+    AskingSettings,
+    GrpoSettings,
+    JudgeSettings,
+    PolicySettings,
+    Simulation,
+    TreatmentSettings,
+)
 
-_TABLES: Final = {"policy": PolicySettings, "judge": JudgeSettings, "grpo": GrpoSettings}
-_OWN: Final = ("name", "against")
+_TABLES: Final = {
+    "policy": PolicySettings,
+    "judge": JudgeSettings,
+    "asking": AskingSettings,
+    "treatment": TreatmentSettings,
+    "grpo": GrpoSettings,
+}
+_OWN: Final = ("name", "against", "panel")
 
 
 def scenario_names() -> list[str]:
@@ -99,14 +113,40 @@ def _arm(row: Mapping[str, Any], number: int, shared: Mapping[str, Mapping[str, 
     out_of_range: list[str] = []
     for table, kind in _TABLES.items():
         own = _table(row.get(table, {}), f"{where}{table}", problems)
-        known = {option.name for option in options_of(kind)}
-        made[table] = kind(**{key: value for key, value in {**shared[table], **own}.items() if key in known})
-        problems += _unknown(shared[table], known, f"[{table}] ") + _unknown(own, known, f"{where}{table}: ")
-        out_of_range += _out_of_range(made[table], f"{where}{table}: ")
-    arm = Arm(str(name or ""), str(row.get("against", "")), **made)
+        problems += _unknown(shared[table], _keys(kind), f"[{table}] ")
+        made[table] = _settings(kind, [shared[table], own], f"{where}{table}: ", problems, out_of_range)
+    judge = [shared["judge"], _table(row.get("judge", {}), "", [])]
+    panel = tuple(
+        _settings(JudgeSettings, [*judge, member], f"{where}panel: judge {place}: ", problems, out_of_range)
+        for place, member in enumerate(_panel(row, where, problems), 1)
+    )
+    arm = Arm(str(name or ""), str(row.get("against", "")), panel=panel, **made)
     # What fits together can be told only of values of the right types.
     problems += out_of_range or [f"{where}{one}" for one in problems_of_arm(arm)]
     return arm
+
+
+def _settings(
+    kind: Any, tables: Sequence[Mapping[str, Any]], where: str, problems: list[str], out_of_range: list[str]
+) -> Any:
+    """Build settings from tables, of which later ones win; only the last may not have been checked for its keys."""
+    problems += _unknown(tables[-1], _keys(kind), where)
+    merged = {key: value for table in tables for key, value in table.items() if key in _keys(kind)}
+    made = kind(**merged)
+    out_of_range += _out_of_range(made, where)
+    return made
+
+
+def _keys(kind: Any) -> set[str]:
+    return {option.name for option in options_of(kind)}
+
+
+def _panel(row: Mapping[str, Any], where: str, problems: list[str]) -> Sequence[Mapping[str, Any]]:
+    value = row.get("panel", [])
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and len(value) != 1:
+        return value
+    problems.append(f"{where}panel must be a list of at least two tables, one for each judge")
+    return []
 
 
 def _table(value: object, name: str, problems: list[str]) -> Mapping[str, Any]:
@@ -145,7 +185,13 @@ def _known(names: list[str]) -> str:
 
 def settings_as_tables(arm: Arm) -> dict[str, Any]:
     """Return an arm's settings as the tables of a TOML file, with every default."""
+    tables: dict[str, Any] = {table: _as_table(getattr(arm, table)) for table in _TABLES}
+    return tables | ({"panel": [_as_table(judge) for judge in arm.panel]} if arm.panel else {})
+
+
+def _as_table(settings: Any) -> dict[str, Any]:
+    """Return settings as a table; what is not set is left out, because TOML has no null."""
+    values = {name: getattr(settings, name) for name in sorted(_keys(type(settings)))}
     return {
-        table: {one.name: getattr(getattr(arm, table), one.name) for one in fields(kind)}
-        for table, kind in _TABLES.items()
+        key: list(value) if isinstance(value, tuple) else value for key, value in values.items() if value is not None
     }

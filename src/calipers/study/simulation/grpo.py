@@ -2,10 +2,11 @@
 
 For every part of a response (a token), with ρ = π_θ(part) / π_old(part), the step ascends the mean over responses of ::
 
-    Σ_part  min(ρ A, clip(ρ, 1 - ε, 1 + ε) A)  -  β (e^d - d - 1),     d = log π_first(part) - log π_θ(part)
+    Σ_part  min(ρ A, clip(ρ, 1 - ε, 1 + ε) A)  -  β w (e^d - d - 1),     d = log π_first(part) - log π_θ(part)
 
-(Shao et al. 2024, arXiv:2402.03300, eq. 3 and 4). Parts are summed and not divided by their number, as in Dr. GRPO.
-Not responsible for advantages.
+(Shao et al. 2024, arXiv:2402.03300, eq. 3 and 4). The divergence has the weight w = ρ, which makes its gradient
+unbiased (DeepSeek-V3.2, arXiv:2512.02556; TRL's default), or w = 1 (verl). Parts are summed and not divided by their
+number, as in Dr. GRPO. Not responsible for advantages.
 """
 
 from __future__ import annotations
@@ -60,8 +61,11 @@ class Learner:
         if old is not None:
             weights = _clipped_weights(np.exp(now - old), advantages, self.settings.clip)
         if self.settings.kl:
-            first = self.policy.log_probs(np.zeros_like(self.theta), responses)
-            weights = weights + self.settings.kl * np.expm1(first - now)
+            away = self.policy.log_probs(np.zeros_like(self.theta), responses) - now
+            weighted = self.settings.divergence == "weighted"
+            ratio = np.exp(now - old) if old is not None and weighted else 1.0
+            # The derivative of ρ (e^d - d - 1) is -ρ d ∂ log π; that of e^d - d - 1 is (1 - e^d) ∂ log π.
+            weights = weights + self.settings.kl * (ratio * away if weighted else np.expm1(away))
         return self.policy.gradient(self.theta, responses, weights)
 
     def _ascend(self, gradient: Array) -> None:

@@ -6,14 +6,14 @@ exponential family with log-odds that the parameters θ shift::
 
     P(length = n)               ∝ h(n) exp(θ_length z(n)),           z(n) = (n - mean of h) / standard deviation of h
     P(format), P(flattery), ... = σ(logit(rate) + θ_format), ...,    σ(x) = 1 / (1 + e^-x)
-    criteria met                ~ Binomial(m, p),                    p = σ(logit(start of the prompt's kind) + θ_quality
-                                                                          + Σ_k κ_k x_k)
+    criteria met                ~ Binomial(m, p),                    p = σ(logit(start of the prompt's kind)
+                                                                          + ease θ_quality + Σ_k κ_k x_k)
     P(confidence)               = σ(logit(rate) + θ_confidence + θ_overconfidence (1 - quality))
 
 The true quality of a response is the share of criteria that it meets; m = 1 makes it right or wrong. κ ties quality to
 features that were chosen before it (x is z(n) for length, else 0 or 1). For every choice t with parameter θ_t,
-∂ log π / ∂ θ_t = t - E[t | the choices before it], so that a step along an advantage A moves θ_t by E[A (t - E t)]: by
-the covariance of the choice with the advantage. Parameters are shared by all prompts, as weights are.
+∂ log π / ∂ θ_t = t - E[t | the choices before it], times ease for quality. So a step along an advantage A moves θ_t by
+E[A (t - E t)]: by the covariance of the choice with the advantage. All prompts share the parameters.
 
 Not responsible for rewards, or for the step (``grpo``).
 """
@@ -148,7 +148,7 @@ class Policy:
         for part in (1, 2, 3):
             found[:, part] = _mean(weights[part] * (responses.optional[part - 1] - rates[part - 1][:, None, None]))
         p = sigmoid(self._quality_logits(theta, responses.kinds, responses.z, responses.optional))
-        found[:, 4] = _mean(weights[4] * (responses.met - self.criteria * p))
+        found[:, 4] = self.settings.ease * _mean(weights[4] * (responses.met - self.criteria * p))
         surprise = weights[5] * (responses.confidence - sigmoid(self._confidence_logits(theta, responses.quality)))
         found[:, 5] = _mean(surprise)
         found[:, 6] = _mean(surprise * (1 - responses.quality))
@@ -193,7 +193,7 @@ class Policy:
 
     def _quality_logits(self, theta: Array, kinds: Integers, z: Array, optional: Array) -> Array:
         """Return the log-odds of meeting a criterion: (S, B, 1), or (S, B, G) if features change them."""
-        logits = (theta[:, 4, None] + self._starts[kinds])[..., None]
+        logits = (self.settings.ease * theta[:, 4, None] + self._starts[kinds])[..., None]
         if not self._coupled:
             return logits
         logits = logits + self._by_length * z
@@ -221,7 +221,8 @@ class Policy:
                 shifts = np.concatenate([shifts, shifts + by], axis=1)
                 chances = np.concatenate([chances * (1 - has), chances * has], axis=1)
         first = self._starts[None, :, None] + shifts[:, None, :]
-        return self._shares[None, :, None] * chances[:, None, :], theta[:, 4, None, None] + first, first
+        logits = self.settings.ease * theta[:, 4, None, None] + first
+        return self._shares[None, :, None] * chances[:, None, :], logits, first
 
     def _by_quality_level(self, chances: Array, p: Array) -> tuple[Array, Array]:
         """Return the possible qualities, and the probability of each, (S, m + 1)."""

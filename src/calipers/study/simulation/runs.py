@@ -12,11 +12,13 @@ import numpy as np
 
 from calipers.study.simulation.advantages import advantages
 from calipers.study.simulation.arrays import Array
+from calipers.study.simulation.audit import audit
 from calipers.study.simulation.draws import Draws
 from calipers.study.simulation.grpo import Learner
-from calipers.study.simulation.judge import scores
+from calipers.study.simulation.judge import judge_responses
 from calipers.study.simulation.policy import Policy
 from calipers.study.simulation.settings import Arm
+from calipers.study.simulation.treatment import group_weights, rewards_of
 
 _TOGETHER = 16
 """Runs that are computed together: enough to hide Python's own time, few enough to stay in the processor's cache."""
@@ -56,10 +58,12 @@ def _run(
         kinds = draws.uniform("prompts", arm.grpo.groups)
         uniforms = draws.uniform("responses", policy.draws, arm.grpo.groups, arm.grpo.size)
         responses = policy.respond(learner.theta, kinds, uniforms)
-        rewards = scores(arm.judge, policy, responses, draws)
+        scores = judge_responses(arm, policy, responses, draws)
+        rewards = rewards_of(arm, scores, responses)
         gained = advantages(rewards, scale=arm.grpo.scale, epsilon=arm.grpo.epsilon)
+        gained = gained * group_weights(arm, scores, responses)
         if point is not None:
-            points.append(point | {"reward": rewards.mean(axis=(1, 2))})
+            points.append(point | audit(responses, scores, gained))
         learner.update(responses, gained)
         done(len(seeds))
     points.append(_expected(policy, learner.theta))

@@ -14,6 +14,14 @@ from calipers.config.option import any_value, choice, number, whole_number
 Tail: TypeAlias = Literal["geometric", "normal", "pareto"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
 Optimizer: TypeAlias = Literal["sgd", "adam"]
+Divergence: TypeAlias = Literal["weighted", "plain"]
+Unit: TypeAlias = Literal["response", "group"]
+Order: TypeAlias = Literal["content", "arrival"]
+Turning: TypeAlias = Literal["reversed", "rotated"]
+OnFailure: TypeAlias = Literal["abstain", "zero", "drop"]
+Reward: TypeAlias = Literal["score", "rank", "min_max"]
+Weights: TypeAlias = Literal["none", "reliability", "oracle"]
+Combination: TypeAlias = Literal["standardised", "mean"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,9 @@ class PolicySettings:
         (0.9, 0.5, 0.2), "The share of criteria that it meets, for each kind of prompt."
     )
     shares: Sequence[float] = any_value((), "How frequent each kind of prompt is; empty: all equally.")
+    ease: float = number(
+        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds; 1 as features.", low=0
+    )
     criteria: int = whole_number(1, "Criteria per prompt; with 1, a response is right or wrong.", low=1, high=50)
     length_floor: int = whole_number(3, "The shortest response, in tokens.", low=1)
     length_cap: int = whole_number(24, "The longest response, in tokens.", low=2, high=2000)
@@ -53,30 +64,108 @@ class GrpoSettings:
     iterations: int = whole_number(1, "Updates on each batch.", low=1, high=100)
     clip: float = number(0.2, "PPO's clipping range of the probability ratio.", low=0, above=True)
     kl: float = number(0.0, "The weight of the divergence from the first policy.", low=0)
+    divergence: Divergence = choice(
+        "weighted", Divergence, "Its estimate: weighted by the probability ratio (TRL's default), or plain (verl's)."
+    )
     optimizer: Optimizer = choice("sgd", Optimizer, "How the gradient becomes a step.")
     learning_rate: float = number(0.2, "The step size.", low=0, above=True)
 
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """A judge as a model of scores: quality, 0 to 1, plus what is added to it, in the same units."""
+    """A judge as a model of scores: what it adds up to an opinion, and what its answers make of opinions.
 
-    noise: float = number(0.0, "The standard deviation of one answer's noise.", low=0)
-    length: float = number(0.0, "What a response gains with each doubling of its length.")
-    format: float = number(0.0, "What a formatted response gains.")
-    flattery: float = number(0.0, "What a flattering response gains.")
-    confidence: float = number(0.0, "What a confident response gains.")
+    An opinion is in the units of quality, 0 to 1, and may leave that range. Position effects have the mean 0 over a
+    list, as in ``aggregators.position_bias``; a U-shaped curve has ``first`` and ``last``.
+    """
+
+    gain: float = number(1.0, "What quality from 0 to 1 adds.")
+    noise: float = number(0.0, "The standard deviation of each answer's own error.", low=0)
+    response_noise: float = number(0.0, "That of an error that a response keeps in every answer.", low=0)
+    length: float = number(0.0, "What each doubling of a response's length adds.")
+    format: float = number(0.0, "What format adds.")
+    flattery: float = number(0.0, "What flattery adds.")
+    confidence: float = number(0.0, "What stated confidence adds.")
+    injection: float = number(0.0, "What injected text adds where the judge obeys it.")
+    obeys: float = number(1.0, "How often an answer obeys injected text.", low=0, high=1)
+    slope: float = number(0.0, "What the last position of a list adds, less the first, along a straight line.")
+    first: float = number(0.0, "What the first position adds beyond that.")
+    last: float = number(0.0, "What the last position adds beyond that.")
+    levels: int = whole_number(0, "Equally spaced scores from 0 to 1 that are given; 0: any number.", low=0, high=1001)
+    thresholds: Sequence[float] = any_value((), "Opinions at which the score changes, ascending, for uneven levels.")
+    scores: Sequence[float] = any_value((), "The scores below, between and above the thresholds, ascending.")
+    tpr: float | None = number(None, "With fpr: answers are verdicts; how often full quality passes.", low=0, high=1)
+    fpr: float | None = number(None, "How often quality 0 passes. What is added changes these chances.", low=0, high=1)
+    failures: float = number(0.0, "How often an answer cannot be used, at the mean length.", low=0, high=1, below=True)
+    failures_by_length: float = number(0.0, "What each doubling of length adds to the log-odds of a failure.")
+    failures_by_format: float = number(0.0, "What format adds to them.")
+    failures_by_flattery: float = number(0.0, "What flattery adds to them.")
+    fails: Unit = choice("response", Unit, "What a failure loses: one response's score, or the whole group's.")
+    weight: float = number(1.0, "The judge's weight in a panel.", low=0, above=True)
+
+
+@dataclass(frozen=True)
+class AskingSettings:
+    """How often and in which orders a group is shown."""
+
+    order: Order = choice("content", Order, "The order of the list: random, or that of arrival.")
+    arrival: float = number(
+        1.0,
+        "The correlation of arrival time and length under the first policy; longer responses arrive later.",
+        low=0,
+        high=1,
+        above=True,
+    )
+    orders: int = whole_number(1, "How many orders each group is shown in.", low=1, high=64)
+    turning: Turning = choice(
+        "reversed", Turning, "Further orders: each second one the reverse, as calipers does; or rotations only."
+    )
+    samples: int = whole_number(1, "Answers for each order.", low=1, high=64)
+    reasks: int = whole_number(0, "How often a failed answer is asked for again.", low=0, high=10)
+
+
+@dataclass(frozen=True)
+class TreatmentSettings:
+    """What scores become before they reach the step."""
+
+    failures: OnFailure = choice(
+        "abstain", OnFailure, "A missing score is no signal (calipers' contract), a reward of zero, or drops its group."
+    )
+    reward: Reward = choice("score", Reward, "What the reward is.")
+    ties: float = number(0.0, "Equal rewards within so many standard errors; 0: off.", low=0)
+    length_control: float = number(0.0, "The strength of length control; 0: off.", low=0, high=1)
+    length_within: float = number(1.0, "Length control acts within so many standard errors.", low=0, above=True)
+    weights: Weights = choice(
+        "none",
+        Weights,
+        "Advantages times the square root of their group's reliability; or times 0 where quality has no spread "
+        "(oracle), which no trainer can know.",
+    )
+    known_slope: float = number(0.0, "The slope over positions that is subtracted, as learned from a ledger.")
+    known_first: float = number(0.0, "The extra of the first position that is subtracted.")
+    panel: Combination = choice("standardised", Combination, "How the scores of a panel are combined.")
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the cases that a simulation compares. ``against`` is the arm that its runs are paired with, or ""."""
+    """One of the cases that a simulation compares. ``against`` is the arm that its runs are paired with, or "".
+
+    If ``panel`` has judges, they replace ``judge``.
+    """
 
     name: str
     against: str = ""
     policy: PolicySettings = field(default_factory=PolicySettings)
     judge: JudgeSettings = field(default_factory=JudgeSettings)
+    panel: tuple[JudgeSettings, ...] = ()
+    asking: AskingSettings = field(default_factory=AskingSettings)
+    treatment: TreatmentSettings = field(default_factory=TreatmentSettings)
     grpo: GrpoSettings = field(default_factory=GrpoSettings)
+
+    @property
+    def judges(self) -> tuple[JudgeSettings, ...]:
+        """The judges that are asked."""
+        return self.panel or (self.judge,)
 
 
 @dataclass(frozen=True)

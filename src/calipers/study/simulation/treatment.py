@@ -1,0 +1,135 @@
+"""From scores to rewards and to the weights of advantages: what calipers, or a careless pipeline, makes of scores.
+
+The transforms are those of ``calipers.rewards``, for many groups at once; standard errors follow from the judge's
+noise and the number of its answers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from calipers.study.simulation.arrays import Array
+from calipers.study.simulation.near_ties import near_tied
+from calipers.study.simulation.policy import Responses
+from calipers.study.simulation.settings import Arm, OnFailure, Reward
+
+_DIGITS = 9
+
+
+def standard_error(arm: Arm) -> float:
+    """Return the standard error of a score: the judge's noise over the root of its number of answers."""
+    return arm.judge.noise / math.sqrt(arm.asking.orders * arm.asking.samples)
+
+
+def rewards_of(arm: Arm, scores: Array, responses: Responses) -> Array:
+    """Return the rewards of a step's scores (S, B, G); NaN is no signal."""
+    rewards = transform(scores, arm.treatment.reward)
+    error = standard_error(arm)
+    if arm.treatment.length_control:
+        rewards = control_length(
+            rewards,
+            scores,
+            responses.length,
+            stderr=error,
+            strength=arm.treatment.length_control,
+            within=arm.treatment.length_within,
+        )
+    if arm.treatment.ties:
+        rewards = tie(rewards, scores, stderr=error, within=arm.treatment.ties)
+    return without_failures(rewards, arm.treatment.failures)
+
+
+def group_weights(arm: Arm, scores: Array, responses: Responses) -> Array:
+    """Return what each group's advantages are multiplied by, (S, B, 1)."""
+    match arm.treatment.weights:
+        case "reliability":
+            return np.sqrt(reliability(scores, stderr=standard_error(arm)))
+        case "oracle":
+            return np.asarray(np.ptp(responses.quality, axis=-1, keepdims=True) > 0, dtype=float)
+    return np.ones((*scores.shape[:2], 1))
+
+
+def reliability(scores: Array, *, stderr: float) -> Array:
+    """Return R = max(0, 1 - stderr² / s²) of each group (S, B, 1), with the variance s² of its scores (ddof 1).
+
+    It is the estimated share of that variance that is not noise, and 0 for groups of equal scores or with fewer than
+    two.
+    """
+    known = ~np.isnan(scores)
+    count = known.sum(axis=-1, keepdims=True)
+    filled = np.where(known, scores, 0.0)
+    centred = np.where(known, filled - filled.sum(axis=-1, keepdims=True) / np.maximum(count, 1), 0.0)
+    variance = (centred**2).sum(axis=-1, keepdims=True) / np.maximum(count - 1, 1)
+    return np.asarray(
+        np.where(variance > 0, np.maximum(0.0, 1 - stderr**2 / np.where(variance > 0, variance, 1.0)), 0.0)
+    )
+
+
+def transform(scores: Array, reward: Reward) -> Array:
+    """Return rewards of scores (S, B, G), as ``rewards.identity``, ``rank`` and ``min_max`` make them on [0, 1].
+
+    A "score" is not clipped. NaN stays NaN.
+    """
+    known = ~np.isnan(scores)
+    match reward:
+        case "rank":
+            others = np.maximum(known.sum(axis=-1, keepdims=True) - 1, 1)
+            shares = _beaten(scores) / others
+            return np.asarray(np.where(known, np.where(known.sum(axis=-1, keepdims=True) > 1, shares, 0.5), np.nan))
+        case "min_max":
+            high = np.where(known, scores, -np.inf).max(axis=-1, keepdims=True)
+            low = np.where(known, scores, np.inf).min(axis=-1, keepdims=True)
+            spread = np.where(high > low, high - low, 1.0)
+            return np.asarray(np.where(known, np.where(high > low, (scores - low) / spread, 0.5), np.nan))
+    return scores
+
+
+def _beaten(values: Array) -> Array:
+    """Return how many others of its group each value is above; equal ones count half. Missing ones do not count."""
+    one, other = values[..., :, None], values[..., None, :]
+    return np.asarray((one > other).sum(axis=-1) + ((one == other).sum(axis=-1) - 1) / 2)
+
+
+def tie(rewards: Array, scores: Array, *, stderr: float, within: float) -> Array:
+    """Return rewards (S, B, G) with near ties made exact, as ``rewards.ties`` does: each cluster gets its mean."""
+    clusters = near_tied(scores, stderr=stderr, within=within)
+    ranked = clusters.sorted(rewards)
+    same = clusters.same()
+    mean = np.where(same, np.where(np.isnan(ranked), 0.0, ranked)[..., None, :], 0.0).sum(axis=-1) / same.sum(axis=-1)
+    alone = same.sum(axis=-1) == 1
+    return clusters.unsorted(np.where(alone, ranked, np.round(mean, _DIGITS)))
+
+
+def control_length(
+    rewards: Array, scores: Array, lengths: Array, *, stderr: float, strength: float, within: float
+) -> Array:
+    """Return rewards (S, B, G) under length control, as ``rewards.length`` does.
+
+    Within a cluster of near-tied scores, shorter responses move up in the cluster's range of rewards.
+    """
+    clusters = near_tied(scores, stderr=stderr, within=within)
+    ranked, length = clusters.sorted(rewards), clusters.sorted(lengths)
+    same = clusters.same()
+    others = same.sum(axis=-1) - 1
+    longer = (same & (length[..., None, :] > length[..., :, None])).sum(axis=-1)
+    equal = (same & (length[..., None, :] == length[..., :, None])).sum(axis=-1) - 1
+    shorter = (longer + equal / 2) / np.maximum(others, 1)
+    high = np.where(same, ranked[..., None, :], -np.inf).max(axis=-1)
+    low = np.where(same, ranked[..., None, :], np.inf).min(axis=-1)
+    alone = others == 0
+    with np.errstate(invalid="ignore"):  # missing rewards are alone
+        moved = (1 - strength) * ranked + strength * (low + shorter * (high - low))
+    return clusters.unsorted(np.where(alone, ranked, np.clip(np.round(moved, _DIGITS), low, high)))
+
+
+def without_failures(rewards: Array, how: OnFailure) -> Array:
+    """Return rewards (S, B, G) in which missing ones are treated: left missing, made zero, or their group dropped."""
+    missing = np.isnan(rewards)
+    match how:
+        case "zero":
+            return np.where(missing, 0.0, rewards)
+        case "drop":
+            return np.where(missing.any(axis=-1, keepdims=True), np.nan, rewards)
+    return rewards
