@@ -76,10 +76,11 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
 
 def _figure_class() -> type[Figure]:
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
+        from matplotlib import figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
         raise ConfigError("figures need matplotlib: pip install 'calipers[study]'") from None
-    return Figure
+    found: type[Figure] = figure.Figure
+    return found
 
 
 def _differences(study: StudyCurves, name: str) -> list[tuple[ArmCurves, tuple[Row, ...]]]:
