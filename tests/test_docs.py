@@ -282,21 +282,33 @@ def row_of(page: str, first: str) -> str:
     raise AssertionError(f"docs/{page}: no table row for `{first}`")
 
 
-def parameters(command: click.Command) -> list[click.Parameter]:
-    """A command's own, and those of the commands within it."""
-    inner = command.commands.values() if isinstance(command, click.Group) else ()
-    return [*command.params, *(parameter for one in inner for parameter in parameters(one))]
+def section_of_command(command: str) -> str:
+    """The part of docs/cli.md on a command; on a command of a group, its own part or else the group's."""
+    for name, marks in ((command, "##+"), (command.partition(" ")[0], "##")):
+        found = re.search(
+            rf"^({marks}) `calipers {name}`.*?(?=^\1 |^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL
+        )
+        if found:
+            return found[0]
+    pytest.fail(f"docs/cli.md has no section '## `calipers {command}`'")
 
 
-@pytest.mark.parametrize("command", sorted(app.commands))
+COMMANDS: dict[str, click.Command] = {
+    " ".join(filter(None, (name, inner))): command
+    for name, outer in app.commands.items()
+    for inner, command in (outer.commands.items() if isinstance(outer, click.Group) else [("", outer)])
+}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_and_flag_is_documented_with_its_variable_and_default(command: str) -> None:
-    """A command has a section of its own in docs/cli.md; each of its flags a row there that tells the truth."""
-    section = re.search(rf"^## `calipers {command}`.*?(?=^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL)
-    assert section, f"docs/cli.md has no section '## `calipers {command}`'"
-    rows = section[0] + (text_of("options.md") if command == "score" else "")
-    for option in parameters(app.commands[command]):
+    """A command has a section in docs/cli.md; each of its flags a row there that tells the truth."""
+    section = section_of_command(command)
+    assert f"calipers {command}" in section
+    rows = section + (text_of("options.md") if command == "score" else "")
+    for option in COMMANDS[command].params:
         if not isinstance(option, click.Option):
-            assert f"{option.name}".upper() in section[0], f"the argument {option.name} is not mentioned"
+            assert f"{option.name}".upper() in section, f"the argument {option.name} is not mentioned"
             continue
         row = next(
             (
