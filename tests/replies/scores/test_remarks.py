@@ -52,5 +52,36 @@ def test_other_remarks_change_nothing(beside: dict[str, Any]) -> None:
     assert read({"scores": SCORES, **beside}) == {"KB": 80.0, "BC": 30.0}
 
 
+RANDOM = "These scores are random"
+MISTAKE = ". I made a mistake"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"result": {"note": RANDOM}},
+        {"result": {"result": {"note": RANDOM}}},
+        {"k": MISTAKE.rjust(4_000, "x")},
+        {f"k{place}": 1 for place in range(62)} | {"note": RANDOM},
+    ],
+    ids=["one object deep", "two objects deep", "4,000 characters", "64 keys"],
+)
+def test_remarks_are_heard_within_the_limits_that_keep_a_reply_cheap_to_read(beside: dict[str, Any]) -> None:
+    assert read({"scores": SCORES, **beside}) == {}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"result": {"result": {"result": {"note": RANDOM}}}},
+        {"k": MISTAKE.rjust(4_001, "x")},
+        {f"k{place}": 1 for place in range(63)} | {"note": RANDOM},
+    ],
+    ids=["three objects deep", "4,001 characters", "65 keys"],
+)
+def test_remarks_beyond_the_limits_are_not_heard(beside: dict[str, Any]) -> None:
+    assert read({"scores": SCORES, **beside}) == {"KB": 80.0, "BC": 30.0}
+
+
 def test_reasoning_before_the_scores_may_try_other_numbers() -> None:
     assert read({"reasoning": "KB 50 at first; wait, more.", "scores": SCORES}) == {"KB": 80.0, "BC": 30.0}

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.replies.rejected import Rejected
-from calipers.replies.scores.found import Value
-from calipers.replies.scores.scales import OutOfRange, scores_on_scale
+from calipers.replies.scores.found import Found, StatedScale, Unread, Value
+from calipers.replies.scores.scales import OutOfRange, mark_unclear_scores, scores_on_scale
 
 
 def settle(
@@ -50,6 +50,20 @@ def test_rescale_takes_the_one_usual_scale_that_fits(numbers: list[float], score
 @pytest.mark.parametrize("numbers", [[4, 2], [0.5, 7], [-1, 5], [1000, 3]])
 def test_rescale_refuses_where_none_or_several_fit(numbers: list[float]) -> None:
     assert settle(numbers, "rescale")[1] is not None
+
+
+def test_rescale_refuses_where_some_scores_have_a_stated_scale() -> None:
+    values = {"KB": Value(0.8, StatedScale(0.0, 10.0), 8.0), "BC": Value(30.0)}
+    with pytest.raises(Rejected, match="30 is not between 0 and 1"):
+        scores_on_scale(values, (0, 1), "rescale", complete=True)
+
+
+@pytest.mark.parametrize(("others", "read"), [(19, False), (20, True)])
+def test_the_first_20_numbers_of_an_explanation_may_show_another_scale(others: int, *, read: bool) -> None:
+    why = ", ".join(["7/10"] * others + ["a solid 8/10"])
+    found = Found({"KB": Value(8.0)}, {"KB": why})
+    mark_unclear_scores(found, (0, 100), why, cut=False)
+    assert isinstance(found.values["KB"], Value if read else Unread)
 
 
 def test_rank_keeps_the_order_and_shares_places() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.replies.scores.found import ABSURD, Unread, Value
+from calipers.replies.scores.found import ABSURD, TOO_LARGE, Unread, Value
 from calipers.replies.scores.values import read_score_value
 
 UNIT = (0.0, 1.0)
@@ -46,11 +46,24 @@ def test_numbers_without_meaning_are_unread(raw: object) -> None:
     assert isinstance(read_score_value(raw, UNIT), Unread)
 
 
+@pytest.mark.parametrize("raw", [1_000_001, 1_000_000.5, -1_000_001, "1000001", "1000001/10", "3/1000001",
+                                 "1000001 out of 1000001", "ten out of 2000000", "1000001%"])  # fmt: skip
+def test_a_number_above_a_million_is_an_error_of_the_decoder(raw: object) -> None:
+    assert read_score_value(raw, (0, 100)) == TOO_LARGE
+
+
+@pytest.mark.parametrize(("raw", "number"), [(1_000_000, 1e6), (-1_000_000, -1e6), ("1000000/1000000", 100),
+                                             ("0/1000000", 0), ("1000000%", 1e6)])  # fmt: skip
+def test_a_million_may_be_a_score_on_another_scale(raw: object, number: float) -> None:
+    assert read_score_value(raw, (0, 100)) == Value(number)
+
+
 @pytest.mark.parametrize(
     ("raw", "number"),
     [
         ("eighty-five", 85), ("ninety", 90), ("one hundred", 100), ("zero point eight five", 0.85), ("nine", 9),
-        ("八", 8), ("零点九", 0.9), ("７", 7), ("٠٫٥", 0.5), ("0,5", 0.5), ("8 points", 8), ("8 (good)", 8),
+        ("八", 8), ("零点九", 0.9), ("二〇", 20), ("〇", 0), ("两点五", 2.5),
+        ("两百", 200), ("７", 7), ("٠٫٥", 0.5), ("0,5", 0.5), ("8 points", 8), ("8 (good)", 8),
         ("Score: 8", 8),
     ],
 )  # fmt: skip

@@ -146,7 +146,8 @@ def _of_clause(clause: str) -> Scale | None:
     if labelled == UPSIDE_DOWN:
         return None if _RANKS.search(clause) else UPSIDE_DOWN
     if len(numbers) == 1:
-        return _of_top(clause, parse_number(numbers[0]))
+        [top] = numbers
+        return _of_top(clause, parse_number(top))
     for pattern in _RANGES if len(numbers) == 2 else ():
         found = pattern.search(clause)
         ends = described_scale(found[1]) if found else None

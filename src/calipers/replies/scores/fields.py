@@ -209,7 +209,7 @@ def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tup
         about = [
             value for key, value, _ in row.fields if fold_key(key) in _ABOUT and isinstance(_whole(value), Mapping)
         ]
-        scale = agreed_scale(scale_of_row(Row.of(pairs_of(value))) for value in about[:4])
+        scale = agreed_scale(scale_of_row(Row.of(pairs_of(value))) for value in about)
     notes = [
         value
         for _, value, role in row.fields

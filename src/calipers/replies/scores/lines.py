@@ -24,7 +24,6 @@ End: TypeAlias = Literal["whole", "unknown", "cut"]
 
 _MAX_IDS = 200
 _MAX_LINES = 1_500
-_MAX_LINE = 4_000
 
 _PLAIN: dict[int, Any] = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _PLAIN |= str.maketrans({"\u3000": " ", "\xa0": " ", "。": ". ", "，": ", ", "、": ",", "【": "[", "】": "]"})
@@ -81,7 +80,7 @@ def read_scores_in_text(text: str, names: Names, scale: tuple[float, float], *, 
         stated = announced_scales(part, names)
         if end == "cut" and stated and part[-1:].isdecimal() and stated[-1].end == len(part):
             stated[-1] = replace(stated[-1], scale=UNCLEAR)  # further digits may be missing
-        lines, others = _split(part), _split(blank_announcements(part, stated))
+        lines, others = part.split("\n"), blank_announcements(part, stated).split("\n")
         if len(lines) > _MAX_LINES:
             return found
         said = (
@@ -121,10 +120,6 @@ def _place(said: list[Statement], lines: list[str], found: Found) -> None:
         last, column = line, end
     found.between = tuple(filter(str.strip, between))
     found.tail = "\n".join([lines[last][column:], *lines[last + 1 :]])
-
-
-def _split(text: str) -> list[str]:
-    return [line[:_MAX_LINE] for line in text.split("\n")]
 
 
 def _each_its_scale(said: list[Statement], stated: list[Announced], text: str) -> list[Statement]:
@@ -189,7 +184,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
 
     The parts are an answer tag, the text after a ``final`` heading, and the whole text.
     """
-    answers = list(_ANSWER.finditer(text)) if "<" in text else []
+    answers = list(_ANSWER.finditer(text))
     if answers:
         yield answers[-1][2], f"\n{text[answers[-1].end() :]}"
     heads = list(_FINAL_HEAD.finditer(text))

@@ -207,8 +207,8 @@ def _lists(sentence: Sentence, names: Names) -> tuple[list[str], list[Number]]:
     """Return the ids that a sentence names, in order, and the numbers after the last id. Ids may be numbers too."""
     if not all(map(str.isdecimal, names.ids)):
         mentions = sentence.mentions
-        end = mentions[-1].end if mentions else 0
-        return [mention.id_ for mention in mentions], [number for number in sentence.numbers if number.start >= end]
+        after = [number for number in sentence.numbers if mentions and number.start >= mentions[-1].end]
+        return [mention.id_ for mention in mentions], after
     ids: list[str] = []
     every = Sentence(sentence.text, ()).numbers
     for number in every:

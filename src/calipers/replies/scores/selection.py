@@ -96,10 +96,8 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
         raise Rejected("the JSON of the reply is too damaged to be read")
     floors = [0, *(document.end for document in documents)]
     claims = [_of_document(document, floor, reader) for document, floor in zip(documents, floors, strict=False)]
-    first = claims[0].found if claims else Found()
-    if len(claims) == 1 and not first.values and not (claims[0].garbled or claims[0].cut):
-        only = not text[: claims[0].start].strip() and not text[claims[0].end :].strip(" \r\n\t]}`;,.")
-        first.values = dict(zip(reader.names.ids, first.positional, strict=True)) if only and first.positional else {}
+    if len(claims) == 1:
+        _take_in_order(*claims, text, reader.names.ids)
     speaking = [
         claim
         for claim in claims
@@ -122,6 +120,14 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
     if bounded and (claim.outcome != "strict" or text[claim.end :].strip("`~ \r\n\t>/answer<")):
         raise Rejected("the reply is too long to be read in part")
     return claim
+
+
+def _take_in_order(claim: Claim, text: str, ids: tuple[str, ...]) -> None:
+    """Give a reply's scores without ids to the ids in order, if the reply is only one whole document."""
+    found = claim.found
+    alone = not text[: claim.start].strip() and not text[claim.end :].strip(" \r\n\t]}`;,.")
+    if alone and found.positional and not (found.values or claim.garbled or claim.cut):
+        found.values = dict(zip(ids, found.positional, strict=True))
 
 
 def _begins(text: str, claim: Claim) -> bool:

@@ -110,8 +110,9 @@ _ONE_NUMBER = re.compile(
 def described_scale(value: Any) -> Scale | None:
     """Extract the scale that the value of a key such as ``scale`` describes, or None if the value has no numbers."""
     if isinstance(value, str):
-        text = unicodedata.normalize("NFKC", value[:_MAX_TEXT].replace("，", "; ")).lower()
-        return _of_words(text) if len(value) <= _MAX_TEXT else None
+        if len(value) > _MAX_TEXT:
+            return None
+        return _of_words(unicodedata.normalize("NFKC", value.replace("，", "; ")).lower())
     if isinstance(value, Mapping):
         return _of_ends({str(key).casefold(): inner for key, inner in value.items()})
     number = _number(value)

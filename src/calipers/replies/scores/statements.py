@@ -121,7 +121,8 @@ class _LineReader:
         """Extract the scores that a line states; raise Rejected if the line makes all lines doubtful."""
         if self._scores_stranger(line):
             raise Rejected("an unknown id")
-        pairs = read_respective_scores(line, self.names) or list(self._pairs(line, last=last)) or self._bracketed(line)
+        pairs = read_respective_scores(line, self.names) or list(self._pairs(line, last=last))
+        pairs = pairs or list(self._bracketed(line))
         if pairs:
             self.section = pairs[0].id_ if len(pairs) == 1 else None
             self.scored = True
@@ -138,20 +139,19 @@ class _LineReader:
             self.section = None
         return [] if self.mention.search(line) else self._of_section(line, last=last)
 
-    def _bracketed(self, line: str) -> list[Statement]:
-        """Read a name and a ratio in brackets (``Response A (8/10): clear``), if the line has no other score."""
+    def _bracketed(self, line: str) -> Iterator[Statement]:
+        """Yield a name and a ratio in brackets (``Response A (8/10): clear``), if the line has no other score."""
         found = list(islice(self.bracket.finditer(line), 2))
         id_ = self.names.match(found[0]["id"]) if len(found) == 1 else None
         value = attached_scale(line[found[0].end() :]) if id_ is not None else None
         if id_ is None or value is None or not _FILLER.fullmatch(line[: found[0].start()]):
-            return []
+            return
         _, scale, length = value
         end = found[0].end() + length
         # ``Response A (1/3)`` means the first of three candidates.
         ratio = scale.high in _RATIO_TOPS and scale.high != len(self.names.ids) and line[end : end + 1] in (")", "]")
-        if not ratio or any(labelled_scores(line[end:], last=False)):
-            return []
-        return [Statement(id_, line[found[0].end() : end], end=end + 1)]
+        if ratio and not any(labelled_scores(line[end:], last=False)):
+            yield Statement(id_, line[found[0].end() : end], end=end + 1)
 
     def _of_section(self, line: str, *, last: bool) -> list[Statement]:
         """Return the labelled score of the candidate whose section the line is in. A final score takes precedence."""

@@ -145,7 +145,10 @@ def _score_column(header: list[str], roles: list[Role | None]) -> int | None:
         total = [place for place in columns if re.match(r"final|overall|total", header[place], re.IGNORECASE)]
         columns = plain or total
     columns = columns or [place for place, role in enumerate(roles) if role == "loose score"]
-    return columns[0] if len(columns) == 1 else None
+    match columns:
+        case [only]:
+            return only
+    return None
 
 
 def _across(header: list[str], rows: Rows, names: Names) -> list[Statement]:
