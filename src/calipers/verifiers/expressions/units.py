@@ -27,7 +27,6 @@ r"""Units that may be written as letters without ``\text``."""
 ANY: Final = "unit"
 """The word ``unit``, which may mean any unit."""
 _WORD: Final = re.compile(r"([^\W\d_]+\.?|[$¢€£₹¥])(?:\^?\{?(-?\d)\}?)?")
-_LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,6 @@ def parse_unit(text: str) -> Unit:
 
     For example ``square centimeters``, ``km/h``, ``miles per hour``, ``million dollars``.
     """
-    text = text[:_LONGEST]
     above, *below = re.split(r"/|\bper\b", text)
     made = _product(above)
     for part in below:
@@ -77,19 +75,20 @@ def parse_unit(text: str) -> Unit:
 
 def _product(text: str) -> Unit:
     words = [(found[1].strip(".") or found[1], int(found[2] or 1)) for found in _WORD.finditer(text)]
-    made, power = NONE, 1
+    made, last, power = NONE, NONE, 1
     for word, own in words:
         name = _TABLES["short_forms"].get(word.lower(), word.lower())
         if name in _TABLES["powers_before"]:
             power = _TABLES["powers_before"][name]
         elif name in _TABLES["powers_after"]:
-            made = made.times(made, _TABLES["powers_after"][name] - 1)
+            made = made.times(last, _TABLES["powers_after"][name] - 1)
         elif name in _TABLES["counts"]:
             made = made.times(Unit(count=_TABLES["counts"][name]))
         elif "/" in name or "^" in name:
             made = made.times(parse_unit(name), power * own)
         elif name not in _FILLERS or len(words) == 1:
-            made, power = made.times(_one(name), power * own), 1
+            last = NONE.times(_one(name), power * own)
+            made, power = made.times(last), 1
     return made
 
 
