@@ -44,7 +44,7 @@ def test_questions_are_criteria_of_one_point_named_by_their_place():
 @pytest.mark.parametrize(("tags", "expected"), [
     ({"axis": "accuracy", "cluster": None}, ("axis:accuracy",)),
     (["level:example", "axis:accuracy"], ("level:example", "axis:accuracy")),
-    (["core", "style"], ("core", "style")),
+    (["core", "style"], ("core", "style")), (["axis:verifier:oracle"], ("axis:verifier:oracle",)),
     ({"verifier": "llm", "function": "llm", "parameters": {"answer": ""}}, ("verifier:llm",)),
 ])  # fmt: skip
 def test_tags_come_in_three_forms(tags: Any, expected: Any):
@@ -87,6 +87,7 @@ def test_a_rule_in_tags_of_text_keeps_its_parameters():
     ([{"text": "x", "tags": {"verifier": "oracle"}}], "tags.verifier 'oracle' is unknown; known: llm, rule"),
     ([{"text": "x", "tags": ["verifier:oracle"]}], "the tag 'verifier:oracle' is unknown"),
     ([{"text": "x", "tags": {"verifier": "rule", "function": "rm"}}], "function 'rm' is unknown"),
+    ([{"text": "x", "tags": ["verifier:rule:1"]}], "the tag 'verifier:rule:1' is unknown"),
     ([{"text": "x", "tags": [3]}], "tags are words"),
     ([{"text": "x", "tags": "core"}], "tags must be a list or an object"),
     ([{"text": "x", "veto": "yes"}], "veto must be true or false"),

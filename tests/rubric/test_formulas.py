@@ -171,7 +171,8 @@ def test_grading_refuses_what_cannot_work(fields: Any, complaint: str):
 def test_the_formula_follows_from_the_mode_unless_named():
     assert Grading().formula == "healthbench"
     assert Grading(mode="holistic").formula == "rar_implicit"
-    assert as_grading(None) == Grading()
+    assert as_grading(None) == as_grading({}) == Grading()
+    assert as_grading(Grading(mode="holistic")) == as_grading({"mode": "holistic"}) == Grading(mode="holistic")
     with pytest.raises(ConfigError, match=r"must be a calipers\.Grading"):
         as_grading("all")  # type: ignore[arg-type]  # what is tested
 

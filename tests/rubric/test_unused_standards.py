@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from calipers.errors import InputError
 from calipers.inputs import as_group
 from calipers.rubric.dataset_standards import read_standards
 from calipers.rubric.unused_standards import kind_of_key, unused_standards
@@ -72,6 +73,28 @@ def test_a_reference_beside_another_is_told_of_by_its_place() -> None:
         "not used: the reference in reward_model.ground_truth",
     ]
     assert len(notes(reference="4", reward_model={"ground_truth": "4"})) == 1
+
+
+@pytest.mark.parametrize("checklist", [True, False])
+@pytest.mark.parametrize(
+    ("row", "place"),
+    [
+        ({"reward_model": {"ground_truth": [{"instruction_id": ["punctuation:no_comma"], "kwargs": [None]}]}},
+         "the rules in reward_model.ground_truth"),
+        ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "the rules in instruction_id_list"),
+        ({"constraints": [{"no_comma": True}]}, "the group's 'constraints'"),
+    ],
+)  # fmt: skip
+def test_rules_that_only_a_hybrid_runs_are_told_of(row: dict[str, Any], place: str, *, checklist: bool) -> None:
+    said = [{"messages": [{"role": "assistant", "content": "Hello"}]}]
+    told = unused_standards(as_group({"trajectories": said, **row}), checklist=checklist)
+    assert f"not used: {place}; calipers.Hybrid checks them, and so does calipers score with --combine" in told
+
+
+def test_copies_of_a_rubric_in_words_may_differ_in_the_white_space_around_them() -> None:
+    assert read_standards({"rubric": "Be kind.\n", "extra_info": {"rubric": " Be kind."}}).rubric == "Be kind.\n"
+    with pytest.raises(InputError, match=r"the rubric in extra_info\.rubric|extra_info\.rubric"):
+        read_standards({"rubric": "Be kind.", "extra_info": {"rubric": "Be brief."}})
 
 
 def test_a_trajectorys_own_standards_are_told_of() -> None:

@@ -13,6 +13,7 @@ from calipers.types import (
     Comparison,
     Completion,
     Criterion,
+    FailedCalls,
     Failure,
     GroupResult,
     JudgeRequest,
@@ -25,6 +26,7 @@ from calipers.types import (
     Trajectory,
     TrajectoryGroup,
     TrajectoryResult,
+    Usage,
     Verdict,
 )
 
@@ -40,6 +42,8 @@ VIEW = RenderedGroup("g", ("a", "b"), "0" * 32, "@q7x", (), ())
             {"finish_reason": "stop", "reasoning": "", "model": None, "latency": 0.0, "attempts": 1, "sent": None}
             | {"recorded": False, "fingerprint": None, "failed": None, "question": ""},
         ),
+        (Usage(), {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "cost_usd": None}),
+        (FailedCalls(), {"count": 0, "unusable": 0, "unmetered": 0, "usage": Usage(cost_usd=0.0)}),
         (Failure("server", "down"), {"fatal": False, "limit": None, "prompt": None, "window": None}),
         (Answered(ASK, Failure("server", "down")), {"usage": None, "question": ""}),
         (PlanState(VIEW, (), Scores((), ())), {"seed": 0}),

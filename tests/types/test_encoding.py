@@ -2,6 +2,7 @@ import json
 import math
 from enum import Enum, IntEnum
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -46,6 +47,22 @@ class Three(IntEnum):
 
 class Red(str, Enum):  # noqa: UP042 - what libraries for older Pythons have
     RED = "red"
+
+
+class Pair(NamedTuple):
+    one: int
+    other: Three
+
+
+class Row(list[object]):
+    pass
+
+
+def test_named_tuples_and_other_kinds_of_lists_are_lists():
+    value = {"p": Pair(1, Three.THREE), "r": Row([Pair(1, Three.THREE), "x"]), "t": (1, "y")}
+    read = {"p": [1, 3], "r": [[1, 3], "x"], "t": [1, "y"]}
+    assert json.loads(to_json(value)) == read
+    assert json.loads(to_json_text([value, {7: 2**70}])) == [read, {"7": 2**70}]
 
 
 def test_kinds_of_numbers_and_mappings_are_what_they_stand_for():
@@ -93,6 +110,14 @@ def test_json_of_a_million_strings_is_read_and_of_more_is_refused():
     with pytest.raises(ValueError, match="too many values"):
         require_small_when_decoded(b"[" + b'""' * (2**20 + 1) + b"]")
     require_small_when_decoded(b'["' + b'\\"' * 2_200_000 + b'"]')
+
+
+@pytest.mark.parametrize(("mark", "most"), [(b"{", 2**27 // 200), (b"[", 2**27 // 64), (b",", 2**27 // 40)])
+def test_an_object_counts_200_bytes_a_list_64_and_a_value_40(mark: bytes, most: int):
+    blank = b" " * (2**27 // 100)  # a smaller text is not examined
+    require_small_when_decoded(mark * most + blank)
+    with pytest.raises(ValueError, match="too many values"):
+        require_small_when_decoded(mark * (most + 1) + blank)
 
 
 def test_a_small_json_is_read_however_many_values_it_has():

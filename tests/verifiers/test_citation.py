@@ -21,6 +21,8 @@ TOOL = told("tool", "He said “nobody was hurt at all” to the press.")
     ('It says "closed on Tuesday, because the river rose".', False),
     ('"the river rose. It opened" but also "this was never written"', False),
     ('It is "closed", he says.', False),
+    ('It was "on Monday".', False),  # two words may be in any source by chance
+    ('It was "closed on Monday".', True),
     ("No quotation at all.", False),
     ("<think>so", None),
 ])  # fmt: skip

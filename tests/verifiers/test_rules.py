@@ -50,6 +50,13 @@ def test_truthiness_is_taken_as_python_takes_it_where_asked_for(returned: str, m
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(("name", "criterion"), [("no comma", "no comma"), ("", None)])
+def test_a_verdict_names_the_criterion_that_the_rule_is_called(name: str, criterion: str | None) -> None:
+    found = RuleFunction("def check_following(instruction, response): return False", name=name)(answered("a"))
+    assert found.criterion == criterion
+    assert found.reason == f"{name or 'check_following'}: not followed"
+
+
 def test_a_function_without_a_return_is_not_followed_for_who_takes_truthiness() -> None:
     source = "def check_following(instruction, response):\n    response.strip()"
     assert [RuleFunction(source, truthy=taken)(answered("a")).met for taken in (True, False)] == [False, None]

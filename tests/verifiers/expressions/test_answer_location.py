@@ -16,7 +16,8 @@ from calipers.verifiers.expressions.answer_location import locate_answer
     ("#### 72", "72"), ("the answer is 1. Wait, the answer is 2.", "2"), ("Final answer: \n$$5$$", "5"),
     ("The answer is 42, because 6*7 = 42.", "42"), ("答案是 5。", "5"), ("Ответ: 5", "5"), ("La réponse est 5.", "5"),
     ("5", "5"), ("First\nsecond $x$ third", "x"), ("Not this.\nIt is **Paris**, I think", "Paris"),
-    ("Then 3 of them.\nAll in all 7 remain.", "7"),
+    ("Then 3 of them.\nAll in all 7 remain.", "7"), ("Ergebnis: 7", "7"), ("结果: 7", "7"),
+    ("결과는 7", "7"), ("答案は7", "7"),
 ])  # fmt: skip
 def test_the_answer_is_found_where_it_is_said(text: str, said: str) -> None:
     assert locate_answer(text).candidates[0] == said
@@ -27,8 +28,13 @@ def test_a_box_that_is_not_closed_is_cut() -> None:
     assert locate_answer(r"\boxed{1} and then \boxed{5").cut
 
 
-def test_formulas_that_stand_elsewhere_are_kept() -> None:
-    assert locate_answer("We have $a$ and $b$, so the answer is 5.").formulas == ("a", "b")
+@pytest.mark.parametrize("text", [
+    "We have $a$, $b$ and $c$, so the answer is 5.", r"We have \(a\), \(b\) and \(c\), so the answer is 5.",
+    r"We have \[a\], \(b\) and $c$, so the answer is 5.", r"$$a$$ \(b\) $c$ the answer is 5",
+    r"\(a\)\(b\)\(c\) answer: 5",
+])  # fmt: skip
+def test_all_formulas_that_stand_elsewhere_are_kept_in_order(text: str) -> None:
+    assert locate_answer(text).formulas == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("text", ["It is 41 or 42", ""])

@@ -141,6 +141,17 @@ NEIGHBOURS = [
     ("x^{2}y", "x^{2y}", False),
     ("\\binom{10}{3}", "\\frac{10!}{3!7!}", True), ("\\textbf{(D)}\\ 12", "D", True),
     ("\\textbf{(D)}\\ 12", "C", False),
+    # plus-minus: two signs vary together or each on its own
+    ("3, -3", "\\pm 1 \\pm 2", True), ("3, 1, -1, -3", "\\pm 1 \\pm 2", True), ("3, 1", "\\pm 1 \\pm 2", False),
+    ("1, -1", "\\pm 1 \\mp 2", True), ("1, -1", "\\pm 1", True), ("1, 1", "\\pm 1", False),
+    # numbers in words
+    ("29", "\\text{twenty-nine}", True), ("20", "\\text{twenty}", True), ("30", "\\text{twenty-ten}", False),
+    ("21", "\\text{Twenty-One.}", True), ("93", "\\text{ninety-three}", True), ("90", "\\text{ninety-zero}", False),
+    # what takes too long to compute is neither
+    ("1", "i^{1000000}", True), ("1", "i^{1000004}", None), ("1", "i^{-1000000}", True), ("1", "i^{-1000004}", None),
+    ("5000", "\\frac{5000!}{4999!}", True), ("5001", "\\frac{5001!}{5000!}", None),
+    ("5000", "\\binom{5000}{1}", True), ("5001", "\\binom{5001}{1}", None),
+    ("5\\text{ cm}", f"5\\text{{ cm{' cubed' * 300}}}", False),
 ]  # fmt: skip
 
 

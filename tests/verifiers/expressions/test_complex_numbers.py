@@ -62,6 +62,20 @@ def test_logarithms_and_powers_are_pythons(re: float, im: float) -> None:
         assert near(numbers.power(made(value), made(0.5 + 0.25j)), value ** (0.5 + 0.25j))
 
 
+@pytest.mark.parametrize("size", ["1", "1e50", "1e-60"])
+def test_numbers_are_one_if_they_agree_to_80_digits_of_the_larger(size: str) -> None:
+    one = Decimal(size)
+    assert numbers.close(Complex(one), Complex(one, one * Decimal("1e-80")))
+    assert not numbers.close(Complex(one), Complex(one, one * Decimal("1.1e-80")))
+
+
+def test_numbers_so_small_that_they_may_be_rounding_errors_are_not_compared() -> None:
+    assert not numbers.close(numbers.ZERO, Complex(Decimal("1e-85")))
+    assert numbers.close(numbers.ZERO, numbers.ZERO)
+    with pytest.raises(UndefinedError):
+        numbers.close(numbers.ZERO, Complex(Decimal("9.9e-86")))
+
+
 @given(st.floats(-1, 1))
 def test_arcs_are_pythons(value: float) -> None:
     with localcontext(CONTEXT):

@@ -1,5 +1,6 @@
 """Sets of real numbers in one form."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from calipers.verifiers.expressions.latex import normalised_latex
 from calipers.verifiers.expressions.parsing import parse_expression
-from calipers.verifiers.expressions.real_sets import equal_real_sets, real_set
+from calipers.verifiers.expressions.real_sets import Piece, equal_real_sets, real_set
 from calipers.verifiers.expressions.tokens import Choices
 
 
@@ -51,6 +52,15 @@ def test_an_end_that_differs_makes_another_set(one: str, other: str) -> None:
 )
 def test_what_is_no_set_of_numbers_is_none(text: str) -> None:
     assert pieces(text) is None
+
+
+@pytest.mark.parametrize("end", [Fraction(1), Fraction(-1), Fraction(10**6), Fraction(1, 10**6)])
+def test_ends_are_one_number_if_they_agree_to_60_digits_of_the_larger(end: Fraction) -> None:
+    def up_to(high: Fraction) -> tuple[Piece, ...]:
+        return (Piece(Fraction(-(10**9)), False, high, True),)
+
+    assert equal_real_sets(up_to(end), up_to(end + abs(end) / 10**60))
+    assert not equal_real_sets(up_to(end), up_to(end + abs(end) * Fraction(11, 10**61)))
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5), st.booleans(), st.booleans()), min_size=1, max_size=5))

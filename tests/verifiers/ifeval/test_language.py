@@ -24,13 +24,21 @@ def test_nothing_to_go_by_is_none() -> None:
     assert detected("12345 !?") is None
 
 
-def test_without_langdetect_the_remedy_is_said_before_any_check() -> None:
+@pytest.mark.parametrize(
+    ("instruction_id", "kwargs"),
+    [
+        ("language:response_language", {"language": "en"}),
+        ("change_case:english_capital", {}),
+        ("change_case:english_lowercase", {}),
+    ],
+)
+def test_without_langdetect_the_remedy_is_said_before_any_check(instruction_id: str, kwargs: dict[str, str]) -> None:
     code = (
         "import sys; sys.modules['langdetect'] = None\n"
         "from calipers.verifiers.ifeval import instruction\n"
         "from calipers.errors import ConfigError\n"
         "instruction('punctuation:no_comma')\n"
-        "try: instruction('language:response_language', {'language': 'en'})\n"
+        f"try: instruction({instruction_id!r}, {kwargs!r})\n"
         "except ConfigError as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
