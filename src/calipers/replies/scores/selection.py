@@ -97,7 +97,8 @@ def _embedded(text: str, reader: VerdictReader, finish_reason: FinishReason | No
     floors = [0, *(document.end for document in documents)]
     claims = [_of_document(document, floor, reader) for document, floor in zip(documents, floors, strict=False)]
     if len(claims) == 1:
-        _take_in_order(*claims, text, reader.names.ids)
+        [only] = claims
+        _take_in_order(only, text, reader.names.ids)
     speaking = [
         claim
         for claim in claims
