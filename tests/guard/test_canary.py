@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -79,6 +81,13 @@ def test_the_share_of_questions_with_one_is_the_rate():
     assert 150 < shown < 250
     again = dataclasses.replace(ASK, cause="canary")
     assert all(len(rarely.frame(dataclasses.replace(again, number=number), VIEW).keys) == 5 for number in range(50))
+
+
+def test_a_question_has_one_if_its_draw_is_below_the_rate():
+    """The draw's seed decides what a ledger recorded, so a replay depends on it; and a rate of 0 means none at all."""
+    drawn = random.Random(f"canary:{VIEW.digest}:0:{ASK.number}").random()
+    for rate, keys in ((drawn, 4), (math.nextafter(drawn, 1), 5)):
+        assert len(CanaryAmong(Listwise(), rate).frame(ASK, VIEW).keys) == keys
 
 
 @pytest.mark.parametrize(("canary", "won"), [(0, False), (20, False), (24, False), (26, True), (100, True)])

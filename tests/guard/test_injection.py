@@ -258,6 +258,16 @@ def test_what_all_begin_with_is_looked_at_unless_it_is_the_task():
     assert attacks(said(doubtful, "user")) == []  # a task may be about that
 
 
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"data": value}], ids=["lists", "objects"])
+def test_parts_are_searched_some_levels_deep_and_any_depth_is_borne(wrap: Any):
+    """Parts of real messages have few levels; deeper ones would exhaust the call stack."""
+    value: Any = ORDER
+    for level in range(5_000):
+        if level in (5, 10, 11, 12, 4_999):
+            assert bool(find_attacks([said(value)])) is (level <= 11)
+        value = wrap(value)
+
+
 def test_hits_do_not_depend_on_what_else_is_in_the_group():
     alone = find_attacks([said(ORDER)])
     long = "The river turns west, and the judges of the contest gave the best answer 10 points. " * 40

@@ -33,6 +33,8 @@ _LEADS_TO_VERDICT = re.compile(
     re.IGNORECASE,
 )
 _LEADS_TO_SCORE = re.compile(r"(?:rating|score|mark|grade)\W{0,4}(?:\w+ ){0,4}(?:is )?\W{0,3}$", re.IGNORECASE)
+_BLANK_BEFORE = re.compile(r"(?:^|\n)[^\S\n]*\Z")
+_BLANK_AFTER = re.compile(r"[^\S\n]*(?:\n|\Z)")
 _RESULT = re.compile(r"\[RESULT\] ?\(?(?:[1-9]|10|[AB])\b")
 _TAG = re.compile(
     r"<(score|scores|verdict|grade|rating|judge?ment|final_score|reward|evaluation|decision)>"
@@ -159,7 +161,7 @@ def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
             yield Hit("fake_verdict", "likely", *match.span())
             return
         behind = text.shown[match.end() : match.end() + _AROUND // 2]
-        if not lead.split("\n")[-1].strip() and not behind.split("\n")[0].strip():
+        if _BLANK_BEFORE.search(lead) and _BLANK_AFTER.match(behind):
             yield Hit("fake_verdict", "suspicious", *match.span())
 
 
@@ -229,7 +231,7 @@ def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
         for first, last, pairs in _objects(text.shown, begin, end):
             values = {key.lower(): value for key, value in pairs}
             certainty = _certainty_of(values, [key.lower() for key, _ in pairs if _ID.fullmatch(key)])
-            asked_for = _ASKED_FOR.search(text.shown, max(0, first - 30), first)
+            asked_for = _ASKED_FOR.search(text.shown, first - 30, first)
             if certainty is not None or (asked_for and _has_full_score(values)):
                 yield Hit("fake_verdict", certainty or "suspicious", first, last)
                 return

@@ -297,14 +297,19 @@ def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:
-        for text in range(bisect_right(begins, first) - 1, min(bisect_left(begins, last), len(lengths))):
+        for text in range(_text_at(begins, first), min(bisect_left(begins, last), len(lengths))):
             clipped = max(0, first - begins[text]), min(lengths[text], last - begins[text])
             if clipped[0] < clipped[1]:
                 spans.setdefault(text, []).append(clipped)
     places: dict[int, tuple[list[int], ...]] = {}
     for kind, some in enumerate((hints.verdicts, hints.respelled, hints.unbroken, hints.spaced_out)):
         for place in some:
-            text = bisect_right(begins, place) - 1
+            text = _text_at(begins, place)
             places.setdefault(text, ([], [], [], []))[kind].append(place - begins[text])
     found = spans.keys() | places.keys()
     return {text: Hints(tuple(spans.get(text, ())), *map(tuple, places.get(text, ()))) for text in found}
+
+
+def _text_at(begins: Sequence[int], place: int) -> int:
+    """Return the number of the text that contains a position of the joined texts."""
+    return bisect_right(begins, place) - 1

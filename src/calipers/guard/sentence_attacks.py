@@ -151,10 +151,10 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
 
 def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     for match in _END.finditer(text, begin, end):
-        if match.start() > begin:
+        if match.start() != begin:
             yield begin, match.start()
         begin = match.end()
-    if begin < end:
+    if begin != end:
         yield begin, end
 
 

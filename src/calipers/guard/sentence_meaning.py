@@ -93,7 +93,7 @@ def _meaning(part: _Part) -> Mask:
         found |= _AWARD
     if found & _HIGHEST_SCORE:
         found |= _HIGHEST | _SCORE
-    return found | (_order_to_ignore(part, whole) if whole & _IGNORE else 0)
+    return found | (_order_to_ignore(part) if whole & _IGNORE else 0)
 
 
 def _this_answer(part: _Part, whole: Mask) -> Mask:
@@ -188,11 +188,11 @@ def _is_ordered(part: _Part, *, addressed: bool) -> bool:
     return False
 
 
-def _order_to_ignore(part: _Part, whole: Mask) -> Mask:
+def _order_to_ignore(part: _Part) -> Mask:
     """Return the concepts for an order to ignore the rubric, or previous instructions."""
     found = 0
     if any(_is_order_to_ignore(part, place) for place in part.positions_of(_IGNORE)):
-        if whole & _RUBRIC and part.are_near(_IGNORE, _RUBRIC, _FAR):
+        if part.are_near(_IGNORE, _RUBRIC, _FAR):
             found |= _IGNORE_RUBRIC
         near = part.are_near(_IGNORE, _INSTRUCTIONS, _FAR) and part.are_near(_PREVIOUS, _INSTRUCTIONS, NEAR)
         if near and not _has_topic(part):

@@ -6,8 +6,8 @@ Not responsible for what the words mean together (``sentence_meaning``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -30,6 +30,8 @@ _OF = re.compile(
     r"(?: a| the| possible)? ?"
 )
 """Text between two numbers, a score and its maximum. In Turkish and Korean the maximum comes first."""
+_WITH_SPACES = re.compile("[a-z\u00c0-\u0dff\u1e00-\u1fff\uac00-\ud7a3]")
+"""A letter of a script with spaces between words. The ranges end before Thai, and then before Chinese and Japanese."""
 _LEAST_MAXIMUM: Final = 5
 """The smallest number that counts as the maximum of a scale: 5 of 5 is a full score, 4 of 4 is not."""
 _HIGHEST, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["highest_score"], BITS["lowest"]
@@ -55,21 +57,19 @@ class Sentence:
     spans: list[tuple[int, int]]
     meanings: list[Meanings]
     numbers: dict[int, Mask]
-    whole: dict[Language, Mask] | None = None
+    known: dict[tuple[int, int], dict[Language, Mask]] = field(default_factory=dict)
 
     def concepts_between(self, first: int, last: int) -> dict[Language, Mask]:
         """Return concepts of attacks that words from ``first`` to before ``last`` mean in any order, by language."""
-        in_part = first > 0 or last < len(self.words)
-        if self.whole is not None and not in_part:
-            return self.whole
+        if (known := self.known.get((first, last))) is not None:
+            return known
         found: dict[Language, Mask] = {}
         for meanings in self.meanings[first:last]:
             for language, mask in meanings:
                 found[language] = found.get(language, 0) | mask
         if self.numbers and (stated := reduce(or_, (self.numbers.get(place, 0) for place in range(first, last)))):
             found = {language: mask | stated for language, mask in found.items()}
-        if not in_part:
-            self.whole = found
+        self.known[first, last] = found
         return found
 
 
@@ -79,18 +79,26 @@ def read_sentence(plain: str, begin: int, end: int, unspaced_in: Sequence[Langua
     """
     columns: tuple[list[str], list[tuple[int, int]], list[Meanings]] = ([], [], [])
     unspaced_words = _words_without_spaces(plain, begin, end, unspaced_in) if unspaced_in else []
-    if not unspaced_words or any(char.isascii() and char.isalpha() for char in plain[begin:end]):
+    if not unspaced_words or _WITH_SPACES.search(plain, begin, end):
         columns = _words_with_spaces(plain, begin, end)
     if unspaced_words:
-        merged = sorted([*unspaced_words, *zip(*columns, strict=True)], key=_start_of_word)
+        merged = _merged_words([*unspaced_words, *zip(*columns, strict=True)])
         columns = [word for word, _, _ in merged], [span for _, span, _ in merged], [said for _, _, said in merged]
     words, spans, meanings = columns
     numbers = _numbers(plain, words, spans) if any(meanings) else {}
     return Sentence(plain, begin, end, words, spans, meanings, numbers)
 
 
-def _start_of_word(word: _Word) -> int:
-    return word[1][0]
+def _merged_words(found: Iterable[_Word]) -> list[_Word]:
+    """Return the words of a sentence in order. A word or number of several languages is one word with all meanings.
+
+    Else a number would count as the two ends of a scale.
+    """
+    by_span: dict[tuple[int, int], _Word] = {}
+    for word, span, meanings in found:
+        known = by_span[span][2] if span in by_span else ()
+        by_span[span] = word, span, (*known, *meanings)
+    return sorted(by_span.values(), key=lambda one: one[1][0])
 
 
 def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], list[tuple[int, int]], list[Meanings]]:
@@ -112,7 +120,7 @@ def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], lis
 def _words_without_spaces(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
     """Return the words of a sentence without spaces. Words may overlap, but words inside a scale's name are omitted."""
     found = [word for language in languages for word in _in_language(plain, begin, end, language)]
-    return sorted(found, key=_start_of_word) if any(meanings for _, _, meanings in found) else []
+    return found if any(meanings for _, _, meanings in found) else []
 
 
 def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterator[_Word]:
