@@ -171,3 +171,22 @@ def test_what_cannot_be_read_is_refused_with_the_reason(value: Any, reason: str)
 
 def test_messages_may_be_missing_where_there_is_gold() -> None:
     assert as_trajectory({"id": "a", "gold": 2}, default_id="1") == Trajectory("a", (), gold=2.0)
+
+
+@pytest.mark.parametrize("key", ["context", "prompt", "messages", "question"])
+@pytest.mark.parametrize("prompt", ["q", [ASKED]], ids=["text", "messages"])
+def test_a_row_with_a_prompt_and_responses_is_a_group(key: str, prompt: Any) -> None:
+    group = as_group({key: prompt, "responses": ["x", "y", "z"], "response_notes": ["", "cut off"], "source": "mine"})
+    assert group.context == (ASKED,)
+    assert [one.messages for one in group.trajectories] == [({"role": "assistant", "content": text},) for text in "xyz"]
+    assert [(one.id, one.metadata) for one in group.trajectories] == [("0", {}), ("1", {"note": "cut off"}), ("2", {})]
+    assert group.extra["source"] == "mine"
+    assert group.extra.keys().isdisjoint({"responses", "response_notes"})
+
+
+@pytest.mark.parametrize(
+    "row", [{"responses": ["x"]}, {"prompt": "q", "responses": [1]}, {"prompt": "q", "responses": 1}]
+)
+def test_responses_without_a_prompt_or_that_are_no_texts_are_no_group(row: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="has no list of trajectories but the keys"):
+        as_group(row)

@@ -110,6 +110,14 @@ def test_a_failed_provider_call_is_an_error() -> None:
     assert canonical([item])[1] == {"role": "tool", "content": "no route", "tool_call_id": "k", "is_error": True}
 
 
+@pytest.mark.parametrize(
+    ("status", "error"), [("failed", True), ("incomplete", True), ("completed", False), (None, False)]
+)
+def test_an_output_says_whether_its_tool_failed(status: str | None, *, error: bool) -> None:
+    (read,) = canonical([{"type": "function_call_output", "call_id": "c", "output": "r", "status": status}])
+    assert read == {"role": "tool", "content": "r", "tool_call_id": "c"} | ({"is_error": True} if error else {})
+
+
 def test_a_screenshot_is_an_image() -> None:
     shot = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}
     read = canonical([{"type": "computer_call_output", "call_id": "c", "output": shot}])

@@ -119,6 +119,16 @@ def test_bad_rows_are_reported_by_number_and_the_rest_is_read(tmp_path: Path) ->
     assert "a column of JSON text is not JSON" in str(errors[0])
 
 
+def test_json_text_that_python_cannot_hold_is_a_bad_row_and_no_traceback(tmp_path: Path) -> None:
+    """Python refuses integers of thousands of digits, and nesting of thousands of levels, with errors of its own."""
+    texts = ["[" * 100_000, f'[{{"id": "a", "messages": [], "gold": {"9" * 5_000}}}]']
+    path = written(tmp_path, [{"group_id": str(number), "trajectories": text} for number, text in enumerate(texts)])
+    errors: list[InputError] = []
+    assert list(read_groups(path, on_error=errors.append)) == []
+    assert "not readable: nested too deeply" in str(errors[0])
+    assert "a column of JSON text is not readable JSON: Exceeds the limit" in str(errors[1])
+
+
 def test_a_file_of_other_columns_says_which_it_has(tmp_path: Path) -> None:
     path = written(tmp_path, [{"prompt": "x", "ability": "y"}])
     with pytest.raises(InputError, match="has no column 'trajectories', but prompt, ability; a row is a group"):

@@ -93,6 +93,8 @@ def test_audio_data_is_an_audio_part() -> None:
     expected = [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}]
     assert content_parts({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}) == expected
     assert content_parts(expected[0]) == expected
+    assert content_parts({"type": "audio", "data": "AAAA"}) == expected
+    assert content_parts({"type": "audio", "data": "AAAA", "mimeType": "wav"}) == expected
 
 
 def test_a_text_resource_is_text_with_its_address() -> None:

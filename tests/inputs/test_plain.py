@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import InputError
-from calipers.inputs.plain import compact_json, is_encodable, plain_data, without_nan, without_surrogates
+from calipers.inputs.plain import MAX_DEPTH, compact_json, is_encodable, plain_data, without_nan, without_surrogates
 
 json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -88,3 +88,14 @@ def test_mending_changes_only_what_is_unsound(text: str) -> None:
 
 def test_finite_leaves_no_number_that_json_lacks() -> None:
     assert without_nan({"a": [float("nan"), 1.0], "b": float("-inf")}) == {"a": [None, 1.0], "b": None}
+
+
+@pytest.mark.parametrize("read", [plain_data, without_nan])
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"a": value}], ids=["lists", "objects"])
+def test_as_many_levels_as_the_error_says_are_read_and_no_more(read: Any, wrap: Any) -> None:
+    value: Any = 1
+    for _ in range(MAX_DEPTH):
+        value = wrap(value)
+    assert read(value) == value
+    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} levels deep"):
+        read(wrap(value))

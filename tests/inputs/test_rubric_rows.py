@@ -147,6 +147,14 @@ def test_a_prompt_repeated_with_another_rubric_is_named_and_with_the_same_is_fin
     assert "the same as in row 1" in str(found[0])
 
 
+def test_the_order_of_keys_makes_no_other_prompt(tmp_path: Path):
+    other = [{"criterion": "Is short.", "points": 1}]
+    turned = [dict(reversed(message.items())) for message in PROMPT]
+    rows = [{"prompt": PROMPT, "rubrics": RUBRICS}, {"prompt": turned, "rubrics": other}]
+    with pytest.raises(InputError, match="the same as in row 1, with another rubric"):
+        list(calipers.read_rubrics(write(tmp_path / "h.jsonl", *rows)))
+
+
 def test_files_that_are_none(tmp_path: Path):
     with pytest.raises(InputError, match="no such file"):
         list(calipers.read_rubrics(tmp_path / "h.jsonl"))

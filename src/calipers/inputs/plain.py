@@ -33,7 +33,7 @@ def plain_data(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if kind in _ATOMS:
         return value if kind is not float or math.isfinite(value) else None  # a ledger cannot store NaN
-    if depth > MAX_DEPTH:
+    if depth >= MAX_DEPTH:
         raise InputError(TOO_DEEP)
     if isinstance(value, Mapping):
         return {str(key): plain_data(item, depth + 1) for key, item in value.items()}
@@ -110,7 +110,7 @@ def without_nan(value: Any, depth: int = 0) -> Any:
     """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if depth > MAX_DEPTH:
+    if depth >= MAX_DEPTH and isinstance(value, dict | list | tuple):
         raise InputError(TOO_DEEP)
     if isinstance(value, dict):
         return {key: without_nan(item, depth + 1) for key, item in value.items()}
