@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,3 +129,9 @@ async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
     backend.learn({"window": 3})
     await backend.aclose()
     assert seen == ["recorded", {"window": 3}, "closed"]
+
+
+async def test_a_copy_of_a_backend_with_defaults_still_asks_the_backend() -> None:
+    again = copy.copy(full(Minimal()))
+    assert (again.endpoint, again.context_window) == ("here", None)
+    assert (await again.complete(request())).text == "an answer"

@@ -47,6 +47,18 @@ def test_judges_that_all_say_nothing_weigh_alike():
     assert learn_weights([flat, flat]).weights == (0.5, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("apart", "repeats", "agrees"), [(3e-5, False, False), (4e-5, True, False), (5e-5, True, True)]
+)
+def test_scores_that_differ_by_rounding_alone_count_as_equal(apart: float, *, repeats: bool, agrees: bool):
+    """Else a judge that always gives the same score would pass for one that repeats itself, or agrees with others."""
+    scores = np.array([[[0.5, 0.5 + apart]]])
+    assert repeatability(np.repeat(scores, 2, axis=1)) == (pytest.approx(1.0) if repeats else None)
+    agreement = learn_weights([scores, scores]).agreement[0]
+    assert agreement is not None
+    assert (agreement > 0.5) is agrees
+
+
 def test_a_judge_alone_has_all_the_weight():
     learned = learn_weights([calls(0.5)])
     assert isinstance(learned, Weights)

@@ -98,3 +98,11 @@ def test_a_ledger_that_is_not_there_is_no_judge_and_is_not_made(tmp_path: Path) 
     with pytest.raises(LedgerError):
         Replay(tmp_path / "none.db")
     assert not list(tmp_path.iterdir())
+
+
+async def test_of_a_panel_the_first_judge_is_replayed(tmp_path: Path) -> None:
+    panel = [SimulatedJudge(QUALITY, model=name) for name in ("one", "two")]
+    judge = Judge(panel, ledger=tmp_path / "l.db")
+    await judge.score_group(GROUPS[0])
+    judge.close()
+    assert Replay(tmp_path / "l.db").model == "one"

@@ -45,7 +45,7 @@ def test_a_gap_is_filled_before_another_order_is_asked():
 def test_a_judge_that_brought_nothing_is_not_asked_on():
     plan = Resolving(FollowUps(Orders()), Orders(), Until(5))
     (first,) = plan.next_asks(state_of(3))
-    assert not plan.next_asks(state_of(3, answered=[(first, DOWN)]))
+    assert plan.next_asks(state_of(3, answered=[(first, DOWN)])) == ()
 
 
 def test_a_whole_panel_is_asked_on_together_and_a_fallback_goes_on_with_who_speaks():

@@ -113,24 +113,34 @@ def test_absolute_needs_no_second():
 
 
 class OnlyWithin:
-    """A judge that has something to say about two pairs only, which no other pair links."""
+    """A judge that has something to say only about pairs within ``sets``, which no other pair links."""
 
-    endpoint, model = "simulated", "only-within"
+    endpoint = "simulated"
 
-    def __init__(self) -> None:
-        self.inner = SimulatedJudge(QUALITY)
+    def __init__(self, *sets: set[int], model: str = "only-within") -> None:
+        self.inner = SimulatedJudge(QUALITY | dict.fromkeys("abcdef", 0.5))
+        self.sets, self.model = sets, model
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        shown = {item // 2 for item in request.ask.order}
-        return await self.inner.complete(request) if len(shown) == 1 else Completion("I cannot tell.")
+        known = any(own.issuperset(request.ask.order) for own in self.sets)
+        return await self.inner.complete(request) if known else Completion("I cannot tell.")
 
 
 async def test_members_that_no_chain_of_comparisons_links_have_no_score_and_say_so():
-    result = await calipers.Judge(OnlyWithin(), protocol="pairwise").score_group(group_of(FOUR))
+    result = await calipers.Judge(OnlyWithin({0, 1}, {2, 3}), protocol="pairwise").score_group(group_of(FOUR))
     scored = [one for one in result.trajectories if one.status == "scored"]
     apart = [one for one in result.trajectories if one.status != "scored"]
     assert (result.status, len(scored), len(apart)) == ("partial", 2, 2)
     assert all(one.reward is None and "no chain of comparisons" in (one.reason or "") for one in apart)
+
+
+async def test_where_no_member_has_a_score_none_is_said_to_lack_a_link_to_those_that_have_one():
+    """Each judge links other members, so none has the scores of both judges that the quorum asks for."""
+    panel = [OnlyWithin({0, 1, 2}, {3, 4, 5}, model="one"), OnlyWithin({0, 1}, {3, 4, 5}, model="two")]
+    group = group_of({name: f"It is {name}." for name in "abcdef"})
+    result = await calipers.Judge(panel, protocol="pairwise", quorum=2).score_group(group)
+    assert result.rewards == [None] * 6
+    assert not any("no chain of comparisons" in str(one.reason) for one in result.trajectories)
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3])

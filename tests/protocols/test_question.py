@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from calipers.protocols.expected import ExpectedListwise
 from calipers.protocols.listwise import Listwise
-from calipers.protocols.question import ScoreProtocol, object_schema, plain_text_schema, score_schema
+from calipers.protocols.question import ScoreProtocol, object_schema, plain_text_schema, score_schema, system_message
+from calipers.types.encoding import EncodedDict, to_json
 
 KEYS = st.lists(st.text("BCDFGHJKLMNPQRSTVWXZ", min_size=2, max_size=4), min_size=1, max_size=9, unique=True)
 
@@ -41,3 +42,11 @@ def test_exactly_the_properties_named_are_allowed() -> None:
 )
 def test_plain_text_is_one_short_line_without_quotes(text: str, *, plain: bool) -> None:
     assert (re.fullmatch(plain_text_schema(3)["pattern"], text) is not None) is plain
+
+
+@pytest.mark.parametrize(("rubric", "is_encoded"), [("Be kind.", True), ("Sei höflich. 🙂", False)])
+def test_only_an_ascii_system_message_is_encoded_in_advance(rubric: str, *, is_encoded: bool) -> None:
+    """Beside other text, orjson writes it unescaped: a message encoded in advance would be sent in another form."""
+    message = system_message("Judge.", rubric, "Score all.", "Answer in JSON.")
+    assert isinstance(message, EncodedDict) is is_encoded
+    assert to_json({"messages": [message]}) == to_json({"messages": [dict(message)]})

@@ -230,6 +230,40 @@ def test_turns_go_from_the_middle_and_a_call_goes_with_its_result() -> None:
     assert [m["content"] for m in messages if m["role"] == "left_out"] != []
 
 
+def test_texts_are_cut_to_120_characters_only_if_the_group_does_not_fit_with_400() -> None:
+    one = group(*((answer(f"final {t}"), *turn(1, rows(60, t))) for t in (0, 1)))
+    view = render(one)
+    fixed = whole(view) - 2 * len(rows(60, 0))
+    for each in (130, 250, 390, 410):
+        short = shortened(one, fixed + 2 * each)
+        assert [gap.endswith("1 tool result left out") for gap in omission_lines(view, short, (0, 1))] == [True, True]
+        assert fixed + 2 * each - 8 <= whole(short) <= fixed + 2 * each
+    assert shorten_group(view, fixed + 2 * 110, shown=2) is None
+
+
+def test_the_agents_own_texts_get_what_the_tool_outputs_leave() -> None:
+    talk = "I considered this and that. "
+    one = group(*((*turn(1, rows(40, t), f"{t} {talk * 90}"), answer(f"final {t}")) for t in (0, 1)))
+    for size in range(3_000, 5_000, 250):
+        short = shortened(one, size)
+        assert size - 20 <= whole(short) <= size
+        for candidate in short.candidates:
+            (result,) = (message["content"] for message in candidate.messages if message["role"] == "tool")
+            assert 380 <= len(result) <= 400
+
+
+def test_a_text_no_longer_than_the_limit_is_not_cut() -> None:
+    one = group((*turn(1, "x" * 450), *turn(2, "y" * 1_000), answer("A")))
+    view = render(one)
+    lengths = set()
+    for size in range(whole(view) - 570, whole(view) - 530):
+        messages = shortened(one, size).candidates[0].messages
+        short, long = (len(message["content"]) for message in messages if message["role"] == "tool")
+        assert short == 450 or long < 450
+        lengths.add(long)
+    assert {440, 450, 460} <= lengths
+
+
 def test_every_candidate_gets_the_same_number_of_characters() -> None:
     one = group(*((*turn(1, rows(100 * (n + 1), n)), answer(str(n))) for n in range(4)))
     short = shortened(one, 8_000)
@@ -249,6 +283,16 @@ def test_a_shared_result_is_shortened_once_for_all() -> None:
         assert line.startswith("shared by all: ")
         assert line.endswith("characters of 1 tool result left out")
         assert read(short).left_out.keys() == {""}
+
+
+def test_content_that_ends_like_a_reference_to_an_exhibit_is_none() -> None:
+    """Else a policy, or a task that talks of exhibits, could keep a text of tools from being cut."""
+    task = {"role": "user", "content": "Mind the table, see X1\nThen answer."}
+    shared = rows(300, 1)
+    one = group(*((answer(f"hello {n}"), *turn(1, shared), answer(f"final {n}")) for n in range(3)), context=(task,))
+    view = render(one)
+    (line,) = omission_lines(view, shortened(one, whole(view) // 3), (0, 1, 2))
+    assert line.endswith("characters of 1 tool result left out")
 
 
 def test_an_exhibit_that_is_somebodys_answer_is_never_cut() -> None:

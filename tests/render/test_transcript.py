@@ -7,9 +7,10 @@ import json
 import pytest
 from hypothesis import given
 
+from calipers.render import render
 from calipers.render.escapes import unescape
 from calipers.render.transcript import MARK, header_word, write_blocks
-from calipers.types import Message
+from calipers.types import Message, Trajectory, TrajectoryGroup
 from strategies import texts
 
 
@@ -74,3 +75,16 @@ def test_a_word_is_one_line_and_can_be_read_back(text: str) -> None:
     assert len(shown.splitlines()) == 1
     assert shown == text or json.loads(unescape(shown)) == text
     assert shown != "see"
+
+
+@pytest.mark.parametrize("last", ["user", "assistant"])
+def test_calls_alone_have_a_header_only_after_an_assistants_message_of_the_context(last: str) -> None:
+    """Else the call would belong to the message before, or stand under a header that it does not need."""
+    context = tuple({"role": role, "content": role} for role in sorted(("user", "assistant"), key=last.__eq__))
+    members = tuple(
+        Trajectory(name, ({"role": "assistant", "content": "", "tool_calls": [call(name)]},)) for name in "ab"
+    )
+    view = render(TrajectoryGroup("g", members, context=context))
+    for candidate in view.candidates:
+        header = f"{view.marker} assistant\n" if last == "assistant" else ""
+        assert str(candidate.body[0]).startswith(f"{header}{view.marker} call c1 ")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from calipers.errors import ConfigError
-from calipers.planners.first_asks import Presentations, cause_of_ask, number_asks, rotated_order, shuffled_candidates
+from calipers.planners.first_asks import Presentations, cause_of_ask, rotated_order, shuffled_candidates
 from calipers.rubric import Grading
 from calipers.rubric.formulas import criteria_for_judge
 from calipers.types import Ask, Criterion, PlanState
@@ -34,15 +34,14 @@ class Criteria(Presentations):
             )
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions about the group's criteria to ask next: those of grading ``index``, numbered from 0."""
+        """Plan which questions about the group's criteria to ask next: those of grading ``index``."""
         order, sample = divmod(index, self.samples)
-        base = Ask(0, (), (), sample=sample, cause=cause_of_ask(order, sample), presentation=index)
-        asks = (
+        base = Ask(index, (), (), sample=sample, cause=cause_of_ask(order, sample), presentation=index)
+        return list(
             self._relative_asks(state, base, order)
             if self.grading.mode == "relative"
             else self._asks_about_one(state, base)
         )
-        return number_asks(asks, 0)
 
     def _asks_about_one(self, state: PlanState, base: Ask) -> Iterator[Ask]:
         """Plan questions about one candidate each, with as many of its criteria as the grading mode says."""

@@ -27,7 +27,10 @@ class FirstAsks(ABC):
 
     @abstractmethod
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask next: those of presentation ``index`` (0, 1, ... endless), numbered from 0."""
+        """Plan which questions to ask next: those of presentation ``index`` (0, 1, ... endless).
+
+        The caller numbers them.
+        """
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan which questions to ask next: the first ``count`` presentations in one batch; none if any is answered."""

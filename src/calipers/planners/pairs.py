@@ -85,6 +85,6 @@ class Pivot(PairPresentations):
         cause = cause_of_ask(swapped, sample, further="swap")
         asks: list[Ask] = []
         for position, other in enumerate(item for item in drawn if item != pivot):
-            shown = (pivot, other) if (position + swapped) % 2 else (other, pivot)
+            shown = (pivot, other) if position % 2 != swapped else (other, pivot)
             asks.append(Ask(len(asks), shown, shown, sample=sample // n, cause=cause))
         return asks

@@ -39,7 +39,7 @@ class Everyone(_Panel):
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """Plan which questions to ask all judges of a panel next: presentation ``index``, once for each judge."""
         asks = self.inner.presentation(state, index)
-        return number_asks((_for_slot(ask, slot, self.judges) for slot in range(self.judges) for ask in asks), 0)
+        return [_for_slot(ask, slot, self.judges) for slot in range(self.judges) for ask in asks]
 
 
 class Cycle(_Panel):

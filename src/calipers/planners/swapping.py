@@ -49,7 +49,7 @@ class Swapping:
             if turned in known or turned in asked or not self._is_worth_it(one, state):
                 continue
             known.add(turned)
-            swaps.append(Ask(0, turned[1:], turned[1:], slot=one.slot, sample=sample, cause="swap"))
+            swaps.append(Ask(len(swaps), turned[1:], turned[1:], slot=one.slot, sample=sample, cause="swap"))
         return number_asks(swaps, next_ask_number(state))
 
     def _is_worth_it(self, one: Comparison, state: PlanState) -> bool:

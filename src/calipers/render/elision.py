@@ -118,8 +118,7 @@ def without_unused_exhibits(view: RenderedGroup, shown: Collection[int]) -> Rend
 
 def minimum_lengths_fit(head: int, needs: Sequence[int], size: int) -> bool:
     """Return whether a transcript's head and candidates of these minimum lengths may fit into ``size`` characters."""
-    room = size - head
-    return room > 0 and max(needs, default=0) <= _equal_share(needs, room)
+    return head + sum(needs) <= size
 
 
 def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
