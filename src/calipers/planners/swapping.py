@@ -43,7 +43,7 @@ class Swapping:
         ]
         known = {(one.slot, one.first, one.second) for one, _ in verdicts}
         asked = {(done.ask.slot, *done.ask.order) for done in state.answered}
-        swaps = []
+        swaps: list[Ask] = []
         for one, sample in verdicts:
             turned = (one.slot, one.second, one.first)
             if turned in known or turned in asked or not self._is_worth_it(one, state):
