@@ -84,6 +84,8 @@ def test_extreme_parameters_stay_finite() -> None:
     assert all(np.isfinite(getattr(found, name)).all() for name in found.__slots__)
     assert found.length == pytest.approx(24.0)
     assert found.truth == pytest.approx(1.0)
+    steep = Policy(PolicySettings(length_cap=300, length_tail="normal", length_effect=-3.0))
+    assert np.isfinite(steep.expectations(theta).kl).all()
 
 
 def test_a_policy_that_learns_quality_slowly_moves_it_by_the_square_of_its_ease() -> None:

@@ -193,9 +193,9 @@ def torch_log_probs(torch: Any, theta: Any, policy: Policy, responses: Responses
     """The policy once more, from its definition: a response's log-probabilities, (B G, 6), less what is constant."""
     settings, where = policy.settings, responses
     z = torch.tensor((policy.lengths - policy.mean_length) / policy.sd_length)
-    logs = torch.log_softmax(torch.log(torch.tensor(policy._base)) + theta[0] * z, dim=0)
+    logs = torch.log_softmax(torch.tensor(policy._log_base) + theta[0] * z, dim=0)
     places = torch.tensor((where.length[0].ravel() - settings.length_floor).astype(int))
-    chosen = [logs[places] - torch.log(torch.tensor(policy._base))[places]]
+    chosen = [logs[places] - torch.tensor(policy._log_base)[places]]
     own = [torch.tensor(one[0].ravel()) for one in where.optional]
     starts = [math.log(p / (1 - p)) for p in (settings.format, settings.flattery, settings.injection)]
     for number, (has, start) in enumerate(zip(own, starts, strict=True), 1):

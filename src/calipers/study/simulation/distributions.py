@@ -25,35 +25,40 @@ def softplus(x: Array) -> Array:
     return np.asarray(np.logaddexp(0.0, x))
 
 
-def binary_divergence(p: Array, q: Array) -> Array:
-    """Return the Kullback-Leibler divergence of a policy's choice between two from another's, in nats; q not 0 or 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        yes = np.where(p > 0, p * (np.log(p) - np.log(q)), 0.0)
-        no = np.where(p < 1, (1 - p) * (np.log1p(-p) - np.log1p(-q)), 0.0)
-    return np.asarray(yes + no)
+def binary_divergence(logit: Array, first: Array) -> Array:
+    """Return the Kullback-Leibler divergence of a policy's choice between two from the first policy's, in nats.
+
+    Both are given by their log-odds, so that probabilities may be as near 0 and 1 as they like.
+    """
+    return np.asarray(sigmoid(logit) * (logit - first) - softplus(logit) + softplus(first))
 
 
-def length_distribution(settings: PolicySettings) -> Array:
-    """Return the first policy's distribution over the lengths from ``length_floor`` to ``length_cap``.
+def log_length_distribution(settings: PolicySettings) -> Array:
+    """Return log h, the first policy's log-probabilities of the lengths from ``length_floor`` to ``length_cap``.
 
     With the tail "geometric" or "pareto", the tail's parameter follows from ``length_mean``; with "normal", the
     location does, and the standard deviation before truncation is ``length_sd``.
     """
     above = np.arange(settings.length_cap - settings.length_floor + 1, dtype=float)
 
-    def weights(parameter: float) -> Array:
+    def logs(parameter: float) -> Array:
         match settings.length_tail:
             case "geometric":
-                logs = -parameter * above
+                found = -parameter * above
             case "pareto":
-                logs = -parameter * np.log1p(above)
+                found = -parameter * np.log1p(above)
             case _:
-                logs = -0.5 * (above / settings.length_sd) ** 2 - parameter * above
-        found = np.exp(logs - logs.max())
-        return np.asarray(found / found.sum())
+                found = -0.5 * (above / settings.length_sd) ** 2 - parameter * above
+        return np.asarray(found - log_sum(found))
 
     wanted = settings.length_mean - settings.length_floor
-    return weights(_root(lambda parameter: float(weights(parameter) @ above) - wanted))
+    return logs(_root(lambda parameter: float((np.exp(logs(parameter)) * above).sum()) - wanted))
+
+
+def log_sum(x: Array) -> Array:
+    """Return log Σ e^x over the last axis, which normalises a policy's choice of a length, without overflow."""
+    highest = x.max(axis=-1)
+    return np.asarray(np.log(np.exp(x - highest[..., None]).sum(axis=-1)) + highest)
 
 
 def _root(falling: Callable[[float], float]) -> float:

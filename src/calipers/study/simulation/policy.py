@@ -30,7 +30,8 @@ import numpy as np
 from calipers.study.simulation.arrays import Array, Integers
 from calipers.study.simulation.distributions import (
     binary_divergence,
-    length_distribution,
+    log_length_distribution,
+    log_sum,
     logit,
     sigmoid,
     softplus,
@@ -88,9 +89,10 @@ class Policy:
         self.settings = settings
         self.criteria = settings.criteria
         self.lengths = np.arange(settings.length_floor, settings.length_cap + 1, dtype=float)
-        self._base = length_distribution(settings)
-        self.mean_length = float(self._base @ self.lengths)
-        self.sd_length = float(np.sqrt(self._base @ (self.lengths - self.mean_length) ** 2))
+        self._log_base = log_length_distribution(settings)
+        base = np.exp(self._log_base)
+        self.mean_length = float((base * self.lengths).sum())
+        self.sd_length = math.sqrt(float((base * (self.lengths - self.mean_length) ** 2).sum()))
         self._z = (self.lengths - self.mean_length) / self.sd_length
         self._starts = logit(np.array(settings.quality))
         self._shares = _normalised(settings.shares, len(settings.quality))
@@ -157,16 +159,17 @@ class Policy:
     def expectations(self, theta: Array) -> Expectations:
         """Return what the policy does on average over all prompts, without sampling."""
         lengths = self._length_probabilities(theta)
-        rates = sigmoid(self._rates[None] + theta[:, 1:4])
+        optional = self._rates + theta[:, 1:4]
+        rates = sigmoid(optional)
         chances, logits, first = self._quality_cases(theta, lengths, rates)
         p = sigmoid(logits)
         levels, by_level = self._by_quality_level(chances, p)
-        confidence = sigmoid(self._confidence_logits(theta, np.broadcast_to(levels, by_level.shape)))
-        started = sigmoid(np.array(self._confidence))
+        stated = self._confidence_logits(theta, np.broadcast_to(levels, by_level.shape))
+        confidence = sigmoid(stated)
         kl = theta[:, 0] * (lengths * self._z).sum(axis=1) - self._log_length_normaliser(theta)
-        kl += binary_divergence(rates, sigmoid(self._rates)).sum(axis=1)
-        kl += (chances * self.criteria * binary_divergence(p, sigmoid(first))).sum(axis=(1, 2))
-        kl += (by_level * binary_divergence(confidence, started)).sum(axis=1)
+        kl += binary_divergence(optional, self._rates).sum(axis=1)
+        kl += (chances * self.criteria * binary_divergence(logits, first)).sum(axis=(1, 2))
+        kl += (by_level * binary_divergence(stated, np.array(self._confidence))).sum(axis=1)
         return Expectations(
             (chances * p).sum(axis=(1, 2)),
             (lengths * self.lengths).sum(axis=1),
@@ -183,13 +186,11 @@ class Policy:
         return np.stack([np.searchsorted(row, drawn) for row, drawn in zip(cumulated, uniforms, strict=True)])
 
     def _length_probabilities(self, theta: Array) -> Array:
-        weights = self._base * np.exp(theta[:, :1] * self._z - self._log_length_normaliser(theta)[:, None])
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        logs = self._log_base + theta[:, :1] * self._z
+        return np.asarray(np.exp(logs - log_sum(logs)[:, None]))
 
     def _log_length_normaliser(self, theta: Array) -> Array:
-        exponents = theta[:, :1] * self._z
-        highest = exponents.max(axis=1)
-        return np.asarray(np.log((self._base * np.exp(exponents - highest[:, None])).sum(axis=1)) + highest)
+        return log_sum(self._log_base + theta[:, :1] * self._z)
 
     def _quality_logits(self, theta: Array, kinds: Integers, z: Array, optional: Array) -> Array:
         """Return the log-odds of meeting a criterion: (S, B, 1), or (S, B, G) if features change them."""
