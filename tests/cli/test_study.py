@@ -34,12 +34,13 @@ def test_a_scenario_prints_a_table_and_writes_every_runs_curves(run: Run) -> Non
     code, out, told = run("length", "--seeds", "3", "--steps", "6", "-o", "r.json")
     assert code == 0
     assert "prefers length" in out
-    assert "54 steps in" in told
+    assert "less 'no preference for length', with a 95 % interval over 3 paired runs" in out
+    assert "144 steps in" in told
     found = json.loads(Path("r.json").read_text(encoding="utf-8"))
     assert found["format"] == "calipers-simulation/1"
     assert found["seeds"] == [0, 1, 2]
     arm = found["arms"][1]
-    assert (arm["name"], arm["against"]) == ("prefers length", "clean")
+    assert (arm["name"], arm["against"]) == ("prefers length", "no preference for length")
     assert arm["settings"]["judge"]["length"] == 0.1
     assert [len(row) for row in arm["curves"]["truth"]] == [len(arm["curves"]["step"])] * 3
     assert arm["curves"]["reward"][0][-1] is None
@@ -105,3 +106,17 @@ def test_figures_are_drawn_for_each_curve_named(run: Run, monkeypatch: pytest.Mo
     names = {"r-truth-differences.png", "r-truth-differences.svg"}
     assert {path.name for path in Path("drawn").iterdir()} == names
     assert {Path(line).name for line in capsys.readouterr().out.split()} == names
+
+
+def test_overoptimisation_is_shown_by_the_error_of_each_form(run: Run) -> None:
+    code, out, _ = run("overoptimisation", "--seeds", "2", "--steps", "4", "-o", "r.json")
+    assert code == 0
+    assert "on runs that were not fitted on" in out
+    assert "d (α - β log d)" in out
+
+
+def test_without_a_configuration_the_order_of_judging_is_simulated(run: Run) -> None:
+    code, out, _ = run("--seeds", "1", "--steps", "1")
+    assert code == 0
+    assert "Order of judging" in out
+    assert Path("simulation.json").is_file()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,13 +12,6 @@ from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
 from calipers.errors import ConfigError
 
-if TYPE_CHECKING:
-    from calipers.study.simulation.summary import ArmSummary
-
-_WIDTH = 140
-_SHOWN: Final = {"truth": "truth", "length": "length", "flattery": "flattery", "confident_error": "confident error"}
-"""Figures in the table, with their headings; the result file has all."""
-
 
 @click.group(short_help="Study what a judge does to a policy.")
 def study() -> None:
@@ -27,7 +19,7 @@ def study() -> None:
 
 
 @study.command(short_help="Simulate GRPO under a judge's vices, in seconds.")
-@click.argument("config", default="length")
+@click.argument("config", default="order")
 @command_option(
     "-o",
     "--out",
@@ -55,7 +47,8 @@ def simulate(config: str, out: str, steps: int | None, seeds: int | None, *, sho
 
     Exit code: 0 simulated, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.study.simulation import read_simulation, scenario_text  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.simulation_output import count_steps, print_summary, write_result  # noqa: PLC0415 - --help stays quick
+    from calipers.study.simulation import read_simulation, scenario_text  # noqa: PLC0415 - likewise
     from calipers.study.simulation import simulate as simulated  # noqa: PLC0415 - likewise
 
     if show:
@@ -66,47 +59,14 @@ def simulate(config: str, out: str, steps: int | None, seeds: int | None, *, sho
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     require_replaceable("--out", out, SIMULATION, force=force, beside={"the configuration": config})
     began = time.monotonic()
-    result, summaries = simulated(simulation)
-    made = len(simulation.arms) * simulation.seeds * simulation.steps
-    _write(out, result)
+    total = len(simulation.arms) * simulation.seeds * simulation.steps
+    result, summaries = simulated(simulation, done=count_steps(total))
+    write_result(out, result)
     if out != "-":
-        _print(simulation.title, summaries)
-    print_message(f"{made:,} steps in {time.monotonic() - began:.1f} s; curves and all figures: {out}")
+        print_summary(simulation.title, summaries, simulation.figures)
+    seconds = time.monotonic() - began
+    print_message(f"{total:,} steps in {seconds:.1f} s, {total / seconds:,.0f}/s; curves and all figures: {out}")
     return 0
-
-
-def _write(out: str, result: dict[str, Any]) -> None:
-    from calipers.types.encoding import to_json  # noqa: PLC0415 - --help stays quick
-
-    text = to_json(result).decode() + "\n"
-    if out == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        Path(out).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be written ({error.strerror})") from error
-
-
-def _print(title: str, summaries: list[ArmSummary]) -> None:
-    from calipers.cli.tables import print_figures  # noqa: PLC0415 - likewise
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
-
-    heads, rows = [], []
-    for head in _SHOWN.values():
-        heads += [head, "less control"]
-    for one in summaries:
-        row = [one.name, f"against {one.against}" if one.against else ""]
-        for key in _SHOWN:
-            figure, difference = one.figures[key], one.differences.get(key)
-            row += [f"{figure.mean:.3g}", "" if difference is None else _with_interval(difference)]
-        rows.append(row)
-    print_figures(table_console(width=_WIDTH), title, ("arm", ""), heads, rows)
-
-
-def _with_interval(difference: Any) -> str:
-    around = "" if difference.half_width is None else f" ± {difference.half_width:.2g}"
-    return f"{difference.mean:+.3g}{around}"
 
 
 @study.command(short_help="Draw a study's curves as PNG and SVG.")

@@ -80,6 +80,23 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
         ('[[arms]]\nname = "a"\n[policy]\nlength_mean = 30.0', "length_mean must be above length_floor and below"),
         ('[[arms]]\nname = "a"\n[grpo]\nscale = "all"', "it must be one of group, batch, none"),
         ('[[arms]]\nname = "a"\n[judge]\nnoise = inf', "noise=inf"),
+        ('figures = ["trooth"]\n[[arms]]\nname = "a"', "there is no figure 'trooth'. Did you mean truth?"),
+        ('figures = 3\n[[arms]]\nname = "a"', "figures must be a list of names"),
+        ('[[arms]]\nname = "a"\njudge = { levels = 1 }', "a scale has at least 2 levels"),
+        ('[[arms]]\nname = "a"\njudge = { tpr = 0.5 }', "tpr and fpr belong together"),
+        ('[[arms]]\nname = "a"\njudge = { tpr = 0.5, fpr = 0.2, noise = 1 }', "leave noise, levels and thresholds out"),
+        ('[[arms]]\nname = "a"\njudge = { thresholds = [0.5] }', "scores must be one more than thresholds"),
+        ('[[arms]]\nname = "a"\njudge = { thresholds = [0.5, 0.2], scores = [0, 1, 2] }', "must be ascending"),
+        ('[[arms]]\nname = "a"\njudge = { thresholds = "all" }', "must be lists of numbers"),
+        (
+            '[[arms]]\nname = "a"\njudge = { levels = 3, thresholds = [0.5], scores = [0, 1] }',
+            "both say which scores are given",
+        ),
+        ('[[arms]]\nname = "a"\nasking = { orders = 17 }', "a group of 8 has 16 orders, not 17"),
+        ('[[arms]]\nname = "a"\ntreatment = { ties = 1 }', "ties rest on standard errors"),
+        ('[[arms]]\nname = "a"\npanel = [{ noise = 1 }]', "panel must be a list of at least two tables"),
+        ('[[arms]]\nname = "a"\npanel = [{ noise = 1 }, { noize = 1 }]', "panel: judge 2: unknown key 'noize'"),
+        ('[[arms]]\nname = "a"\npanel = [{ noise = 1 }, { levels = 1 }]', "panel: judge 2: a scale has at least 2"),
     ],
 )
 def test_a_setting_that_cannot_work_is_named(tmp_path: Path, text: str, words: str) -> None:
@@ -100,6 +117,12 @@ def test_what_is_neither_a_file_nor_a_scenario_is_an_error_with_a_suggestion(tmp
 
 
 def test_recorded_settings_describe_the_same_arm() -> None:
-    arm = read_simulation("length").arms[1]
+    arm = next(arm for arm in read_simulation("panel").arms if arm.panel)
     again = simulation_from({"arms": [{"name": "again", **settings_as_tables(arm)}]}, source="test").arms[0]
     assert settings_as_tables(again) == settings_as_tables(arm)
+
+
+def test_the_judges_of_a_panel_begin_with_the_arm_s_own_judge() -> None:
+    tables = {"judge": {"noise": 0.5}, "arms": [{"name": "a", "judge": {"length": 0.1}, "panel": [{}, {"noise": 1}]}]}
+    arm = simulation_from(tables, source="test").arms[0]
+    assert [(judge.noise, judge.length) for judge in arm.judges] == [(0.5, 0.1), (1, 0.1)]

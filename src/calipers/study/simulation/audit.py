@@ -54,9 +54,10 @@ def somers_d(scores: Array, quality: Array) -> Array:
     Pairs of equal quality or with a missing score do not count, tied scores count 0 (Somers 1962). It is 2 AUC - 1
     pooled over groups, and TPR - FPR pooled over pairs if scores are verdicts. NaN without such pairs.
     """
-    better = np.sign(quality[..., :, None] - quality[..., None, :])
-    difference = scores[..., :, None] - scores[..., None, :]
-    better = np.where(np.isnan(difference), 0.0, better)
-    agreed = (better * np.sign(np.where(np.isnan(difference), 0.0, difference))).sum(axis=(1, 2, 3))
-    pairs = np.abs(better).sum(axis=(1, 2, 3))
-    return np.asarray(np.where(pairs > 0, agreed / np.maximum(pairs, 1), np.nan))
+    better = quality[..., :, None] > quality[..., None, :]
+    one, other = scores[..., :, None], scores[..., None, :]
+    above = np.count_nonzero(better & (one > other), axis=(1, 2, 3))
+    below = np.count_nonzero(better & (one < other), axis=(1, 2, 3))
+    known = ~np.isnan(scores)
+    pairs = np.count_nonzero(better & known[..., :, None] & known[..., None, :], axis=(1, 2, 3))
+    return np.asarray(np.where(pairs > 0, (above - below) / np.maximum(pairs, 1), np.nan))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
-from calipers.study.simulation.problems import problems_of_arm
+from calipers.study.simulation.problems import problems_of_arm, problems_of_figures
 from calipers.study.simulation.settings import (
     Arm,
     AskingSettings,
@@ -87,7 +87,7 @@ def simulation_from(content: Mapping[str, Any], *, source: str) -> Simulation:
     problems += _problems_between(arms)
     own = {name: content[name] for name in names if name in content}
     simulation = replace(Simulation(tuple(arms)), **own)
-    problems += _out_of_range(simulation, "")
+    problems += [*_out_of_range(simulation, ""), *problems_of_figures(simulation.figures)]
     if problems:
         listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
         raise ConfigError(f"{source}: it cannot be run:{listed}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from calipers.config.option import did_you_mean
 from calipers.study.simulation.settings import Arm, JudgeSettings, PolicySettings
+from calipers.study.simulation.summary import FIGURES
 from calipers.types.encoding import finite_number
 
 
@@ -31,6 +33,16 @@ def problems_of_arm(arm: Arm) -> Iterator[str]:
             f"treatment: {' and '.join(needs)} rest on standard errors, which are simulated for one judge with "
             "noise above 0 that gives scores"
         )
+
+
+def problems_of_figures(figures: Any) -> Iterator[str]:
+    """Yield what is wrong with the list of figures for a simulation's table."""
+    if not isinstance(figures, list | tuple) or not all(isinstance(one, str) for one in figures):
+        yield "figures must be a list of names"
+        return
+    for name in figures:
+        if name not in FIGURES:
+            yield f"figures: there is no figure {name!r}.{did_you_mean(name, FIGURES)}"
 
 
 def _problems_of_policy(policy: PolicySettings) -> Iterator[str]:

@@ -13,6 +13,7 @@ from calipers._version import __version__
 from calipers.study.intervals import Estimate
 from calipers.study.simulation.arrays import Array
 from calipers.study.simulation.configuration import settings_as_tables
+from calipers.study.simulation.overoptimisation import Fit
 from calipers.study.simulation.runs import Curves
 from calipers.study.simulation.settings import Arm, Simulation
 from calipers.study.simulation.summary import ArmSummary
@@ -38,6 +39,7 @@ def result_object(
                 "curves": {"step": list(curves.steps), **{key: _rows(rows) for key, rows in curves.by_name.items()}},
                 "figures": _estimates(summary.figures),
                 "differences": _estimates(summary.differences),
+                "overoptimisation": [_fit(one) for one in summary.overoptimisation],
             }
             for (name, (arm, curves)), summary in zip(arms.items(), summaries, strict=True)
         ],
@@ -55,7 +57,17 @@ def rounded(value: float) -> float | None:
 
 
 def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {
-        name: {key: rounded(value) if isinstance(value, float) else value for key, value in asdict(one).items()}
-        for name, one in found.items()
+    return {name: _rounded_values(asdict(one)) for name, one in found.items()}
+
+
+def _fit(fit: Fit) -> dict[str, Any]:
+    """Return a form fitted to an arm's runs, as the result file has it."""
+    errors = {
+        "held_out": _rounded_values(asdict(fit.held_out)),
+        "less_linear": _rounded_values(asdict(fit.less_linear)),
     }
+    return {"form": fit.form, **_rounded_values({"alpha": fit.alpha, "beta": fit.beta}), **errors}
+
+
+def _rounded_values(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: rounded(value) if isinstance(value, float) else value for key, value in found.items()}

@@ -20,7 +20,7 @@ from calipers.study.simulation.policy import Policy
 from calipers.study.simulation.settings import Arm
 from calipers.study.simulation.treatment import group_weights, rewards_of
 
-_TOGETHER = 16
+_TOGETHER = 32
 """Runs that are computed together: enough to hide Python's own time, few enough to stay in the processor's cache."""
 
 

@@ -177,3 +177,4 @@ class Simulation:
     steps: int = whole_number(200, "Steps of each run.", low=1, high=100_000)
     seeds: int = whole_number(20, "Runs of each arm.", low=1, high=10_000)
     every: int = whole_number(2, "Steps between points of the curves.", low=1)
+    figures: Sequence[str] = any_value(("truth", "length", "drift_length"), "The figures in the printed table.")
