@@ -15,7 +15,6 @@ from calipers.replies.scores.announced import (
 )
 from calipers.replies.scores.found import UNCLEAR, UPSIDE_DOWN, StatedScale
 from calipers.replies.scores.names import Names
-from calipers.replies.scores.scores import extract_scores
 
 NAMES = Names(["KB", "BC"])
 TEN = StatedScale(0.0, 10.0, both=False)
@@ -120,15 +119,6 @@ def test_a_maximum_that_is_the_largest_score_may_be_a_statistic() -> None:
     assert unless_largest_score(top, [9.0, 6.0]) == top
     assert unless_largest_score(StatedScale(0.0, 83.0, both=False, statistic=True), [83.0, 6.0]) is None
     assert unless_largest_score(StatedScale(1.0, 10.0, statistic=True), [10.0, 6.0]) == StatedScale(1.0, 10.0)
-
-
-def test_a_maximum_is_the_same_scale_as_words_that_surely_mean_the_scale() -> None:
-    assert StatedScale(0.0, 10.0, statistic=True) == StatedScale(0.0, 10.0)
-    text = "KB: 10\nMax score: 10\nBC: 6\nAll scores are out of 10."
-    reading = extract_scores(text, NAMES.ids, scale=(0, 100))
-    assert (reading.scores, reading.doubt) == ({}, True)
-    other = text.replace("out of 10", "out of 20")  # each score has the scale after it
-    assert extract_scores(other, NAMES.ids, scale=(0, 100)).scores == {"KB": 100, "BC": 30}
 
 
 @pytest.mark.parametrize("tail", ["\n(out of", "\nScores are on a", "\n\n(Skala von 1", "KB: 3 (scale"])

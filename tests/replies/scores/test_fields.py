@@ -46,8 +46,3 @@ def test_so_that_a_reply_stays_cheap_to_read_few_and_short_notes_are_searched_fo
 ) -> None:
     document = {"scores": {"KB": 8, "BC": 3}} | {f"n{place}": note for place, note in enumerate(notes)}
     assert read(document) == ({"KB": 80, "BC": 30} if heard else {"KB": 8, "BC": 3})
-
-
-def test_a_word_for_a_remark_in_one_language_and_a_score_in_another_is_a_score_beside_a_remark() -> None:
-    rows = [{"id": "KB", "note": 80, "commentaire": "bon"}, {"id": "BC", "note": "30/100", "commentaire": "mauvais"}]
-    assert read(rows) == {"KB": 80, "BC": 30}

@@ -53,7 +53,7 @@ def test_rescale_refuses_where_none_or_several_fit(numbers: list[float]) -> None
 
 
 def test_rescale_refuses_where_some_scores_have_a_stated_scale() -> None:
-    values = {"KB": Value(0.8, StatedScale(0.0, 10.0), 8.0), "BC": Value(30.0)}
+    values = {"KB": Value(1.0, StatedScale(0.0, 10.0), 10.0), "BC": Value(30.0)}
     with pytest.raises(Rejected, match="30 is not between 0 and 1"):
         scores_on_scale(values, (0, 1), "rescale", complete=True)
 

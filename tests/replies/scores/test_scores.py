@@ -9,7 +9,6 @@ import pytest
 
 import reply_zoo as zoo
 from calipers.replies import ScoreReading, extract_scores
-from calipers.replies.text import TOLERANT_LIMIT
 
 REPLIES = Path(__file__).parents[2] / "fixtures" / "replies.jsonl"
 IDS = ("1", "2", "3")
@@ -119,13 +118,6 @@ def test_long_strict_replies_are_read_and_long_broken_ones_are_not_read_in_part(
     fake = '{"1": 1, "2": 1, "3": 1}'
     broken = '{"1": {"explanation": "' + "x" * 70_000 + fake + ' and more", "score": 0.5}, "2": 0.4, "3": 0.1,,'
     assert extract_scores(broken, IDS).scores in ({}, {"1": 0.5, "2": 0.4, "3": 0.1})
-
-
-@pytest.mark.parametrize(("length", "scores"), [(TOLERANT_LIMIT, {"1": 0.9}), (TOLERANT_LIMIT + 1, {})])
-def test_a_reply_of_which_only_the_end_is_read_is_not_read_in_part(length: int, scores: dict[str, float]) -> None:
-    ending = "\n1: 0.9"  # the scores of 2 and 3 may be in what is not read
-    text = "word " * 12_000 + "x" * (length - 60_000 - len(ending)) + ending
-    assert extract_scores(text, IDS, finish_reason="stop").scores == scores
 
 
 def test_a_question_about_nobody_has_nothing_to_read() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.replies.scores.found import ABSURD, TOO_LARGE, Unread, Value
+from calipers.replies.scores.found import ABSURD, Unread, Value
 from calipers.replies.scores.values import read_score_value
 
 UNIT = (0.0, 1.0)
@@ -44,18 +44,6 @@ def test_what_is_no_single_number_is_unread(raw: object) -> None:
 @pytest.mark.parametrize("raw", [float("nan"), float("inf"), 10**400, ABSURD * 2, "1e300", "9" * 300])
 def test_numbers_without_meaning_are_unread(raw: object) -> None:
     assert isinstance(read_score_value(raw, UNIT), Unread)
-
-
-@pytest.mark.parametrize("raw", [1_000_001, 1_000_000.5, -1_000_001, "1000001", "1000001/10", "3/1000001",
-                                 "1000001 out of 1000001", "ten out of 2000000", "1000001%"])  # fmt: skip
-def test_a_number_above_a_million_is_an_error_of_the_decoder(raw: object) -> None:
-    assert read_score_value(raw, (0, 100)) == TOO_LARGE
-
-
-@pytest.mark.parametrize(("raw", "number"), [(1_000_000, 1e6), (-1_000_000, -1e6), ("1000000/1000000", 100),
-                                             ("0/1000000", 0), ("1000000%", 1e6)])  # fmt: skip
-def test_a_million_may_be_a_score_on_another_scale(raw: object, number: float) -> None:
-    assert read_score_value(raw, (0, 100)) == Value(number)
 
 
 @pytest.mark.parametrize(

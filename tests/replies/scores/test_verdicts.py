@@ -25,13 +25,3 @@ def test_4000_rows_are_read_and_a_larger_document_is_not_searched(shape: str) ->
     most = extract_scores(json.dumps(SHAPES[shape](ids[:-1])), ids[:-1])
     assert most.scores == dict.fromkeys(ids[:-1], 0.5)
     assert extract_scores(json.dumps(SHAPES[shape](ids)), ids).scores == {}
-
-
-def test_a_list_of_numbers_alone_is_in_the_order_of_the_ids() -> None:
-    assert extract_scores("[0.9, 0.4]", ["KB", "BC"]).scores == {"KB": 0.9, "BC": 0.4}
-    assert extract_scores("```json\n[0.9, 0.4,]\n```", ["KB", "BC"]).scores == {"KB": 0.9, "BC": 0.4}
-
-
-@pytest.mark.parametrize("reply", ["Then [0.9, 0.4,]", "[0.9, 0.4,] it is", "[0.9, 0.4", "[0.9,] [0.4,]"])
-def test_numbers_without_ids_among_words_or_cut_off_are_nobodys(reply: str) -> None:
-    assert extract_scores(reply, ["KB", "BC"]).scores == {}

@@ -62,8 +62,6 @@ def test_denials_of_something_else_change_nothing(expected: str, text: str) -> N
     ("Option A is the correct choice", False), ("Therefore, C is not correct.", None),
     ("B and C is correct", None), ("If C is correct, then B is wrong", None), ("It is false that C is correct.", None),
     ("A is correct about energy, but C is correct.", None), ("\\boxed{C}\nWait. The answer is B.", None),
-    ("\\boxed{C}. The answer is D because it is larger.", None),
-    ("\\boxed{C}. The answer is C because D is smaller.", True),
 ])  # fmt: skip
 def test_an_option_that_a_sentence_says_to_be_right(text: str, *, met: bool | None) -> None:
     assert compare_answers("C", text).met is met

@@ -68,7 +68,7 @@ RIGHT = [
     ("\\sqrt{8}", "\\boxed{2\\sqrt2}"), ("e^{i\\pi/3}", "\\boxed{\\frac{1+i\\sqrt{3}}{2}}"),
     ("12", "\\boxed{12\\text{ (twelve)}}"),
     ("12", "\\boxed{n=12}"), ("3,5,7", "\\boxed{3, 5, \\text{ and } 7}"),
-    ("11\\sqrt{2}", "\\boxed{11\\sqrt{2}\\text{ units}}"),
+    ("11\\sqrt{2}", "\\boxed{11\\sqrt{2}\\text{ units}}"), ("C", "\\boxed{C}. The answer is C because D is smaller."),
 ]  # fmt: skip
 WRONG = [
     ("05\\!:\\!00", "\\boxed{15:00}"), ("9:24", "\\boxed{9:25}"), ("1 1/2", "\\boxed{11/2}"),
@@ -105,7 +105,7 @@ UNCLEAR = [
     ("10", "\\boxed{2x=10}"), ("6", "\\boxed{5=6}"), ("2", "\\boxed{\\log 100}"),
     ("\\begin{pmatrix} 1 \\\\ 2 \\end{pmatrix}", "\\boxed{(1,2)}"),
     ("\\frac{1}{2x}", "\\boxed{1/2x}"), ("\\frac{x}{2}", "\\boxed{1/2x}"), ("|x|", "\\boxed{x}"),
-    ("x", "\\boxed{\\sqrt{x^2}}"),
+    ("x", "\\boxed{\\sqrt{x^2}}"), ("C", "\\boxed{C}. The answer is D because it is larger."),
 ]  # fmt: skip
 NEIGHBOURS = [
     # values that agree at most points, and are another expression
@@ -141,17 +141,6 @@ NEIGHBOURS = [
     ("x^{2}y", "x^{2y}", False),
     ("\\binom{10}{3}", "\\frac{10!}{3!7!}", True), ("\\textbf{(D)}\\ 12", "D", True),
     ("\\textbf{(D)}\\ 12", "C", False),
-    # plus-minus: two signs vary together or each on its own
-    ("3, -3", "\\pm 1 \\pm 2", True), ("3, 1, -1, -3", "\\pm 1 \\pm 2", True), ("3, 1", "\\pm 1 \\pm 2", False),
-    ("1, -1", "\\pm 1 \\mp 2", True), ("1, -1", "\\pm 1", True), ("1, 1", "\\pm 1", False),
-    # numbers in words
-    ("29", "\\text{twenty-nine}", True), ("20", "\\text{twenty}", True), ("30", "\\text{twenty-ten}", False),
-    ("21", "\\text{Twenty-One.}", True), ("93", "\\text{ninety-three}", True), ("90", "\\text{ninety-zero}", False),
-    # what takes too long to compute is neither
-    ("1", "i^{1000000}", True), ("1", "i^{1000004}", None), ("1", "i^{-1000000}", True), ("1", "i^{-1000004}", None),
-    ("5000", "\\frac{5000!}{4999!}", True), ("5001", "\\frac{5001!}{5000!}", None),
-    ("5000", "\\binom{5000}{1}", True), ("5001", "\\binom{5001}{1}", None),
-    ("5\\text{ cm}", f"5\\text{{ cm{' cubed' * 300}}}", False),
 ]  # fmt: skip
 
 
