@@ -9,6 +9,14 @@ from calipers.replies.scores.scores import extract_scores
 from calipers.replies.scores.values import read_score_value
 
 
+def test_a_scale_is_no_statistic_unless_its_words_may_mean_one() -> None:
+    text = "KB: 10\nBC: 6\nAll scores are out of 10."
+    assert extract_scores(text, ["KB", "BC"], scale=(0, 100)).scores == {"KB": 100, "BC": 60}
+    maximum = "KB: 10\nBC: 6\nMax score: 10"
+    assert extract_scores(maximum, ["KB", "BC"], scale=(0, 100)).scores == {}
+    assert not StatedScale(0.0, 10.0).statistic
+
+
 def test_a_maximum_is_the_same_scale_as_words_that_surely_mean_the_scale() -> None:
     assert StatedScale(0.0, 10.0, statistic=True) == StatedScale(0.0, 10.0)
     text = "KB: 10\nMax score: 10\nBC: 6\nAll scores are out of 10."

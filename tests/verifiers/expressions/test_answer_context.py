@@ -76,6 +76,17 @@ def test_the_unit_behind_a_number_in_prose_counts(text: str, *, met: bool | None
     assert compare_answers(r"5\text{ cm}", text).met is met
 
 
+@pytest.mark.parametrize("before", ["not ", "never ", "nicht ", "keine ", "jamais ", "nem ", "**nor** ", "不是"])
+def test_a_denial_is_heard_at_the_very_beginning_of_a_text(before: str) -> None:
+    assert is_denied(before)
+    assert is_denied(f"It is\n{before}")
+
+
+@pytest.mark.parametrize("before", ["if ", "suppose ", "wenn ", "si la ", "incorrect "])
+def test_a_condition_is_heard_at_the_very_beginning_of_a_text(before: str) -> None:
+    assert is_wrong_or_hypothetical(before)
+
+
 @given(st.text(max_size=200))
 def test_any_words_are_judged(text: str) -> None:
     assert isinstance(unit_after(text), str)

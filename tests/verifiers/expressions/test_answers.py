@@ -69,6 +69,7 @@ RIGHT = [
     ("12", "\\boxed{12\\text{ (twelve)}}"),
     ("12", "\\boxed{n=12}"), ("3,5,7", "\\boxed{3, 5, \\text{ and } 7}"),
     ("11\\sqrt{2}", "\\boxed{11\\sqrt{2}\\text{ units}}"), ("C", "\\boxed{C}. The answer is C because D is smaller."),
+    ("C", "The correct answer is option C, since it holds"), ("C", "La réponse est C, car B est faux"),
 ]  # fmt: skip
 WRONG = [
     ("05\\!:\\!00", "\\boxed{15:00}"), ("9:24", "\\boxed{9:25}"), ("1 1/2", "\\boxed{11/2}"),

@@ -69,6 +69,13 @@ def test_numbers_are_one_if_they_agree_to_80_digits_of_the_larger(size: str) -> 
     assert not numbers.close(Complex(one), Complex(one, one * Decimal("1.1e-80")))
 
 
+@pytest.mark.parametrize("angle", [10**15, -(10**15)])
+def test_an_angle_is_too_large_where_its_digits_no_longer_say_enough(angle: int) -> None:
+    assert near(numbers.sine(Complex(Decimal(angle))), complex(math.sin(angle)))
+    with pytest.raises(UndefinedError, match="too large"):
+        numbers.sine(Complex(Decimal(angle + angle // 10**15)))
+
+
 def test_numbers_so_small_that_they_may_be_rounding_errors_are_not_compared() -> None:
     assert not numbers.close(numbers.ZERO, Complex(Decimal("1e-85")))
     assert numbers.close(numbers.ZERO, numbers.ZERO)

@@ -8,6 +8,7 @@ from calipers.verifiers.expressions import compare_answers
 @pytest.mark.parametrize(("expected", "said", "met"), [
     ("29", r"\text{twenty-nine}", True), ("20", r"\text{twenty}", True), ("30", r"\text{twenty-ten}", False),
     ("21", r"\text{Twenty-One.}", True), ("93", r"\text{ninety-three}", True), ("90", r"\text{ninety-zero}", False),
+    ("30", r"\text{thirty}", True), ("90", r"\text{ninety}", True),
     ("11", r"\text{eleven}", True), ("20", r"\text{twenty-}", True), ("1", r"\text{-one}", False),
 ])  # fmt: skip
 def test_a_number_in_words_is_its_number(expected: str, said: str, *, met: bool | None) -> None:
