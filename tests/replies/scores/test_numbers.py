@@ -18,6 +18,7 @@ def read(line: str, names: Names) -> dict[str, str]:
 def test_each_number_belongs_to_the_id_at_its_place(between: str) -> None:
     assert read(f"KB and BC receive 71{between}87 respectively.", CODES) == {"KB": "71", "BC": "87"}
     assert read(f"1 and 2 receive 71{between}87 respectively.", NUMBERS) == {"1": "71", "2": "87"}
+    assert read(f"KB (3 files) and BC receive 71{between}87 respectively.", CODES) == {"KB": "71", "BC": "87"}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,19 @@ def test_a_reply_of_which_only_the_end_is_read_is_not_read_in_part(length: int, 
 def test_a_list_of_numbers_alone_is_in_the_order_of_the_ids() -> None:
     assert extract_scores("[0.9, 0.4]", ["KB", "BC"]).scores == {"KB": 0.9, "BC": 0.4}
     assert extract_scores("```json\n[0.9, 0.4,]\n```", ["KB", "BC"]).scores == {"KB": 0.9, "BC": 0.4}
+    assert extract_scores('{"scores": [0.9, 0.4],}', ["KB", "BC"]).scores == {"KB": 0.9, "BC": 0.4}
 
 
-@pytest.mark.parametrize("reply", ["Then [0.9, 0.4,]", "[0.9, 0.4,] it is", "[0.9, 0.4", "[0.9,] [0.4,]"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Then [0.9, 0.4,]",
+        "[0.9, 0.4,] it is",
+        "[0.9, 0.4",
+        "[0.9,] [0.4,]",
+        '{"scores": [0.9, 0.4], "note": "and',
+        '{"scores": [0.9, 0.4] or so}',
+    ],
+)
 def test_numbers_without_ids_among_words_or_cut_off_are_nobodys(reply: str) -> None:
     assert extract_scores(reply, ["KB", "BC"]).scores == {}

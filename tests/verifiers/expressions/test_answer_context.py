@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from calipers.verifiers.expressions import compare_answers
 from calipers.verifiers.expressions.answer_context import (
+    context_words,
     is_continued,
     is_denied,
     is_retracted,
@@ -85,6 +86,13 @@ def test_a_denial_is_heard_at_the_very_beginning_of_a_text(before: str) -> None:
 @pytest.mark.parametrize("before", ["if ", "suppose ", "wenn ", "si la ", "incorrect "])
 def test_a_condition_is_heard_at_the_very_beginning_of_a_text(before: str) -> None:
     assert is_wrong_or_hypothetical(before)
+
+
+@pytest.mark.parametrize("name", ["markers", "says", "denials", "others", "denied_after", "going_on"])
+def test_a_list_of_words_has_no_white_space_around_a_word(name: str) -> None:
+    words = [word for part in context_words(name) for word in part]
+    assert words == [word.strip() for word in words]
+    assert all(words)
 
 
 @given(st.text(max_size=200))

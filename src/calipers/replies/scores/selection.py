@@ -127,7 +127,7 @@ def _take_in_order(claim: Claim, text: str, ids: tuple[str, ...]) -> None:
     """Give a reply's scores without ids to the ids in order, if the reply is only one whole document."""
     found = claim.found
     alone = not text[: claim.start].strip() and not text[claim.end :].strip(" \r\n\t]}`;,.")
-    if alone and found.positional and not (found.values or claim.garbled or claim.cut):
+    if alone and found.positional and not (claim.garbled or claim.cut):
         found.values = dict(zip(ids, found.positional, strict=True))
 
 
