@@ -73,3 +73,22 @@ def test_values_are_found_a_few_levels_deep_and_no_deeper() -> None:
     keys = frozenset({"final_verdict"})
     assert list(values_of_keys({"r": [{"Final Verdict": "x"}]}, keys)) == ["x"]
     assert list(values_of_keys({"a": {"b": {"c": {"d": {"final_verdict": "x"}}}}}, keys)) == []
+
+
+def test_only_words_right_before_a_mark_call_it_final() -> None:
+    """A *final* further away belongs to another statement: ``the final paragraph of A ... [[B]]``."""
+    (near,) = find_marks(f"final{' ' * 25}[[A]]", VALUE, "choice")
+    (far,) = find_marks(f"final{' ' * 26}[[A]]", VALUE, "choice")
+    assert (near.final, far.final) == (True, False)
+
+
+def test_a_correction_counts_up_to_a_few_sentences_before_a_mark() -> None:
+    (near,) = find_marks(f"wait{' ' * 296}[[A]]", VALUE, "choice")
+    (far,) = find_marks(f"wait{' ' * 297}[[A]]", VALUE, "choice")
+    assert (near.correcting, far.correcting) == (True, False)
+
+
+def test_of_endless_marks_the_last_are_read() -> None:
+    """The words beside each mark are read, which makes a repetition loop costly."""
+    assert found("[[A]]\n" * 64) == ["a"] * 64
+    assert found("[[B]]\n" + "[[A]]\n" * 64) == ["a"] * 64

@@ -94,3 +94,36 @@ def test_nothing_to_read_is_a_reason(text: str, why: str) -> None:
 def test_reasoning_and_special_tokens_are_gone() -> None:
     reply = prepare_reply("<think>A?</think>B<|eot_id|>")
     assert reply.text.strip() == "B"
+
+
+def test_an_endless_sentence_is_cut_into_pieces() -> None:
+    """The patterns that read a sentence are searched in a piece of it, so that their time is bounded."""
+    assert [len(part.text) for part in split_sentences("a" * 1_000)] == [1_000]
+    assert [(len(part.text), part.start) for part in split_sentences(" " + "a" * 1_001)] == [(1_000, 1), (1, 1_001)]
+
+
+def test_of_many_sentences_the_first_and_the_last_are_read() -> None:
+    assert len(split_sentences("No. " * 400)) == 400
+    parts = split_sentences("".join(f"No {n}. " for n in range(401)))
+    assert [part.text for part in parts] == [f"No {n}." for n in range(401) if n != 20]
+
+
+def test_a_code_block_goes_wherever_the_reply_begins() -> None:
+    for blanks in ("", "\n", " \n\n"):
+        assert prepare_reply(f"{blanks}Verdict: yes\n```py\nno\n```\nSo it is.").text.split() == [
+            "Verdict:", "yes", "So", "it", "is.",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("B is better.\n# Input:\nfoo", "B is better.\n# Input:\nfoo"),
+        ("B is better.\n# Input:\nfoo\n# Output (a):\nPear", "B is better.\n"),
+        ("# Output (b):\nis better.\n# Input:\nfoo\n# Output (a):\nPear", "# Output (b):\nis better.\n"),
+        ("# Output (b):\nis better.\n# Input:\nfoo", "# Output (b):\nis better.\n# Input:\nfoo"),
+        ("B is better.\nUser: go on", "B is better.\n"),
+    ],
+)
+def test_an_example_begins_with_a_turn_or_has_a_candidate_after_it(text: str, kept: str) -> None:
+    assert before_next_example(text) == kept

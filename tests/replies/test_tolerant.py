@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.replies.strictjson import CUT, Items, Pairs
-from calipers.replies.tolerant import Parsed, parse_damaged_json
+from calipers.replies.tolerant import Parsed, Unparsed, parse_damaged_json
 
 
 def read(text: str) -> Parsed:
@@ -97,3 +97,33 @@ def test_words_between_values_are_garbled() -> None:
 def test_any_text_is_read_or_given_up_and_the_reader_moves_on(text: str) -> None:
     parsed = parse_damaged_json(text, 0)
     assert 0 < parsed.end <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("unit", "most", "rest"),
+    [
+        ("[", 64, ""),
+        ('{"a": ', 64, ""),
+        ('x" ', 199, 'y", "b": 1}'),
+    ],
+)
+def test_endless_damage_is_given_up_and_less_of_it_is_not(unit: str, most: int, rest: str) -> None:
+    """What a hostile reply may cost is bounded, far above what an honest slip needs."""
+    start = '{"a": "' if rest else ""
+    assert isinstance(parse_damaged_json(f"{start}{unit * most}{rest}", 0), Parsed)
+    given_up = parse_damaged_json(f"{start}{unit * (most + 1)}{rest}", 0)
+    assert isinstance(given_up, Unparsed)
+    assert given_up.work < 200  # brackets nested too deep are given up at once
+
+
+def test_an_unquoted_value_has_an_end_in_sight() -> None:
+    """A longer one is prose that follows a key by chance."""
+    assert plain(read(f"{{a: {'x' * 399}, b: 1}}").node) == {"a": "x" * 399, "b": 1}
+    assert read(f"{{a: {'x' * 400}, b: 1}}").garbled
+
+
+@pytest.mark.parametrize("dots", ["…", "..", "...", "… …", ",…", "/* more */", "// more\n", "# more\n"])
+def test_ellipses_and_comments_are_passed_over(dots: str) -> None:
+    parsed = read(f'[{{"a": 1}}{dots}]')
+    assert plain(parsed.node) == [{"a": 1}]
+    assert parsed.closed

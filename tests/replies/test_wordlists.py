@@ -41,3 +41,10 @@ def test_the_longest_entry_is_tried_first() -> None:
     found = re.match(regex_of_whole_words(["max", "max points"]), "max points")
     assert found is not None
     assert found[0] == "max points"
+
+
+def test_an_entry_in_two_scripts_goes_by_its_first_sign() -> None:
+    pattern = re.compile(regex_of_whole_words(["ai回答", "点score"]))
+    assert pattern.fullmatch("ai回答")
+    assert pattern.search("chai回答") is None
+    assert pattern.search("80点scores")

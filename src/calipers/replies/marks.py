@@ -119,8 +119,8 @@ def agreed_value(found: Sequence[tuple[Value, Mark]]) -> tuple[Value, str | None
 
 
 _IS_OPTION_AFTER = re.compile(
-    rf"^[\s*'\"`,.]{{0,4}}(?:{_OPTION_AFTER})\b|^[*'\"`]{{0,2}}\s?[/|]|^[\s*'\"`)\]]{{0,4}}[?？]"
-    r"|^[\s*'\"`)\]]{0,4}\((?:or|maybe|perhaps)\b",
+    rf"[\s*'\"`,.]{{0,4}}(?:{_OPTION_AFTER})\b|[*'\"`]{{0,2}}\s?[/|]|[\s*'\"`)\]]{{0,4}}[?？]"
+    r"|[\s*'\"`)\]]{0,4}\((?:or|maybe|perhaps)\b",
     re.IGNORECASE,
 )
 _IS_OPTION_BEFORE = re.compile(
@@ -141,12 +141,12 @@ def is_no_verdict(match: re.Match[str]) -> bool:
     line = before[before.rfind("\n") + 1 :]
     return (
         (_IS_OTHERS.search(before) is not None and _IS_ANSWER.match(match[0]) is not None)
-        or _IS_OPTION_AFTER.search(text[end : end + 30]) is not None
+        or _IS_OPTION_AFTER.match(text, end) is not None
         or _IS_OPTION_BEFORE.search(line) is not None
         or is_attributed_to_others(line)
         or _is_listed(match)
         or is_in_block_quote(text, start)
-        or is_only_mentioned(text[max(0, start - 300) : start], match[0], text[end : end + 300])
+        or is_only_mentioned(text[:start], match[0], text[end:])
     )
 
 

@@ -142,7 +142,7 @@ def blank_quotations(sentence: str, *, most: int = 3) -> str:
 
 def json_of_text(text: str) -> Any:
     """Extract the JSON document that a reply is or ends with. None if there is none, or if words follow it."""
-    body = text.strip().rstrip("`~ \n")
+    body = text.rstrip("`~ \n")
     if not body.endswith(("}", "]")):
         return {"true": True, "false": False}.get(body.lower())
     for begin in (0, body.find("{"), body.rfind("{")):
@@ -170,9 +170,9 @@ def before_next_example(text: str) -> str:
     A reply that begins with such an example is returned whole.
     """
     candidates = [match.start() for match in _NEXT_CANDIDATE.finditer(text)]
-    last = candidates[-1] if candidates else -1
+    last = candidates[-1] if candidates else None
     for match in _NEXT_EXAMPLE.finditer(text):
-        if (match["turn"] or match.end() <= last) and text[: match.start()].strip():
+        if (match["turn"] or (last is not None and match.end() <= last)) and text[: match.start()].strip():
             return text[: match.start()]
     return text
 

@@ -32,7 +32,6 @@ class Items(list[Any]):
     __slots__ = ("closed",)
 
     def __init__(self) -> None:
-        super().__init__()
         self.closed = False
 
 

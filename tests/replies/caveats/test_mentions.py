@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.replies.caveats.mentions import is_only_mentioned, is_reported_claim
+from calipers.replies.caveats.mentions import is_introduced_as_mention, is_only_mentioned, is_reported_claim
 from calipers.replies.compare.choice import extract_choice
 from calipers.replies.compare.ranking import extract_ranking
 from calipers.replies.criteria.verdict import extract_verdict
@@ -149,3 +149,17 @@ def test_a_mark_inside_somebody_elses_words_is_no_choice(text: str) -> None:
 )
 def test_what_somebody_asserts_is_no_verdict(text: str) -> None:
     assert extract_verdict(text).met is None
+
+
+@pytest.mark.parametrize(
+    ("lead", "mentioned"),
+    [
+        ("回答说：", True),
+        ("The answer says", True),
+        ("The answer says in this response", True),
+        ("说回答", False),
+        ("says in the answer", False),
+    ],
+)
+def test_a_verb_of_saying_counts_after_the_name_of_whoever_says_it(lead: str, mentioned: bool) -> None:  # noqa: FBT001
+    assert is_introduced_as_mention(lead, "[[A]]") == mentioned

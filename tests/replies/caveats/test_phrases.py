@@ -64,3 +64,24 @@ def test_a_stem_closes_the_text_with_its_last_word_only() -> None:
     (span,) = find_phrases(words)["CANDIDATES"][:1]
     assert reaches_last_word(words, span[1])
     assert not reaches_last_word(fold_words("der Kandidaten hier"), span[1])
+
+
+def test_no_stem_is_shorter_than_the_letters_it_is_looked_up_by() -> None:
+    starts = [phrase.split("…")[0].strip() for lists in tables().values() for of in lists.values() for phrase in of]
+    stems = [fold_words(start).strip() for start in starts if start.endswith("*") and " " not in start]
+    assert len(stems) > 100
+    assert [stem for stem in stems if len(stem) < 3 and stem.isascii()] == []
+
+
+def test_stems_are_found_with_any_ending() -> None:
+    for kind, lists in tables().items():
+        for phrase in lists.get("en", []):
+            if phrase.endswith("*"):
+                assert kind in find_phrases(fold_words(phrase.replace("…", " ").replace("*", "zz"))), phrase
+
+
+def test_only_the_beginning_of_endless_words_is_searched() -> None:
+    """The time for one sentence is bounded, whoever wrote it."""
+    phrase = fold_words("scratch that")
+    assert "CORRECTION" in find_phrases("x" * (1_000 - len(phrase)) + phrase)
+    assert "CORRECTION" not in find_phrases("x" * (1_001 - len(phrase) + 1) + phrase)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from calipers.replies.caveats.quotations import (
@@ -85,3 +87,18 @@ def test_a_line_of_a_list_is_no_introduction() -> None:
 )
 def test_block_quotes_and_tags(text: str, quoted: bool) -> None:  # noqa: FBT001
     assert is_in_block_quote(text, len(text) - 1, IDS) is quoted
+
+
+@pytest.mark.parametrize("heading", ["{}:\n", "**{}:**\n", "**{}:** <scores>\n", "**{}:**\n```json\n", "_{}:_ `"])
+def test_emphasis_tags_and_fences_do_not_hide_the_colon_of_an_introduction(heading: str) -> None:
+    said = "In its answer KB wrote to the user"
+    assert is_others_verdict(heading.format(said), IDS, IDS)
+    assert not is_others_verdict(f"{said}\n", IDS, IDS)
+
+
+@pytest.mark.parametrize("introduces", [introduces_others_words, announces_other_numbers])
+def test_a_line_longer_than_a_sentence_introduces_nothing(introduces: Callable[[str, tuple[str, ...]], bool]) -> None:
+    """Whole paragraphs end in a colon too; only the last sentence before a verdict introduces it."""
+    line = "KB wrote {}:"
+    assert introduces(line.format("x" * (400 - len(line) + 2)), IDS)
+    assert not introduces(line.format("x" * (401 - len(line) + 2)), IDS)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.replies.caveats.retractions import why_taken_back, why_void
+from calipers.replies.caveats.retractions import lone_clauses, why_taken_back, why_void
 from calipers.replies.compare.choice import extract_choice
 from calipers.replies.compare.ranking import extract_ranking
 from calipers.replies.criteria.checklist import extract_checklist
@@ -196,6 +196,8 @@ def test_what_is_random_in_a_lone_candidate_leaves_its_verdict_alone(words: str)
         "I guessed.",
         "La puntuación es aleatoria.",
         "分数是随机的。",
+        "分数随机。",
+        "随机分数。",
         "The score was made up since nothing was there to see.",
     ],
 )
@@ -267,3 +269,40 @@ def test_a_later_score_beside_the_first_is_doubt(later: str) -> None:
 def test_a_column_on_which_low_is_good_is_doubt() -> None:
     text = "| id | score (lower is better) |\n|---|---|\n| KB | 80 |\n| BC | 30 |"
     assert extract_scores(text, ["KB", "BC"], scale=(0, 100)).scores == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "ids", "most"),
+    [
+        ("The score {} is random.", ("1",), 15),
+        ("I say of {} it is random.", ("1",), 5),
+        ("The scores {} are random.", ("KB", "BC"), 52),
+        ("Random {} are the scores.", ("KB", "BC"), 48),
+        ("KB is good, the scores {} are random.", ("KB", "BC"), 26),
+    ],
+)
+def test_what_is_random_far_from_the_word_for_scores_is_another_statement(
+    words: str, ids: tuple[str, ...], most: int
+) -> None:
+    """Without a limit, a long sentence that calls the answer random would void a verdict it only mentions."""
+    assert why_void(words.format("x" * most), ids)
+    assert why_void(words.format("x" * (most + 1)), ids) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "clauses"),
+    [
+        ("no", ["no"]),
+        ("wait no", ["no"]),
+        ("or rather no", ["no"]),
+        ("on second thought no", ["no"]),
+        ("on second thought", ["on second thought"]),
+        ("wait, no", ["wait", "no"]),
+        ("wait: no", ["wait", "no"]),
+        ("met: no", ["met"]),
+        ('met:"no"', ["met"]),
+        ("a thought", ["a thought"]),
+    ],
+)
+def test_a_hesitation_before_a_clause_is_no_part_of_it(text: str, clauses: list[str]) -> None:
+    assert [clause for clause, _ in lone_clauses(text)] == clauses

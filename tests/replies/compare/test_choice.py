@@ -133,3 +133,11 @@ def test_swapping_the_labels_swaps_the_choice(label: str, form: str) -> None:
     text = f"One of them is shorter.\n{form.format(label)}"
     assert extract_choice(text, ["A", "B"]).choice == label
     assert extract_choice(text, ["B", "A"]).choice == label
+
+
+@pytest.mark.parametrize(("line", "choice"), [(99, None), (100, "A"), (149, "A"), (150, None)])
+def test_a_label_alone_on_a_line_contradicts_another_near_either_end(line: int, choice: str | None) -> None:
+    """Of endless lines only a hundred at each end are matched, so that a repetition loop costs bounded time."""
+    lines = ["A", *["Both were read."] * 249]
+    lines[line] = "B"
+    assert extract_choice("\n".join(lines), ["A", "B"]).choice == choice

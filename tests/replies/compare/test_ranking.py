@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,36 @@ def test_repetition_loops_cost_bounded_time(unit: str) -> None:
     """What grows faster than the text takes minutes here."""
     text = unit * (1_000_000 // len(unit))
     at_most(100, lambda: extract_ranking(text, [str(number) for number in range(1, 21)]))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"ranking": [2, 1, 3], "note": "best first", "order": "worst first"}', "not certain"),
+        ('{"ranking": [2, 1, 3], "is_example": true}', "not certain"),
+        ('{"ranking": [2, 1, 3]}\nScratch that, I mixed them up.', "take it back"),
+        ('```json\n{"ranking": [2, 1, 3]}\n```\nScratch that, I mixed them up.', "not certain"),
+        ('{"ranking": [2, 1, 3]}\nI chose at random.', "mean nothing"),
+        ("Ranking:\n1. [2], [3]\n2. [1]", "no order"),
+        ("Ranking:\n1. [2] and [3]\n2. [1]", "no order"),
+        ("Ranking from worst to best: [2] > [1] > [3]\nFinal ranking: [2] > [3] > [1]", "not certain"),
+    ],
+)
+def test_an_order_that_contradicts_itself_or_its_words_is_rejected(text: str, reason: str) -> None:
+    found = extract_ranking(text, [1, 2, 3])
+    assert found.ranking == ()
+    assert re.search(reason, found.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ('{"ranking": [2, 1, 3]}', (2, 1, 3)),
+        ('{"ranking": [2, 1, 3], "order": "worst first"}', (3, 1, 2)),
+        ('{"ranking": [2, 1, 3], "order": "best first"}', (2, 1, 3)),
+        ("Ranking:\n1. [2]\n2. [1]\n3. [3]", (2, 1, 3)),
+        ("First thoughts: [1] > [2] > [3]\nFinal ranking: [2] > [3] > [1]", (2, 3, 1)),
+    ],
+)
+def test_an_order_with_plain_words_around_it_is_read(text: str, order: tuple[int, ...]) -> None:
+    assert extract_ranking(text, [1, 2, 3]).ranking == order

@@ -9,6 +9,7 @@ import pytest
 from calipers.replies.compare.references import (
     DEBATER,
     distinguishing_names,
+    do_names_clash,
     fold_name,
     is_debate,
     mask_references,
@@ -62,3 +63,19 @@ def test_names_compare_without_case_signs_and_leading_zeros() -> None:
     assert fold_name("Model_A") == fold_name("model a")
     assert fold_name("[07]") == "7"
     assert fold_name("0") == "0"
+
+
+@pytest.mark.parametrize(
+    ("labels", "clash"),
+    [
+        (["Model A", "ModelA"], True),
+        (["a", "A"], True),
+        (["a+", "a"], True),
+        (["07", "7"], True),
+        (["+", "-"], True),
+        (["+", "a"], False),
+        (["Model A", "Model B"], False),
+    ],
+)
+def test_names_clash_that_differ_only_in_case_signs_zeros_or_spaces(labels: list[str], clash: bool) -> None:  # noqa: FBT001
+    assert do_names_clash(labels) is clash

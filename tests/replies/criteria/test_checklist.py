@@ -247,3 +247,10 @@ def test_what_may_be_counted_wrongly_after_a_repeated_number_stays_open() -> Non
     assert (shifted.verdicts, set(shifted.missing)) == ({"1": True, "2": False}, {"3", "4"})
     slipped = extract_checklist('{"1": true, "2": false, "2": false, "4": true}', ids)
     assert (slipped.verdicts, set(slipped.missing)) == ({"1": True, "2": False, "4": True}, {"3"})
+
+
+def test_a_row_names_its_criterion_under_any_of_its_keys() -> None:
+    rows = [{"id": "zz", "criterion": "1", "met": True}, {"id": "2", "criterion": "Names a city", "met": False}]
+    assert extract_checklist(json.dumps(rows), ["1", "2"]).verdicts == {"1": True, "2": False}
+    rows[0] = {"id": "zz", "criterion": "Names a river", "met": True}
+    assert extract_checklist(json.dumps(rows), ["1", "2"]).verdicts == {"2": False}

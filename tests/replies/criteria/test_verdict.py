@@ -147,3 +147,16 @@ def test_a_yes_that_is_spoken_of_limited_or_turned_is_none(text: str) -> None:
 
 def test_a_verdict_after_questions_of_the_bad_is_read() -> None:
     assert extract_verdict("Does it miss anything? No, nothing at all.\n\nVerdict: yes").met is True
+
+
+@pytest.mark.parametrize(("place", "met"), [(1, None), (19, None), (20, True), (39, True), (40, None), (59, None)])
+def test_a_lone_no_contradicts_a_yes_near_either_end_of_a_reply(place: int, met: bool | None) -> None:  # noqa: FBT001
+    """Of many sentences twenty at each end are searched for it: a verdict is stated first or last."""
+    sentences = ["Yes.", *["It names Paris."] * 59]
+    sentences[place] = "No."
+    assert extract_verdict(" ".join(sentences)).met is met
+
+
+def test_a_quoted_word_is_the_judges_own_and_a_longer_quotation_is_not() -> None:
+    assert extract_verdict('The response is "correct" because it names Paris.').met is True
+    assert extract_verdict('The response is "fully correct" because it names Paris.').met is None

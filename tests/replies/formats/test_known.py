@@ -209,3 +209,23 @@ def test_the_page_lists_every_format_with_what_it_holds() -> None:
 @pytest.mark.parametrize("written", ["4 out of 5", "4 OUT OF 5", "4 of 5", "4 Of 5", "4/5"])
 def test_a_score_with_its_top_is_one_number_in_capitals_too(written: str) -> None:
     assert extract_scores(f"[RESULT] {written}", ["a"], format="prometheus").scores == {"a": 4}
+
+
+def test_a_place_of_the_table_is_named_or_written_out() -> None:
+    known_formats.cache_clear()
+    assert extract_scores("I weighed both.\n<answer>8 5</answer>", ["a", "b"], format="judgelrm").scores == {
+        "a": 8,
+        "b": 5,
+    }
+    assert extract_scores("8 5", ["a", "b"], format="judgelrm").scores == {}
+    assert extract_choice("So my final decision is Response 2.", ["a", "b"], format="auto_j").choice == "b"
+    assert extract_verdict("GRADE: C", format="inspect_ai").met is True
+
+
+@pytest.mark.parametrize(
+    ("models", "choice"),
+    [(["M", "m"], "y"), (["m", "M"], "x"), (["m", "m"], None), (["m"], None), (["m", "other"], None)],
+)
+def test_models_without_ranks_are_in_the_order_in_which_they_are_listed(models: list[str], choice: str | None) -> None:
+    text = json.dumps({"ordered_models": [{"model": model} for model in models]})
+    assert extract_choice(text, ["x", "y"], format="alpaca_eval").choice == choice

@@ -18,7 +18,7 @@ from calipers.replies.caveats.phrases import Span, find_phrases, fold_words, rea
 _SOMEBODY = "qxq"
 """The placeholder for a candidate's name, a word that no language has."""
 _LONGEST = 600
-_MOST_SENTENCES = 40
+_MOST_AT_AN_END = 20
 _MOST_CLAUSES = 30
 _MOST_NUMBERS = 12
 """At most this many numbers, and mentions of one id, are read in a sentence."""
@@ -222,6 +222,8 @@ class Sentence:
 
 _NAME = re.compile(r"\b(?:candidate|trajectory|response|answer|kandidat\w*|candidat\w*|кандидат\w*|#)\b", re.IGNORECASE)
 _BREAK = re.compile(r"[.,;:!?。，；：]")
+_BULLET = re.compile(r"[ *_\-•>|\"'(\[]*")
+_AFTER_KEY = re.compile(r"[\s\"'*_`\])|]{0,4}(?:[:：=→⇒]|->|=>|\|)")
 
 
 def _is_short_word(gap: str) -> bool:
@@ -246,17 +248,15 @@ _MARK = re.compile(r"([:：,，、。.!！?？…;；—–（）()\"“”]+|\s
 
 def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
     """Extract the sentences beside a verdict, with ASCII digits. Of more than 40, yield 20 at each end."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+    text = unicodedata.normalize("NFKC", text)
     pieces = [
         piece[at : at + _LONGEST]
         for whole in _END.split(text)
         if any(map(str.isalnum, piece := whole.strip()))
         for at in range(0, len(piece), _LONGEST)
     ]
-    if len(pieces) > _MOST_SENTENCES:
-        pieces = pieces[: _MOST_SENTENCES // 2] + pieces[-_MOST_SENTENCES // 2 :]
-    for place, piece in enumerate(pieces):
+    begun, rest = pieces[:_MOST_AT_AN_END], pieces[_MOST_AT_AN_END:]
+    for place, piece in enumerate([*begun, *rest[-_MOST_AT_AN_END:]]):
         yield Sentence(piece, ids, first=place == 0)
 
 
@@ -305,8 +305,7 @@ def _is_named(text: str, start: int, end: int) -> bool:
         return True
     if _ends_with(before, "CANDIDATES"):
         return True
-    lone = not before.strip(" *_-•>|\"'([")
-    return lone and re.match(r"[\s\"'*_`\])|]{0,4}(?:[:：=→⇒]|->|=>|\|)", text[end : end + 8]) is not None
+    return _BULLET.fullmatch(before) is not None and _AFTER_KEY.match(text, end) is not None
 
 
 def _numbers(text: str) -> Iterator[Number]:

@@ -103,15 +103,14 @@ def is_introduced_as_mention(before: str, own: str) -> bool:
     ]
     cues += [start for start, _ in found.get("CONDITION", ()) if start == 1]
     cues += [start for start, end in found.get("DRAFT", ()) if end - start > 1]
-    return any(start > given for start in (*cues, *_said(lead, words, found)))
+    return any(start > given for start in (*cues, *_said(lead, found)))
 
 
-def _said(lead: str, words: str, found: dict[str, list[Span]]) -> list[int]:
+def _said(lead: str, found: dict[str, list[Span]]) -> list[int]:
     """Return the positions of verbs that attribute the verdict to a candidate: ``Response A ends with``."""
     named = found.get("CANDIDATES", ())
-    who = 0 if _NAME.search(lead) else min((start for start, _ in named), default=len(words))
     says = [one for one in found.get("SAYS", ()) if not any(one[0] < end and start < one[1] for start, end in named)]
-    return [start for start, _ in says if start > who]
+    return [start for start, _ in says if _NAME.search(lead) or any(end <= start for _, end in named)]
 
 
 def _clause_before(before: str) -> str:

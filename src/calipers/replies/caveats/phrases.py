@@ -20,6 +20,7 @@ FILES: Final = ("retractions", "validity", "speakers", "numbers")
 _SPACELESS: Final = frozenset({"zh", "ja", "ko", "th"})
 _GAP: Final = 48
 _STEM: Final = 3
+"""Stems are looked up by this many first characters, so that none is shorter."""
 _MOST: Final = 1_000
 """At most this many characters of one sentence are searched."""
 _SIGN = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -117,12 +118,7 @@ def reaches_last_word(words: str, end: int) -> bool:
 
 def _starting(index: _Index, word: str) -> Iterator[_Phrase]:
     yield from index.words.get(word, ())
-    for length in range(1, _STEM + 1):
-        if length < _STEM and len(word) < length:
-            return
-        yield from index.stems.get(word[:length], ())
-        if len(word) <= length:
-            return
+    yield from index.stems.get(word[:_STEM], ())
 
 
 def _note(phrase: _Phrase, text: str, start: int, found: dict[str, list[Span]]) -> None:

@@ -130,17 +130,16 @@ def lone_clauses(text: str) -> Iterator[tuple[str, str]]:
     A hesitation at the beginning of a clause is removed. Words after a colon are the value of a key and so no clause,
     unless the key is a hesitation: ``wait: no``.
     """
-    turning, colon = False, False
+    is_value = False
     for clause, mark in split_clauses(text):
-        kinds = _heads_of(clause)
         words = clause
-        for place in range(1, 4):
-            head, _, rest = " ".join(clause.split()[:place]), "", " ".join(clause.split()[place:])
+        for place in (1, 2, 3):
+            head, rest = " ".join(clause.split()[:place]), " ".join(clause.split()[place:])
             if rest and _heads_of(head):
                 words = rest
-        if not colon or turning:
+        if not is_value:
             yield words, mark
-        turning, colon = bool(kinds), mark.startswith((":", "："))
+        is_value = mark.startswith((":", "：")) and not _heads_of(clause)
 
 
 def _heads_of(words: str) -> set[str]:

@@ -141,7 +141,7 @@ def _settled(orders: list[_Order], ids: tuple[str, ...]) -> tuple[_Order, str]:
     if not orders:
         raise Rejected("no order is stated")
     placed = [tuple(_placed(order.written, ids)[0]) for order in orders]
-    if not all(placed) and not all(order.written for order in orders):
+    if not all(order.written for order in orders):
         raise Rejected(_UNSURE, doubt=True)
     if len(set(placed)) == 1:
         return orders[-1], ""
@@ -265,10 +265,7 @@ def _is_quoted(run: _Run, ids: tuple[str, ...], text: str) -> bool:
     if is_in_block_quote(text, run.start, ids) or is_others_verdict(words, ids, of_scores=False):
         return True
     end = run.order.end
-    return is_only_mentioned(words, "", text[end : end + _WORDS_AFTER]) or ranks_by_other_quantity(words, run.after)
-
-
-_WORDS_AFTER = 300
+    return is_only_mentioned(words, "", text[end:]) or ranks_by_other_quantity(words, run.after)
 
 
 def _directed(run: _Run) -> _Order:

@@ -67,7 +67,7 @@ def distinguishing_names(labels: tuple[str, ...]) -> Names:
 def do_names_clash(labels: Sequence[str]) -> bool:
     """Whether two labels to extract differ only in case, punctuation, leading zeros or spaces."""
     compared = (fold_name(label).casefold() for label in labels)
-    spaceless = (re.sub(r"[\W_]+", "", label).casefold() or label for label in labels)
+    spaceless = (re.sub(r"[\W_]+", "", label).casefold() for label in labels)
     return len(set(compared)) < len(labels) or len(set(spaceless)) < len(labels)
 
 

@@ -208,14 +208,15 @@ class _Reader:
             fields = {plain_key(key): value for key, value in pairs_of(item)}
             names = [fields[key] for key in _ID_KEYS if type(fields.get(key)) in (str, int)]
             if names:
-                named.append((next((name for name in names if self._names_one(name)), names[0]), item))
+                named.append((max(names, key=self._names_one), item))
         return self._keyed(named) if len(named) == len(items) else {}
 
     def _in_order(self, node: Any) -> dict[str, Row]:
         """Read verdicts that name no criterion: as many as there are criteria, or one verdict on a single criterion."""
         if len(self.ids) == 1 and pairs_of(node):
-            row = self._row(node, self.ids[0])
-            return {} if row.problem == _NOTHING else {self.ids[0]: row}
+            (id_,) = self.ids
+            row = self._row(node, id_)
+            return {} if row.problem == _NOTHING else {id_: row}
         if not isinstance(node, list) or isinstance(node, Pairs) or len(node) != len(self.ids):
             return {}
         rows = {id_: self._row(value, id_) for id_, value in zip(self.ids, node, strict=True)}
