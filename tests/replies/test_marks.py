@@ -82,6 +82,13 @@ def test_only_words_right_before_a_mark_call_it_final() -> None:
     assert (near.final, far.final) == (True, False)
 
 
+def test_a_mark_may_call_itself_final_or_a_correction() -> None:
+    marks = [*find_marks("<final_answer>A</final_answer>", VALUE, "choice"), *find_marks("Choice: A", VALUE, "choice")]
+    assert [mark.final for mark in marks] == [True, False]
+    marks = [*find_marks("Choice (revised): A", VALUE, "choice"), *find_marks("Choice: A", VALUE, "choice")]
+    assert [mark.correcting for mark in marks] == [True, False]
+
+
 def test_a_correction_counts_up_to_a_few_sentences_before_a_mark() -> None:
     (near,) = find_marks(f"wait{' ' * 296}[[A]]", VALUE, "choice")
     (far,) = find_marks(f"wait{' ' * 297}[[A]]", VALUE, "choice")

@@ -10,6 +10,7 @@ from calipers.replies.rejected import Rejected
 from calipers.replies.sentences import (
     before_next_example,
     blank_quotations,
+    both_ends,
     json_of_code_block,
     json_of_text,
     plain_punctuation,
@@ -67,6 +68,7 @@ def test_json_is_read_where_the_reply_ends_with_it() -> None:
     assert json_of_text('Here it is: {"a": 1}') == {"a": 1}
     assert json_of_text('{"a": 1} as asked') is None
     assert json_of_text("[" * 100_000 + "]" * 100_000) is None
+    assert json_of_text('```json\n{"a": 1}\n```\n') == {"a": 1}
     assert json_of_text("True") is True
     assert json_of_code_block('```json\n{"a": 1}\n```\nas asked') == {"a": 1}
     assert json_of_code_block('so\n```json\n{"a": 1}\n```\nas asked') is None
@@ -106,6 +108,13 @@ def test_of_many_sentences_the_first_and_the_last_are_read() -> None:
     assert len(split_sentences("No. " * 400)) == 400
     parts = split_sentences("".join(f"No {n}. " for n in range(401)))
     assert [part.text for part in parts] == [f"No {n}." for n in range(401) if n != 20]
+
+
+@pytest.mark.parametrize(
+    ("items", "ends"), [("", ""), ("a", "a"), ("abcd", "abcd"), ("abcde", "abde"), ("abcdefgh", "abgh")]
+)
+def test_of_both_ends_each_item_comes_once(items: str, ends: str) -> None:
+    assert "".join(both_ends(items, 2)) == ends
 
 
 def test_a_code_block_goes_wherever_the_reply_begins() -> None:

@@ -100,20 +100,26 @@ def test_any_text_is_read_or_given_up_and_the_reader_moves_on(text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("unit", "most", "rest"),
+    ("start", "unit", "most", "rest"),
     [
-        ("[", 64, ""),
-        ('{"a": ', 64, ""),
-        ('x" ', 199, 'y", "b": 1}'),
+        ("", "[", 64, ""),
+        ("", '{"a": ', 64, ""),
+        ("[", "x,", 4_998, "]"),
+        ('{"a": 1, ', "word! {} ", 13, "}"),
+        ('{"a": "', 'x" ', 199, 'y", "b": 1}'),
     ],
 )
-def test_endless_damage_is_given_up_and_less_of_it_is_not(unit: str, most: int, rest: str) -> None:
+def test_endless_damage_is_given_up_and_less_of_it_is_not(start: str, unit: str, most: int, rest: str) -> None:
     """What a hostile reply may cost is bounded, far above what an honest slip needs."""
-    start = '{"a": "' if rest else ""
     assert isinstance(parse_damaged_json(f"{start}{unit * most}{rest}", 0), Parsed)
-    given_up = parse_damaged_json(f"{start}{unit * (most + 1)}{rest}", 0)
+    assert isinstance(parse_damaged_json(f"{start}{unit * (most + 1)}{rest}", 0), Unparsed)
+
+
+def test_brackets_nested_too_deep_are_given_up_at_once() -> None:
+    """The work is counted against the whole reply, which may state its verdict after them."""
+    given_up = parse_damaged_json("[" * 65, 0)
     assert isinstance(given_up, Unparsed)
-    assert given_up.work < 200  # brackets nested too deep are given up at once
+    assert given_up.work == 65
 
 
 def test_an_unquoted_value_has_an_end_in_sight() -> None:

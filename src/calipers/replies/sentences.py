@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from calipers.replies.rejected import Rejected
 from calipers.replies.text import end_of_reply, strip_fence, strip_reasoning
 from calipers.replies.wordlists import list_words, regex_of_whole_words
+
+Item = TypeVar("Item")
 
 # Full-width forms, non-breaking spaces and typographic quotes become their plain counterparts. Private-use characters
 # become question marks, because ``claims`` uses them to replace references to candidates. Each replacement is one
@@ -115,6 +117,11 @@ def _pieces(piece: str, start: int, *, closed: bool) -> Iterator[Sentence]:
     piece = piece.strip()
     for at in range(0, len(piece), _LONGEST):
         yield Sentence(piece[at : at + _LONGEST], start + at, closed)
+
+
+def both_ends(items: Sequence[Item], most: int) -> list[Item]:
+    """Return the first ``most`` and the last ``most`` of a reply's sentences or lines, each once, in order."""
+    return [*items[:most], *items[most:][-most:]]
 
 
 def without_code_blocks(text: str) -> str:

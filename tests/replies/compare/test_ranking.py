@@ -110,7 +110,7 @@ def test_repetition_loops_cost_bounded_time(unit: str) -> None:
         ('{"ranking": [2, 1, 3]}\nI chose at random.', "mean nothing"),
         ("Ranking:\n1. [2], [3]\n2. [1]", "no order"),
         ("Ranking:\n1. [2] and [3]\n2. [1]", "no order"),
-        ("Ranking from worst to best: [2] > [1] > [3]\nFinal ranking: [2] > [3] > [1]", "not certain"),
+        ("Ranking from worst to best: [2] > [1] > [3]\n\nFinal ranking: [2] > [3] > [1]", "not certain"),
     ],
 )
 def test_an_order_that_contradicts_itself_or_its_words_is_rejected(text: str, reason: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calipers.replies.caveats.phrases import Span, find_phrases, fold_words, reaches_last_word
+from calipers.replies.sentences import both_ends
 
 _SOMEBODY = "qxq"
 """The placeholder for a candidate's name, a word that no language has."""
@@ -255,8 +256,7 @@ def sentences_beside(text: str, ids: Sequence[str]) -> Iterator[Sentence]:
         if any(map(str.isalnum, piece := whole.strip()))
         for at in range(0, len(piece), _LONGEST)
     ]
-    begun, rest = pieces[:_MOST_AT_AN_END], pieces[_MOST_AT_AN_END:]
-    for place, piece in enumerate([*begun, *rest[-_MOST_AT_AN_END:]]):
+    for place, piece in enumerate(both_ends(pieces, _MOST_AT_AN_END)):
         yield Sentence(piece, ids, first=place == 0)
 
 

@@ -34,6 +34,7 @@ from calipers.replies.sentences import (
     REFUSING,
     Sentence,
     before_next_example,
+    both_ends,
     prepare_reply,
     split_sentences,
 )
@@ -56,6 +57,7 @@ _JSON_KEYS = frozenset(
     for key in (*list_words("keys", "CHOICE"), *_OF_KIND)
 )
 _TIE_WORDS = r"(?:a\s)?(?:tie[ds]?|draw|平局|平手)"
+_MOST_LINES = 100
 _BLOCK_QUOTE = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 
 
@@ -278,7 +280,7 @@ def _alone(text: str, labels: tuple[str, ...], tie: str | None) -> _Lone | None:
     Lines that name several labels are headings or a list.
     """
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    near = [*lines[:100], *lines[100:][-100:]]
+    near = both_ends(lines, _MOST_LINES)
     found = {
         place: match
         for place, line in enumerate(near)

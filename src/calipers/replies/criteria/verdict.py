@@ -28,6 +28,7 @@ from calipers.replies.sentences import (
     REFUSING,
     Sentence,
     blank_quotations,
+    both_ends,
     plain_punctuation,
     prepare_reply,
     split_sentences,
@@ -121,7 +122,7 @@ def _answers_bad_question(text: str) -> bool:
 def _lone_words(parts: list[Sentence]) -> Iterator[_Answer]:
     """Yield each yes and no that is a clause of its own: ``Yes ... actually no``. Answers to questions are omitted."""
     asked = False
-    for part in [*parts[:_MOST_PARTS], *parts[_MOST_PARTS:][-_MOST_PARTS:]]:
+    for part in both_ends(parts, _MOST_PARTS):
         for clause, mark in lone_clauses(blank_quotations(without_quotes(part.text), most=1)):
             was_asked, asked = asked, mark.startswith(("?", "？"))
             match = None if asked or was_asked else _plain_word().fullmatch(clause)
