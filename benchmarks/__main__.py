@@ -40,6 +40,7 @@ BENCHMARKS = {
     "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all '
     "bounds",
     "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
+    "speed.simulation": "steps/s and memory of calipers study simulate, by kind of arm",
     "speed.embedded": "time the embedded judge takes",
     "faults.large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
     "faults.detector": "attacks found, and harmless texts accused, by language and kind",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from calipers.cli import main
+from calipers.study.simulation import scenario_names
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -120,3 +121,13 @@ def test_without_a_configuration_the_order_of_judging_is_simulated(run: Run) -> 
     assert code == 0
     assert "Order of judging" in out
     assert Path("simulation.json").is_file()
+
+
+def test_the_help_names_every_scenario_and_all_settings_can_be_printed(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    assert all(name in out for name in scenario_names())
+    code, out, _ = run("--settings")
+    assert code == 0
+    Path("all.toml").write_text(out, encoding="utf-8")
+    assert run("all.toml", "--steps", "1", "--seeds", "1", "-o", "r.json")[0] == 0

@@ -32,9 +32,14 @@ def study() -> None:
 @command_option("--steps", type=click.IntRange(1), help="Steps of each run. [default: the config's]")
 @command_option("--seeds", type=click.IntRange(1), help="Runs of each arm. [default: the config's]")
 @click.option("--show", is_flag=True, help="Print the scenario's TOML instead of running it.")
+@click.option("--settings", is_flag=True, help="Print a TOML file with every setting, its meaning and its default.")
 @add_force_option
-def simulate(config: str, out: str, steps: int | None, seeds: int | None, *, show: bool, force: bool) -> int:
-    """Simulate GRPO as CONFIG says: a TOML file, or a scenario's name.
+def simulate(
+    config: str, out: str, steps: int | None, seeds: int | None, *, show: bool, settings: bool, force: bool
+) -> int:
+    """Simulate GRPO as CONFIG says, a TOML file or a scenario's name.
+
+    Scenarios are failures, injection, length, noise, order (the default), overoptimisation, panel and verdicts.
 
     Arms (a judge, a policy, GRPO's settings) are run with the same seeds, and compared run by run. The policy's
     gradients are exact and its true quality is known. Nothing is downloaded, and no judge is asked.
@@ -43,16 +48,17 @@ def simulate(config: str, out: str, steps: int | None, seeds: int | None, *, sho
     calipers study simulate
     calipers study simulate length --seeds 50 -o length.json
     calipers study simulate length --show > mine.toml
+    calipers study simulate --settings > all.toml
     calipers study simulate mine.toml -o mine.json
 
     Exit code: 0 simulated, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.cli.simulation_output import count_steps, print_summary, write_result  # noqa: PLC0415 - --help stays quick
-    from calipers.study.simulation import read_simulation, scenario_text  # noqa: PLC0415 - likewise
+    from calipers.study.simulation import read_simulation, scenario_text, settings_text  # noqa: PLC0415 - likewise
     from calipers.study.simulation import simulate as simulated  # noqa: PLC0415 - likewise
 
-    if show:
-        click.echo(scenario_text(config), nl=False)
+    if show or settings:
+        click.echo(settings_text() if settings else scenario_text(config), nl=False)
         return 0
     simulation = read_simulation(config, steps=steps, seeds=seeds)
     if out != "-" and not Path(out).absolute().parent.is_dir():

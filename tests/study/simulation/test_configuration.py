@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from calipers.config.option import options_of
 from calipers.errors import ConfigError
 from calipers.study.simulation.configuration import (
+    TABLES,
     read_simulation,
     scenario_names,
     scenario_text,
     settings_as_tables,
     simulation_from,
 )
+from calipers.study.simulation.settings import Arm
+from calipers.study.simulation.template import settings_text
 
 
 def refused(tmp_path: Path, text: str) -> list[str]:
@@ -81,6 +85,10 @@ def test_all_problems_are_listed_at_once(tmp_path: Path) -> None:
         ('[[arms]]\nname = "a"\n[grpo]\nscale = "all"', "it must be one of group, batch, none"),
         ('[[arms]]\nname = "a"\n[judge]\nnoise = inf', "noise=inf"),
         ('figures = ["trooth"]\n[[arms]]\nname = "a"', "there is no figure 'trooth'. Did you mean truth?"),
+        (
+            'seeds = 5000\nsteps = 2000\n[[arms]]\nname = "a"',
+            "5,005,000 points, and one file holds 300,000: raise every",
+        ),
         ('figures = 3\n[[arms]]\nname = "a"', "figures must be a list of names"),
         ('[[arms]]\nname = "a"\njudge = { levels = 1 }', "a scale has at least 2 levels"),
         ('[[arms]]\nname = "a"\njudge = { tpr = 0.5 }', "tpr and fpr belong together"),
@@ -126,3 +134,15 @@ def test_the_judges_of_a_panel_begin_with_the_arm_s_own_judge() -> None:
     tables = {"judge": {"noise": 0.5}, "arms": [{"name": "a", "judge": {"length": 0.1}, "panel": [{}, {"noise": 1}]}]}
     arm = simulation_from(tables, source="test").arms[0]
     assert [(judge.noise, judge.length) for judge in arm.judges] == [(0.5, 0.1), (1, 0.1)]
+
+
+def test_the_file_of_all_settings_is_valid_and_has_every_default(tmp_path: Path) -> None:
+    path = tmp_path / "all.toml"
+    path.write_text(settings_text(), encoding="utf-8")
+    found = read_simulation(str(path))
+    assert [(arm.name, arm.against) for arm in found.arms] == [("control", ""), ("noisy", "control")]
+    assert settings_as_tables(found.arms[0]) == settings_as_tables(Arm("control"))
+    assert (found.steps, found.seeds, found.every) == (200, 20, 2)
+    for kind in TABLES.values():
+        for option in options_of(kind):
+            assert f"\n{option.name} = " in settings_text() or f"\n# {option.name} = " in settings_text(), option.name

@@ -13,8 +13,9 @@ from calipers.study.simulation.results import result_object
 from calipers.study.simulation.runs import run_arm
 from calipers.study.simulation.settings import Simulation
 from calipers.study.simulation.summary import ArmSummary, summarise
+from calipers.study.simulation.template import settings_text
 
-__all__ = ["read_simulation", "scenario_names", "scenario_text", "simulate"]
+__all__ = ["read_simulation", "scenario_names", "scenario_text", "settings_text", "simulate"]
 
 
 def simulate(

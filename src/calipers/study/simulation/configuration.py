@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
-from calipers.study.simulation.problems import problems_of_arm, problems_of_figures
+from calipers.study.simulation.problems import problems_of_arm, problems_of_figures, problems_of_size
 from calipers.study.simulation.settings import (
     Arm,
     AskingSettings,
@@ -26,13 +26,14 @@ from calipers.study.simulation.settings import (
     TreatmentSettings,
 )
 
-_TABLES: Final = {
+TABLES: Final = {
     "policy": PolicySettings,
     "judge": JudgeSettings,
     "asking": AskingSettings,
     "treatment": TreatmentSettings,
     "grpo": GrpoSettings,
 }
+"""The tables of a file, by name."""
 _OWN: Final = ("name", "against", "panel")
 
 
@@ -77,8 +78,8 @@ def simulation_from(content: Mapping[str, Any], *, source: str) -> Simulation:
     """Return the simulation that the tables of a TOML file describe. Raises ConfigError with all problems."""
     problems: list[str] = []
     names = {option.name for option in options_of(Simulation)}
-    problems += _unknown(content, {*names, *_TABLES, "arms"}, "")
-    shared = {name: _table(content.get(name, {}), name, problems) for name in _TABLES}
+    problems += _unknown(content, {*names, *TABLES, "arms"}, "")
+    shared = {name: _table(content.get(name, {}), name, problems) for name in TABLES}
     rows = content.get("arms", [])
     if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
         problems.append("arms: write at least one [[arms]] table with a name")
@@ -87,7 +88,8 @@ def simulation_from(content: Mapping[str, Any], *, source: str) -> Simulation:
     problems += _problems_between(arms)
     own = {name: content[name] for name in names if name in content}
     simulation = replace(Simulation(tuple(arms)), **own)
-    problems += [*_out_of_range(simulation, ""), *problems_of_figures(simulation.figures)]
+    out_of_range = list(_out_of_range(simulation, ""))
+    problems += [*(out_of_range or problems_of_size(simulation)), *problems_of_figures(simulation.figures)]
     if problems:
         listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
         raise ConfigError(f"{source}: it cannot be run:{listed}")
@@ -108,10 +110,10 @@ def _arm(row: Mapping[str, Any], number: int, shared: Mapping[str, Mapping[str, 
         problems.append(f"{where}it needs a name, a text")
     if not isinstance(row.get("against", ""), str):
         problems.append(f"{where}against must be the name of another arm")
-    problems += _unknown(row, {*_OWN, *_TABLES}, where)
+    problems += _unknown(row, {*_OWN, *TABLES}, where)
     made: dict[str, Any] = {}
     out_of_range: list[str] = []
-    for table, kind in _TABLES.items():
+    for table, kind in TABLES.items():
         own = _table(row.get(table, {}), f"{where}{table}", problems)
         problems += _unknown(shared[table], _keys(kind), f"[{table}] ")
         made[table] = _settings(kind, [shared[table], own], f"{where}{table}: ", problems, out_of_range)
@@ -185,7 +187,7 @@ def _known(names: list[str]) -> str:
 
 def settings_as_tables(arm: Arm) -> dict[str, Any]:
     """Return an arm's settings as the tables of a TOML file, with every default."""
-    tables: dict[str, Any] = {table: _as_table(getattr(arm, table)) for table in _TABLES}
+    tables: dict[str, Any] = {table: _as_table(getattr(arm, table)) for table in TABLES}
     return tables | ({"panel": [_as_table(judge) for judge in arm.panel]} if arm.panel else {})
 
 

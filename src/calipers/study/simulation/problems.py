@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from calipers.config.option import did_you_mean
-from calipers.study.simulation.settings import Arm, JudgeSettings, PolicySettings
+from calipers.study.simulation.settings import Arm, JudgeSettings, PolicySettings, Simulation
 from calipers.study.simulation.summary import FIGURES
 from calipers.types.encoding import finite_number
+
+_MOST_POINTS: Final = 300_000
+"""Points of curves in one file: each is some twenty numbers, and 300,000 of them take about 60 MB."""
 
 
 def problems_of_arm(arm: Arm) -> Iterator[str]:
@@ -32,6 +35,16 @@ def problems_of_arm(arm: Arm) -> Iterator[str]:
         yield (
             f"treatment: {' and '.join(needs)} rest on standard errors, which are simulated for one judge with "
             "noise above 0 that gives scores"
+        )
+
+
+def problems_of_size(simulation: Simulation) -> Iterator[str]:
+    """Yield why a simulation's curves would be too many for one file."""
+    points = len(simulation.arms) * simulation.seeds * (simulation.steps // simulation.every + 1)
+    if points > _MOST_POINTS:
+        yield (
+            f"its curves would have {points:,} points, and one file holds {_MOST_POINTS:,}: raise every, or have fewer "
+            "arms or seeds"
         )
 
 

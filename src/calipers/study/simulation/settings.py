@@ -57,7 +57,7 @@ class PolicySettings:
 class GrpoSettings:
     """The step of GRPO."""
 
-    groups: int = whole_number(64, "Prompts a step.", low=1)
+    groups: int = whole_number(64, "Prompts a step.", low=1, high=4096)
     size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
     scale: Scale = choice("group", Scale, "What the centred rewards are divided by: the standard deviation, or 1.")
     epsilon: float = number(1e-4, "What is added to the standard deviation (TRL 1e-4, verl 1e-6).", low=0)
