@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calipers.study.intervals import Estimate
     from calipers.study.simulation.summary import ArmSummary
 
-_WIDTH: Final = 140
+_WIDTH: Final = 180
 _SAY_EVERY: Final = 10.0
 """Seconds between lines of progress."""
 _DECIMALS: Final = {"length": 1, "kl": 2}

@@ -16,17 +16,26 @@ from calipers.study.simulation.advantages import advantages
 from calipers.study.simulation.arrays import Array
 from calipers.study.simulation.audit import drift, properties, somers_d
 from calipers.study.simulation.grpo import Learner
+from calipers.study.simulation.orders import position_effects, positions_in
 from calipers.study.simulation.policy import PARAMETERS, Policy
 from calipers.study.simulation.runs import run_arm
 from calipers.study.simulation.settings import (
     Arm,
+    AskingSettings,
     GrpoSettings,
     JudgeSettings,
     PolicySettings,
     Scale,
     TreatmentSettings,
 )
-from calipers.study.simulation.theory import group_factor, quality_drift, verdict_drift, zeroed_drift
+from calipers.study.simulation.theory import (
+    arrival_covariance,
+    group_factor,
+    quality_drift,
+    score_drift,
+    verdict_drift,
+    zeroed_drift,
+)
 from calipers.study.simulation.treatment import rewards_of
 from simulated import first_batch, near
 
@@ -122,6 +131,75 @@ def test_a_group_without_true_spread_gets_noise_at_full_size(noise: float) -> No
     assert squares[~without] == pytest.approx(7 / 8)
     small = (advantages(scores, scale="none", epsilon=0.0) ** 2).mean(axis=-1)[without]
     assert near(small, noise**2 * 7 / 8)
+
+
+# --- order of judging ------------------------------------------------------------------------------------------------
+
+
+SKEWED = PolicySettings(quality=(0.3,))
+SYMMETRIC = PolicySettings(quality=(0.3,), length_tail="normal", length_floor=1, length_cap=29, length_mean=15.0)
+
+
+def arrival(judge: JudgeSettings, *, orders: int = 1, policy: PolicySettings = SKEWED) -> tuple[Array, float]:
+    """The measured first drift of length in every group, and what theory predicts without any sampling."""
+    asking = AskingSettings(order="arrival", orders=orders)
+    arm = Arm("a", policy=policy, judge=judge, asking=asking, grpo=GrpoSettings(groups=40_000))
+    known, responses, scores = first_batch(arm)
+    gained = advantages(scores, scale="group", epsilon=0.0)
+    shown = [positions_in(order, np.arange(8.0), asking) for order in range(orders)]
+    effects: Array = np.mean(
+        [position_effects(one, slope=judge.slope, first=judge.first, last=judge.last) for one in shown], axis=0
+    )
+    z = (known.lengths - known.mean_length) / known.sd_length
+    covariance = arrival_covariance(known._length_probabilities(np.zeros((1, 7)))[0], z, effects)
+    variance = 0.3 * 0.7 + judge.noise**2 / orders + float((effects**2).sum()) / 7
+    return group_drifts(responses.z, gained), score_drift(covariance, variance, 8)
+
+
+@pytest.mark.parametrize(
+    ("judge", "orders", "sign"),
+    [
+        ({"slope": -0.5}, 1, -1),
+        ({"slope": -0.1}, 1, -1),
+        ({"slope": 0.5}, 1, 1),
+        ({"first": 0.5}, 1, -1),
+        ({"last": 0.5}, 1, 1),
+        ({"first": 0.5}, 2, 1),
+        ({"first": 0.5, "last": 0.5}, 1, 1),
+        ({"slope": -0.5}, 2, 0),
+        ({"first": 0.5}, 16, 0),
+    ],
+)
+def test_position_bias_in_order_of_arrival_rewards_length_with_the_sign_and_size_that_theory_gives(
+    judge: dict[str, float], orders: int, sign: int
+) -> None:
+    found, predicted = arrival(JudgeSettings(noise=0.5, **judge), orders=orders)  # type: ignore[arg-type]
+    assert abs(found.mean() - predicted) < 4.5 * found.std() / math.sqrt(len(found)) + 0.03 * abs(predicted)
+    assert np.sign(round(predicted, 9)) == sign
+
+
+def test_a_bonus_for_both_ends_rewards_length_only_where_the_longest_are_further_out_than_the_shortest() -> None:
+    """So a reversed second order, which gives a first-place bonus to the last place too, cancels it for symmetry."""
+    judge = JudgeSettings(noise=0.5, first=0.5)
+    found, predicted = arrival(judge, orders=2, policy=SYMMETRIC)
+    assert abs(predicted) < 1e-3
+    assert near(found, predicted)
+    assert arrival(judge, orders=2)[1] > 0.02
+
+
+def test_content_random_order_makes_noise_of_position_bias_and_no_drift() -> None:
+    """For nearly normal quality, so that the attenuation is exact but for half a percent."""
+    policy = PolicySettings(quality=(0.5,), criteria=50)
+    judge = JudgeSettings(noise=0.07, slope=-0.1)
+    _, responses, scores = first_batch(Arm("a", policy=policy, judge=judge, grpo=GrpoSettings(groups=40_000)))
+    gained = advantages(scores, scale="group", epsilon=0.0)
+    assert near(group_drifts(responses.z, gained), 0.0)
+    effects = position_effects(np.arange(8.0), slope=-0.1, first=0.0)
+    variance = 0.25 / 50
+    expected = score_drift(variance, variance + 0.07**2 + float((effects**2).sum()) / 7, 8)
+    found = group_drifts(responses.quality, gained)
+    assert abs(found.mean() - expected) < 4.5 * found.std() / math.sqrt(len(found)) + 0.005 * expected
+    assert expected < 0.95 * quality_drift(math.sqrt(variance), 0.07, 8)
 
 
 # --- verdicts: the sign of J -----------------------------------------------------------------------------------------

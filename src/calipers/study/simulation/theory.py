@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from calipers.study.simulation.advantages import advantages
+from calipers.study.simulation.arrays import Array
 from calipers.study.simulation.settings import Scale
 
 
@@ -65,3 +66,29 @@ def zeroed_drift(
     0 if r or F is independent of the other two.
     """
     return (1 - failures) * covariance - reward * failure_covariance - third
+
+
+def score_drift(covariance: float, variance: float, size: int) -> float:
+    """Return the drift cov(x, A) after division by the group's standard deviation, from within-group moments of scores.
+
+    ``covariance`` is cov(x, score) and ``variance`` that of the scores, both within groups with ddof 1. Exact for
+    normal scores, and nearly so where noise is not small beside a right-or-wrong quality.
+    """
+    return covariance / math.sqrt(variance) * group_factor(size)
+
+
+def arrival_covariance(chances: Array, z: Array, effects: Array) -> float:
+    """Return the covariance, within groups with ddof 1, of length and what positions add where shorter arrives earlier.
+
+    ``chances`` are the probabilities of the lengths, ``z`` their standardised values, ascending, and ``effects`` what
+    each of the G positions adds (mean 0; averaged over the orders that are shown). A response that is longer than a
+    share v of all has k of its G - 1 rivals before it with the probability Binomial(k; G - 1, v), so that
+    cov = G / (G - 1) E[z Σ_k Binomial(k; G - 1, v) effect_k]. Equal lengths arrive in random order: v is uniform there.
+    """
+    size, parts = len(effects), 64
+    below = np.cumsum(chances) - chances
+    v = below[:, None] + chances[:, None] * (np.arange(parts) + 0.5) / parts
+    ways = np.array([math.comb(size - 1, k) for k in range(size)])
+    k = np.arange(size)
+    expected = (ways * v[..., None] ** k * (1 - v[..., None]) ** (size - 1 - k) * effects).sum(axis=-1).mean(axis=1)
+    return float((chances * z * expected).sum()) * size / (size - 1)
