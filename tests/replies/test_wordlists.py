@@ -48,3 +48,4 @@ def test_an_entry_in_two_scripts_goes_by_its_first_sign() -> None:
     assert pattern.fullmatch("ai回答")
     assert pattern.search("chai回答") is None
     assert pattern.search("80点scores")
+    assert re.search(regex_of_whole_words(["\u2e80"]), "a\u2e80b")  # the first sign of the Han radicals

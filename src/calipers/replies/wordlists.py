@@ -53,6 +53,6 @@ def regex_of_whole_words(entries: Iterable[str]) -> str:
     longest_first = sorted(dict.fromkeys(entries), key=len, reverse=True)
     spelled = [entry.replace(" ", r"\s{1,2}") for entry in longest_first]
     whole = [entry for entry in spelled if entry[0] < "\u2e80"]
-    parts = [entry for entry in spelled if entry[0] >= "\u2e80"]
+    parts = [entry for entry in spelled if entry not in whole]
     found = [rf"(?<![^\W\d_])(?:{'|'.join(whole)})(?![^\W\d_])"] if whole else []
     return f"(?:{'|'.join(found + parts)})"
