@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.replies.caveats.ownership import check_document_is_own, document_denies_itself, has_foreign_key
+from calipers.replies.caveats.ownership import (
+    check_document_is_own,
+    document_denies_itself,
+    has_foreign_key,
+    values_of_keys,
+)
 from calipers.replies.compare.choice import extract_choice
 from calipers.replies.criteria.verdict import extract_verdict
 from calipers.replies.rejected import Rejected
@@ -80,3 +85,14 @@ def test_any_document_is_looked_at_without_an_error(document: Any, text: str) ->
     assert has_foreign_key(document) in (True, False)
     with suppress(Rejected):
         check_document_is_own(Prepared(text, document), {"winner"})
+
+
+@pytest.mark.parametrize(("levels", "values"), [(0, ["A"]), (1, ["A"]), (3, ["A"]), (4, [])])
+def test_values_are_searched_a_few_levels_deep_in_lists_as_in_objects(levels: int, values: list[str]) -> None:
+    """A verdict is near the top; deeper down are the candidates' own words."""
+    listed: Any = {"choice": "A"}
+    keyed: Any = {"choice": "A"}
+    for _ in range(levels):
+        listed, keyed = [listed], {"reply": keyed}
+    assert list(values_of_keys(listed, {"choice"})) == values
+    assert list(values_of_keys(keyed, {"choice"})) == values
