@@ -111,7 +111,7 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
 
 
 def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return a judge's scores, to be aggregated with others', less their mean, divided by their standard deviation.
+    """Standardise one judge's scores, to aggregate them with other judges': subtract the mean, divide by the spread.
 
     The standard deviation is that of a population. All are 0 if the scores are equal. None stays None. A single score
     cannot be standardised and becomes None.

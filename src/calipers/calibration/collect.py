@@ -115,8 +115,8 @@ async def collect_judgments(
 
     A ``rubric`` replaces the groups' own.
 
-    ``options`` are those of ``Judge.of``. Raises ConfigError before anything is asked for invalid settings or a judge
-    that cannot be reached, and later for a judge that refuses every question. Raises InputError if no group has two
+    ``options`` are those of ``Judge.of``. Raises ConfigError if settings are invalid or a judge cannot be reached,
+    before any question is sent, or if a judge refuses every question. Raises InputError if no group has two
     trajectories with messages.
     """
     judgeable = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]

@@ -40,7 +40,7 @@ class PlaceCurve:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The numbers of groups with usable gold in which a judge did not score two members with different gold.
+    """Counts groups that a judge cannot be measured on: it did not score two members whose gold differs.
 
     ``abstained``: its record says so; ``failed``: no score in what was recorded; ``unrecorded``: no record at all.
     """

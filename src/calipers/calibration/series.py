@@ -117,8 +117,9 @@ class Series:
 
         Calls are taken cyclically from ``start``.
 
-        Ratings are averaged, after list effects are removed if lists have gaps. Rankings are averaged by rank.
-        Comparisons of larger groups are fitted by Bradley-Terry. A group with fewer calls contributes all its calls.
+        Ratings are averaged. If some lists lack candidates, differences in level between lists are removed first.
+        Rankings are averaged by rank. Comparisons of larger groups are fitted by Bradley-Terry. A group with fewer
+        calls contributes all its calls.
         """
         depth = np.array(self.depth)
         places = (start + np.arange(count)[None, :]) % depth[:, None]
@@ -304,7 +305,7 @@ def _pair_verdict(record: Record) -> PairVerdict | None:
 def _swaps(
     by_row: Mapping[int, Sequence[Record]],
 ) -> tuple[tuple[Swap, ...], tuple[tuple[PairVerdict, PairVerdict], ...]]:
-    """Return pairs judged in both orders, and verdicts on one order asked repeatedly."""
+    """Return the pairs judged in both orders, and the verdicts on pairs that were asked again in the same order."""
     swaps: list[Swap] = []
     repeats: list[tuple[PairVerdict, PairVerdict]] = []
     for row, records in by_row.items():

@@ -1,5 +1,4 @@
-"""Tests whether a server enforces the output format that it accepted. The forced answer is improbable without the
-format.
+"""Tests whether a server enforces the output format that it accepted, by a format with an improbable constant in it.
 
 Not responsible for the question (``backends.negotiation.format_probe``), or for the conclusion (``verdict``).
 """

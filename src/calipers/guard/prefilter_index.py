@@ -48,7 +48,7 @@ _MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Hash tables of the lexicon, one for each number of bytes, stored one after the other.
+    """Hash tables of the lexicon, one for each length of its words in bytes, stored one after the other.
 
     ``masks``, ``factors`` and ``offsets`` have a row for each table. ``masks`` select the bytes of a word to compare.
     ``factors``, ``shift`` and ``offsets`` compute the word's slot. A slot has a flag in ``used``, and up to two

@@ -93,7 +93,7 @@ class Auditor:
 
     @property
     def summary(self) -> AuditSummary:
-        """The state of the audit of finished groups."""
+        """What the audit, in which a second judge judges finished groups again, has found so far."""
         return self._summary
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:

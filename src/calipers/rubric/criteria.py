@@ -27,10 +27,10 @@ _SHAPE = 'a rubric is {"criteria": [{"id": "cites", "text": "Names its source.",
 
 
 def as_rubric(value: object) -> Rubric:
-    """Return ``value``, which is a Rubric, its object, or a list of criteria (objects or texts), as a checked rubric.
+    """Return ``value`` as a checked Rubric. It is a Rubric, a rubric as plain data, or a list of criteria.
 
-    A criterion given as text is worth one point. Raises ConfigError naming the criterion and field that cannot be read
-    or do not make a rubric.
+    A criterion given as text is worth one point. Raises ConfigError that names the criterion and field that cannot be
+    read, or says why the criteria are no rubric.
     """
     if isinstance(value, Rubric):
         check_rubric(value)

@@ -121,7 +121,7 @@ def _instructions_in(truth: Any) -> dict[str, Any] | None:
 
 
 def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
-    """Read the rubric at ``place`` of a row: text, or criteria in the form of any data set. Raises InputError."""
+    """Read the rubric at ``place`` of a row: text, or criteria in the form of a known data set. Raises InputError."""
     if isinstance(value, str):
         value = _value_in_json(value, ("[", "{"))
         if isinstance(value, str) and place.endswith("rubrics"):

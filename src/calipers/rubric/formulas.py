@@ -138,10 +138,11 @@ def graded(
     coverage: float = 0.8,
     floor: float = 0.0,
 ) -> RubricScore:
-    """Return the score of a rubric's ``verdicts`` by a named formula; ``on_missing`` is the policy for open criteria.
+    """Return the score of a rubric's ``verdicts`` by a named formula.
 
-    ``abstain`` and ``raise`` (the caller raises) give no value. ``partial`` applies the formula to the criteria with a
-    verdict, if these have at least ``coverage`` of the weight and no veto is open. ``floor`` gives that constant. A
+    ``on_missing`` says what happens if criteria have no verdict. With ``abstain`` and ``raise`` there is no value; for
+    ``raise``, the caller raises. With ``partial``, the formula is applied to the criteria that have a verdict, if these
+    have at least ``coverage`` of the weight and every veto has a verdict. With ``floor``, the value is ``floor``. A
     violated veto limits the value to ``veto_floor``. Raises ConfigError for an unknown or unsuitable formula.
     """
     if normaliser not in NORMALISERS:

@@ -37,7 +37,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A test case: given ``stdin``, the program must print ``stdout``. Spaces and empty lines at ends are ignored."""
+    """A test case: given ``stdin``, the program must print ``stdout``. Spaces at the end of a line and empty lines at
+    the end of the output are ignored.
+    """
 
     stdin: str
     stdout: str

@@ -47,7 +47,7 @@ class RefusalCheck:
 
     @property
     def servers(self) -> int:
-        """Return the number of servers that can be sent a test request."""
+        """Return the number of servers that this backend can send a test request."""
         return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:

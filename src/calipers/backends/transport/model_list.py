@@ -44,7 +44,7 @@ def is_listed(model: str, names: list[str]) -> bool:
 
 
 def takes_any_name(reply: HttpReply) -> bool:
-    """Return whether the server has a single model that answers under any name, as llama.cpp does."""
+    """Whether a judge's server, by its list of models, has one model that answers under any name, as llama.cpp has."""
     rows = _listed(reply).get("data", ())
     return any(isinstance(row, dict) and row.get("owned_by") == "llamacpp" for row in rows)
 

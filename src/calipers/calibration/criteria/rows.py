@@ -79,9 +79,9 @@ def read_labelled(
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
-    """Return a labelled row of plain data as a Labelled, checked for calibration.
+    """Convert a row of plain data, with people's labels, to a ``Labelled`` for calibration.
 
-    Raises InputError with the field.
+    Raises InputError that names the field.
     """
     if isinstance(value, str):
         raise InputError(value)

@@ -242,7 +242,7 @@ def _of_document(document: object, labels: tuple[str, ...], tie: str | None) -> 
     matches = (_line(labels, tie).fullmatch(str(value).strip()[:200]) for value in values)
     found = {_meant(match, labels) for match in matches if match}
     if len(found) > 1:
-        raise Rejected("the reply's keys name different labels")
+        raise Rejected("the reply contradicts itself: its keys choose different labels")
     return _Found(found.pop(), "strict") if found else None
 
 

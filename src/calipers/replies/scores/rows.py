@@ -163,7 +163,10 @@ class RowReader:
 
 
 def rows_of_object(pairs: Iterable[tuple[Any, Any]]) -> list[Row]:
-    """Extract an object's fields as one row of scores, or as several if a repeated key shows lost brackets."""
+    """Extract an object's fields as rows of scores.
+
+    A key that occurs again begins another row: the judge left out the brackets between the rows.
+    """
     rows: list[dict[Any, Any]] = [{}]
     for key, value in pairs:
         if key in rows[-1]:

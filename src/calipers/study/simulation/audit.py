@@ -49,10 +49,10 @@ def drift(values: Array, advantages: Array) -> Array:
 
 
 def somers_d(scores: Array, quality: Array) -> Array:
-    """Return Somers' D (S,) of a judge's scores within groups: concordant less discordant pairs, as a share.
+    """Return Somers' D (S,) of a judge's scores within groups: (concordant - discordant) / all pairs that count.
 
-    Pairs of equal quality or with a missing score do not count, tied scores count 0 (Somers 1962). It is 2 AUC - 1
-    pooled over groups, and TPR - FPR pooled over pairs if scores are verdicts. NaN without such pairs.
+    Pairs of equal quality or with a missing score do not count; pairs with tied scores count, as neither (Somers 1962).
+    It is 2 AUC - 1 pooled over groups, and for scores of 0 and 1 it is TPR - FPR. NaN if no pair counts.
     """
     better = quality[..., :, None] > quality[..., None, :]
     one, other = scores[..., :, None], scores[..., None, :]

@@ -55,7 +55,7 @@ def is_denied(before: str) -> bool:
 
 
 def is_wrong_or_hypothetical(before: str) -> bool:
-    """Whether the text before ``the answer is`` says that the answer to verify is wrong or hypothetical: ``If the``."""
+    """Whether the text before ``the answer is`` says that the answer is wrong or hypothetical, as "if" does."""
     return bool(_OTHERS_OR_DENYING.search(_plain(_CLAUSE.split(before[-_NEAR:])[-1])))
 
 
