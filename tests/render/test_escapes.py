@@ -6,8 +6,9 @@ import unicodedata
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from calipers.render.escapes import escape, unescape
+from calipers.render.escapes import escape, escape_all, unescape
 from strategies import texts
 
 
@@ -23,6 +24,15 @@ def test_escaped_text_is_utf8_without_controls(text: str) -> None:
     assert not [
         char for char in escaped.replace("\r\n", "\n") if unicodedata.category(char) == "Cc" and char not in "\n\t"
     ]
+
+
+@given(st.lists(texts(), max_size=6))
+def test_texts_are_escaped_together_as_one_by_one(drawn: list[str]) -> None:
+    assert list(escape_all(drawn)) == [escape(text) for text in drawn]
+
+
+def test_half_a_line_end_is_escaped_at_the_end_of_a_text_too() -> None:
+    assert list(escape_all(["one\r", "two\r\n"])) == ["one\\u{d}", "two\r\n"]
 
 
 def test_every_invisible_character_is_escaped_and_no_other() -> None:

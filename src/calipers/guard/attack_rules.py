@@ -106,7 +106,12 @@ STATED_BY_TWO: Final = (
 @lru_cache(2**12)
 def possible_coarse_concepts(mask: Mask) -> int:
     """Return the coarse concepts that words of an attack on the judge can state together in any order."""
-    found = coarse_concepts(mask)
+    return with_pairs(coarse_concepts(mask))
+
+
+@lru_cache(2**12)
+def with_pairs(found: int) -> int:
+    """Return the coarse concepts ``found`` in an attack, with those that two of them state together."""
     for one, other, both in STATED_BY_TWO:
         found |= both if found & one and found & other else 0
     return found

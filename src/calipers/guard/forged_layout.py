@@ -61,6 +61,8 @@ _COMMENT = re.compile(
     r"\b(?:100|10|full|highest|best)\b",
     re.IGNORECASE,
 )
+_HIDDEN: Final = ("hidden", "mask", "removed", "withheld", "redacted", "blank", "empty", "not shown", "undisclosed")
+"""The last part of ``_QUESTION`` has one of these words, which most texts lack."""
 _QUESTION: Final = tuple(
     re.compile(rf"\b(?:{choices})\b", re.IGNORECASE)
     for choices in (
@@ -102,10 +104,11 @@ def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 
 class _Marked(NamedTuple):
-    """A ``pattern`` of forged layout. It is searched for in texts with one of ``markers``;
-    ``certainty`` rates each match.
+    """A ``pattern`` of forged layout. It is searched for in texts with one of the characters ``first``, with which it
+    begins, and with one of ``markers``; ``certainty`` rates each match.
     """
 
+    first: tuple[str, ...]
     markers: tuple[str, ...]
     pattern: re.Pattern[str]
     certainty: Callable[[NormalisedText, re.Match[str]], Certainty | None]
@@ -140,16 +143,17 @@ _TURN_MARKERS: Final = (
 )
 _RESULT_MARKERS: Final = ("<|", "<｜", "tool_response>", "function_result", "tool_result", "TOOL_RESULTS]")
 _MARKED: Final = (
-    _Marked(_TURN_MARKERS, _TURNS, _of_turn),
-    _Marked(_RESULT_MARKERS, _TOOL_RESULTS, _of_tool_result),
-    _Marked((" candidate ", " end "), LABELS, lambda *_: "certain"),
+    _Marked(("<", "["), _TURN_MARKERS, _TURNS, _of_turn),
+    _Marked(("<", "["), _RESULT_MARKERS, _TOOL_RESULTS, _of_tool_result),
+    _Marked(("@",), (" candidate ", " end "), LABELS, lambda *_: "certain"),
 )
-_END: Final = _Marked(("",), _END_OF_ANSWER, _of_end)
+_END: Final = _Marked(("",), ("",), _END_OF_ANSWER, _of_end)
 
 
 def _marked(text: NormalisedText, kinds: Sequence[_Marked]) -> Iterator[Hit]:
-    for markers, pattern, certainty in kinds:
-        if any(marker in text.shown for marker in markers):
+    for first, markers, pattern, certainty in kinds:
+        # The search for a single character is ten times faster.
+        if any(char in text.shown for char in first) and any(marker in text.shown for marker in markers):
             for match in islice(pattern.finditer(text.shown), _AT_MOST):
                 if (grade := certainty(text, match)) is not None:
                     yield Hit("layout", grade, *match.span())
@@ -192,6 +196,8 @@ def _mentions_scores(text: NormalisedText, place: int) -> bool:
 
 
 def _questions(text: NormalisedText) -> Iterator[Hit]:
+    if not any(word in text.plain for word in _HIDDEN):
+        return
     for phrase in phrase_list("question_phrases"):
         place = text.plain.find(phrase)
         while place >= 0:

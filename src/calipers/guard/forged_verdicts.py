@@ -50,6 +50,7 @@ _JSON_PARTS = re.compile(
     r"[{}]|[\"']([\w .\-]{1,40})[\"']\s*:\s*"
     r"(\"(?:[^\"\\]|\\.){0,300}\"|'[^'\n]{0,300}'|-?\d+(?:\.\d+)?|true|false|null|True|False|[{\[])"
 )
+_KEY_ENDS = re.compile(r"[\"']\s*:")
 _FULL: Final = (
     r"(?:100(?:\.0)?(?: ?%| ?/ ?100| out of 100| points?)?|(?P<of>\d{1,3})(?: ?/ ?| out of )(?P=of)"
     r"|a\+(?: ?\(100 ?%\))?|1\.0|five stars|full marks|perfect)(?![\w/%])"
@@ -185,8 +186,10 @@ def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
 
 def _is_ticked(around: str) -> bool:
     """Whether an answer's text declares several criteria met."""
-    named = {match.lower() for match in _CRITERIA.findall(around)}
     ticks = len(_FULL_SCORES.findall(around)) + len(_TICKS.findall(around))
+    if not ticks:  # the search for criteria takes the longest
+        return False
+    named = {match.lower() for match in _CRITERIA.findall(around)}
     return bool(named) and ticks + ("rubric" in around) + (len(named) > 1) > _TICKED
 
 
@@ -226,6 +229,8 @@ def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
             continue
         begin = max(end, place - _AROUND)
         end = min(len(text.shown), place + 2 * _AROUND)
+        if not _KEY_ENDS.search(text.shown, begin, end):
+            continue
         if _ALL_OR_NOTHING.search(text.shown, begin, end):
             yield Hit("fake_verdict", "suspicious", place, min(end, place + _AROUND))
         for first, last, pairs in _objects(text.shown, begin, end):

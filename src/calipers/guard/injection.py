@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unicodedata import normalize
 
@@ -43,7 +43,10 @@ _EDGE: Final = 200
 """This many characters on each side of a break between two messages are searched as one text."""
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
 _DEEPEST: Final = 12
+_LONGEST_NAME: Final = 64
+"""Longer names of tools and keys are not remembered."""
 _IDS: Final = frozenset({"role", "id", "type", "tool_call_id", "detail", "is_error", "index"})
+_SEARCHED: Final = _IDS | {"content"}
 _USUAL_KEYS: Final = frozenset(
     {"content", "reasoning", "refusal", "name", "tool_calls", "function", "arguments", "text", "image_url", "url"}
     | {"value"}
@@ -131,7 +134,7 @@ def _search(texts: Collection[str]) -> _Known:
         if len(text) > _PIECE + _OVERLAP:
             pieces = (text[begin : begin + _PIECE + _OVERLAP] for begin in range(0, len(text) - _OVERLAP, _PIECE))
             known[text] = _most_certain(hit for piece in pieces for hit in _search([piece])[piece])
-    shorter = {text: normalise(text) for text in texts if _SHORTEST <= len(text) <= _PIECE + _OVERLAP}
+    shorter = [text for text in texts if _SHORTEST <= len(text) <= _PIECE + _OVERLAP]
     for raw, plain, hints in worth_searching(shorter):
         known[raw] = _most_certain(_in_text(raw, plain, hints))
     return known
@@ -176,33 +179,58 @@ def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
             found.append((index, content))
             if len(message) == 2:
                 continue
-            message = {key: value for key, value in message.items() if key != "content"}
         others: list[str] = []
-        _collect(message, others)
+        _collect_fields(message, others, _DEEPEST, _SEARCHED if isinstance(content, str) else _IDS)
         found += [(index, text) for text in others]
     return found
 
 
-def _collect(value: Any, found: list[str], depth: int = _DEEPEST) -> None:
-    """Collect the texts in a message and its parts, including names and arguments of tool calls and unusual keys."""
-    match value:
-        case str():
-            found.append(value)
-        case {"function": {"name": str(name), "arguments": str(arguments)}}:
-            found.append(split_name(name))
-            # The arguments are JSON, in which a line break is an escape sequence.
-            escaped = "\\" in arguments
-            found.append(arguments.replace("\\n", "\n").replace('\\"', '"') if escaped else arguments)
-        case {} if depth:  # any mapping
-            for key, inner in value.items():
-                if key in _IDS and isinstance(inner, str):
-                    continue
-                if key not in _USUAL_KEYS and isinstance(key, str):
-                    found.append(split_name(key))
-                _collect(inner, found, depth - 1)
-        case list() | tuple() if depth:
-            for inner in value:
-                _collect(inner, found, depth - 1)
+def _collect(value: Any, found: list[str], depth: int) -> None:
+    """Collect the texts in a part of a message, including names and arguments of tool calls and unusual keys."""
+    if isinstance(value, str):
+        found.append(value)
+    elif type(value) is dict or isinstance(value, Mapping):
+        _collect_fields(value, found, depth, _IDS)
+    elif isinstance(value, list | tuple):
+        for inner in value if depth else ():
+            _collect(inner, found, depth - 1)
+
+
+def _collect_fields(fields: Mapping[Any, Any], found: list[str], depth: int, skipped: frozenset[str]) -> None:
+    function = fields.get("function")
+    if function is not None and _collect_call(function, found):
+        return
+    for key, value in fields.items() if depth else ():
+        if isinstance(value, str):
+            if key in skipped:
+                continue
+            if key in _USUAL_KEYS:
+                found.append(value)
+                continue
+        if key not in _USUAL_KEYS and isinstance(key, str):
+            found.append(_split_key(key))
+        _collect(value, found, depth - 1)
+
+
+def _collect_call(function: Any, found: list[str]) -> bool:
+    """Collect a function's name and arguments. Return False if these are not two texts."""
+    if not isinstance(function, Mapping):
+        return False
+    name, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not isinstance(arguments, str):
+        return False
+    found.append(_split_key(name))
+    # The arguments are JSON, in which a line break is an escape sequence.
+    escaped = "\\" in arguments
+    found.append(arguments.replace("\\n", "\n").replace('\\"', '"') if escaped else arguments)
+    return True
+
+
+def _split_key(name: str) -> str:
+    return _split_name(name) if len(name) <= _LONGEST_NAME else split_name(name)
+
+
+_split_name = lru_cache(2**12)(split_name)
 
 
 def master_key(message: Message) -> str | None:

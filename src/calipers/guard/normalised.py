@@ -7,6 +7,7 @@ decoded first.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -27,8 +28,11 @@ _LETTERS: Final = {
 }  # fmt: skip
 _SEPARATORS: Final = frozenset("…\u00a0™\u2003\u2002\u2009\u202f\u3000·")
 """Characters between words that the NFKC normal form would replace by other characters."""
+_SPACES: Final = frozenset("\u00a0\u2003\u2002\u2009\u202f\u3000")
 _FEW: Final = 64
 """A text with at most this many different characters is translated faster by replacing them one by one."""
+_COMPOSES = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\U00016d63-\U00016d6a]")
+"""Letters that NFKC may join with the letter before; all other such characters are combining marks."""
 LOOK_ALIKES: Final = str.maketrans(
     "аеорсухіјѕԁһӏԛԝбкмтвнгαεορυικνχτвѵꞵɑɡցհոսօ", "aeopcyxijsdhlqwbkmtbhraeopyiknxtbvbagghnuo"
 )
@@ -53,6 +57,71 @@ class NormalisedText:
         return NormalisedText(self.shown[begin:end], self.plain[begin:end], self.letters)
 
 
+@dataclass(frozen=True, slots=True)
+class JoinedTexts:
+    """Many texts, normalised and joined by empty lines, so that one search finds the places in all of them.
+
+    ``shown`` is as in ``NormalisedText``. ``ascii`` has the ASCII characters of the plain form at the same positions,
+    partly in capital letters. ``foreign`` is the whole normalised text, if it has ``letters``. ``lengths`` are the
+    lengths of the texts in ``shown``. ``changed`` are the numbers of texts that became longer or shorter.
+    """
+
+    shown: str
+    ascii: bytes
+    foreign: NormalisedText | None
+    lengths: tuple[int, ...]
+    changed: frozenset[int] = frozenset()
+
+
+def join_normalised(texts: Sequence[str]) -> JoinedTexts:
+    """Normalise ``texts`` together for the search for prompt injection, which is faster than one after the other."""
+    whole = "\n\n".join(texts)
+    if whole.isascii():
+        return JoinedTexts(whole, whole.encode(), None, tuple(map(len, texts)))
+    foreign = _non_ascii(whole)
+    changed: frozenset[int] = frozenset()
+    odd: dict[str, str] = {}
+    if any(_kind(char) == "odd" for char in foreign):
+        if others := [char for char in foreign if not _is_independent(char)]:
+            changed = frozenset(
+                number for number, text in enumerate(texts) if not text.isascii() and _has_any(text, others)
+            )
+            texts = [normalise(text).shown if number in changed else text for number, text in enumerate(texts)]
+            whole = "\n\n".join(texts)
+            foreign = _non_ascii(whole)
+        odd = {char: normalize("NFKC", char) for char in foreign if _kind(char) == "odd" or char in _SPACES}
+    whole = _replaced(whole, odd)
+    foreign = {odd.get(char, char) for char in foreign}
+    plain = {char: _plain(char) for char in foreign if not char.isascii()}
+    letters = frozenset(char for char in plain if _kind(char) == "letter" and not plain[char].isascii())
+    data = _replaced(whole, {char: form for char, form in plain.items() if form.isascii() and form != " "})
+    return JoinedTexts(
+        whole,
+        data.encode("ascii", "replace"),
+        NormalisedText(whole, _lower(_replaced(whole, plain), whole), letters) if letters else None,
+        tuple(map(len, texts)),
+        changed,
+    )
+
+
+def _has_any(text: str, chars: Sequence[str]) -> bool:
+    """Whether a text has any of these characters; True without a search if they are many."""
+    return len(chars) > _FEW or any(char in text for char in chars)
+
+
+def _is_independent(char: str) -> bool:
+    """Whether a character can be normalised alone, into one character, whatever the characters next to it are."""
+    alone = normalize("NFKC", char)
+    return (
+        len(alone) == 1
+        and (alone != char or _kind(char) != "odd")
+        and (alone.isascii() or _kind(alone) != "odd")
+        and category(char)[0] != "M"
+        and category(alone)[0] != "M"
+        and not _COMPOSES.match(alone)
+    )
+
+
 def normalise(text: str) -> NormalisedText:
     """Normalise ``text`` for the search for prompt injection. A text in ASCII is only changed to lower case."""
     if text.isascii():
@@ -61,9 +130,7 @@ def normalise(text: str) -> NormalisedText:
     if any(_kind(char) == "odd" for char in foreign):
         text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", normalize("NFKC", text)))
         foreign = _non_ascii(text)
-    plain = _replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}).lower()
-    if len(plain) != len(text):  # a letter whose lower case is two characters
-        plain = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    plain = _lower(_replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}), text)
     return NormalisedText(
         text, plain, frozenset(char for char in foreign if _kind(char) == "letter" and not _plain(char).isascii())
     )
@@ -72,6 +139,14 @@ def normalise(text: str) -> NormalisedText:
 def normalise_word(word: str) -> str:
     """Normalise a word from the lexicon of prompt injection as ``NormalisedText.plain`` is, so that the two compare."""
     return normalise(normalize("NFC", word)).plain
+
+
+def _lower(plain: str, text: str) -> str:
+    """Return ``plain`` in lower case, or ``text`` if a letter's lower case is two characters."""
+    lower = plain.lower()
+    if len(lower) != len(text):
+        return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    return lower
 
 
 def _non_ascii(text: str) -> set[str]:

@@ -19,22 +19,35 @@ from calipers.guard.obfuscation import respelled_words
 from calipers.guard.vocabulary import PARTS, spaced_entries, word_list
 
 Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint64]]"
-Columns: TypeAlias = "np.ndarray[tuple[int, int], np.dtype[np.uint64]]"
+Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint16]]"
+Bits: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
+Heads: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint32]]"
 Flagged: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 WORD_BYTES: Final = 8
 """At most this many bytes of a word are compared."""
 _LENGTHS: Final = (2, 3, 4, 5, 6, WORD_BYTES)
 """The numbers of bytes that are compared, each with a table of its own. A shorter word includes the space after it."""
-_SHIFT: Final = np.uint64(48)
-"""The slot of a word is the upper 16 bits of a product (Knuth, The Art of Computer Programming, 6.4)."""
-_TABLE: Final = 1 << 16
+_SHIFT: Final = np.uint64(64 - 15)
+"""The slot of a word is the upper 15 bits of a product (Knuth, The Art of Computer Programming, 6.4)."""
+_TABLE: Final = 1 << 15
+_TABLE_BITS: Final = np.array([[1 << number] for number in range(len(_LENGTHS))], np.uint8)
+_MOST_IN_SLOT: Final = 2
 _FACTORS: Final = tuple(0x9E3779B97F4A7C15 + 2 * number * 0x632BE59BD9B4E019 & 2**64 - 1 for number in range(24))
 """Odd candidates for a table's hash factor. The factor with the fewest collisions is used. No slot may
 have three keys.
 """
 _TELLING: Final = 4
 """This many letters of a word distinguish it from most other words."""
+TO_PLAIN_BYTES: Final = bytes(
+    32 if chr(code) in "\t\n\v\f\r!\"$%&'()*,-./:;<=>?@[\\]^_`{|}~+" or code < 32 else ord(chr(code).lower())
+    for code in range(128)
+) + bytes(128)
+"""A table for ``bytes.translate`` that makes ASCII text lower case and punctuation spaces."""
+_HEAD_BYTES: Final = 4
+_HEAD_SHIFT: Final = np.uint32(32 - 17)
+_HEAD_FACTOR: Final = np.uint32(0x9E3779B1)
+"""A word whose first four bytes begin no entry is excluded first, by one hash table of 2 ** 17 bytes."""
 RESPELLED: Final = 1 << 2 * WIDTH
 VERDICT: Final = 1 << 2 * WIDTH + 1
 NUMBER: Final = 1 << 2 * WIDTH + 2
@@ -50,18 +63,38 @@ _MAXIMA: Final = ("5", "15", "20", "25", "30", "40", "50")
 class Index:
     """Hash tables of the lexicon, one for each length of its words in bytes, stored one after the other.
 
-    ``masks``, ``factors`` and ``offsets`` have a row for each table. ``masks`` select the bytes of a word to compare.
-    ``factors``, ``shift`` and ``offsets`` compute the word's slot. A slot has a flag in ``used``, and up to two
-    ``keys`` with their ``meanings``.
+    ``masks``, ``factors`` and ``offsets`` have a value for each table. ``masks`` select the bytes of a word to compare.
+    ``factors``, ``shift`` and ``offsets`` compute the word's slot. ``entries`` has for each slot the number of its
+    first entry, or 0; a slot has up to two entries, one after the other. Each entry has a key and a meaning. ``heads``
+    has for each hash of four bytes the tables in which a word with this beginning may be, as bits.
     """
 
-    masks: Columns
-    factors: Columns
+    masks: Words
+    factors: Words
     shift: np.uint64
-    offsets: Columns
-    used: Flagged
-    keys: Columns
-    meanings: Columns
+    offsets: Words
+    entries: Numbers
+    keys: Words
+    meanings: Words
+    heads: Bits
+
+    def tables_of(self, heads: Heads) -> Bits:
+        """Return the tables that may have each word, as bits, given the words' first four bytes."""
+        return self.heads.take(heads * _HEAD_FACTOR >> _HEAD_SHIFT)
+
+    def meanings_of(self, words: Words, tables: Bits) -> Words:
+        """Return the concepts of prompt injection that each word may mean, given the words' first eight bytes."""
+        chosen = ((tables & _TABLE_BITS) != 0).ravel().nonzero()[0]  # two to five times faster than without "!= 0"
+        rows = chosen // len(words)
+        places = chosen - rows * len(words)
+        keys = words.take(places) & self.masks.take(rows)
+        slots = (keys * self.factors.take(rows) >> self.shift) + self.offsets.take(rows)
+        entries = self.entries.take(slots)
+        found = np.zeros(len(words), np.uint64)
+        for second in range(_MOST_IN_SLOT):
+            same = (self.keys[second:].take(entries) == keys).nonzero()[0]
+            np.bitwise_or.at(found, places.take(same), self.meanings[second:].take(entries.take(same)))
+        return found
 
 
 @cache
@@ -107,27 +140,49 @@ def _from_a_rare_word(parts: list[str]) -> list[str]:
 
 
 def _build_tables(tables: dict[int, dict[int, int]]) -> Index:
-    size = _TABLE * len(tables)
-    used = np.zeros(size, np.bool_)
-    keys, meanings = np.zeros((2, size), np.uint64), np.zeros((2, size), np.uint64)
+    slots = np.zeros(_TABLE * len(tables), np.uint16)
+    keys, meanings = [0], [0]
     factors = [max(_FACTORS, key=partial(_rating, list(entries))) for entries in tables.values()]
     for number, (entries, factor) in enumerate(zip(tables.values(), factors, strict=True)):
-        for slot, (key, mask) in zip(_slots(entries, factor), entries.items(), strict=True):
+        placed = sorted(zip(_slots(entries, factor), entries.items(), strict=True))
+        for slot, (key, mask) in placed:
             place = number * _TABLE + slot
-            which = int(used[place])
-            keys[which, place], meanings[which, place], used[place] = key, mask, True
-    masks = _column((1 << 8 * length) - 1 for length in tables)
-    return Index(masks, _column(factors), _SHIFT, _column(range(0, size, _TABLE)), used, keys, meanings)
+            slots[place] = slots[place] or len(keys)
+            keys.append(key)
+            meanings.append(mask)
+    end = [0] * (_MOST_IN_SLOT - 1)  # what follows the last entry is no key
+    return Index(
+        _column((1 << 8 * length) - 1 for length in tables),
+        _column(factors),
+        _SHIFT,
+        _column(range(0, len(slots), _TABLE)),
+        slots,
+        np.array(keys + end, np.uint64),
+        np.array(meanings + end, np.uint64),
+        _flag_heads(tables),
+    )
 
 
-def _column(values: Iterable[int]) -> Columns:
-    return np.array([[value] for value in values], np.uint64)
+def _flag_heads(tables: dict[int, dict[int, int]]) -> Bits:
+    """Flag for each table the hashes of four bytes with which its words may begin, whatever follows a short word."""
+    follows = sorted({byte for byte in TO_PLAIN_BYTES if byte})
+    flags = np.zeros(1 << 32 - int(_HEAD_SHIFT), np.uint8)
+    for number, (length, entries) in enumerate(tables.items()):
+        heads = {key & (1 << 8 * _HEAD_BYTES) - 1 for key in entries}
+        for place in range(length, _HEAD_BYTES):
+            heads = {head | byte << 8 * place for head in heads for byte in follows}
+        flags[[head * int(_HEAD_FACTOR) % 2**32 >> int(_HEAD_SHIFT) for head in heads]] |= np.uint8(1 << number)
+    return flags
+
+
+def _column(values: Iterable[int]) -> Words:
+    return np.array(list(values), np.uint64)
 
 
 def _rating(keys: Sequence[int], factor: int) -> tuple[bool, int]:
     """Rate a hash factor for these keys, higher is better: at most two keys in each slot, then many slots used."""
     counted = Counter(_slots(keys, factor))
-    return max(counted.values(), default=0) <= 2, len(counted)
+    return max(counted.values(), default=0) <= _MOST_IN_SLOT, len(counted)
 
 
 def _slots(keys: Iterable[int], factor: int) -> list[int]:

@@ -8,7 +8,6 @@ a condition count less than an order. ``sentence_meaning`` derives the concepts 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -22,17 +21,20 @@ from calipers.guard.attack_rules import (
     possible_coarse_concepts,
 )
 from calipers.guard.normalised import NormalisedText
+from calipers.guard.possible_sentences import (
+    LONGEST,
+    STEP,
+    may_contain_attack,
+    sentences_between,
+    whole_sentences,
+)
 from calipers.guard.sentence_meaning import combined_meaning
 from calipers.guard.sentence_words import Sentence, read_sentence
 from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, find_entry, unspaced_languages
 from calipers.types import AttackKind
 
-LONGEST: Final = 32
-"""This many words of a sentence are read together. In longer runs of words, concepts would meet by chance."""
-_STEP: Final = LONGEST // 2
 _STILL_ADDRESSED: Final = 40
 """After words that address a judge, this many words still address that judge."""
-_END = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
 _GOES_ON = re.compile(r"[\w,] ?\n[ \t>*#/-]*[a-zà-ÿ]")
 """A line break inside a sentence."""
 _CODE = re.compile(r"[(){}\[\]=;|&]")
@@ -54,29 +56,19 @@ _SCALE, _SURVEY = BITS["scale"], BITS["survey"]
 def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Iterator[Hit]:
     """Yield the most certain attack on the judge of each kind in the sentences that ``spans`` touch."""
     best: dict[AttackKind, Hit] = {}
-    languages = tuple(
-        code for code in unspaced_languages() if text.letters and len(text.letters & alphabets()[code]) > 2
-    )
-    for begin, end in _whole_sentences(text.shown, spans):
+    languages = unspaced_languages_of(text.letters)
+    for begin, end in whole_sentences(text.shown, spans):
+        if not languages and not may_contain_attack(text.shown, text.plain, begin, end):
+            continue
         for hit in _in_sentences(text, begin, end, languages):
             if is_more_certain(hit, best) and not _is_quoted(text, hit, languages):
                 best[hit.kind] = hit
     yield from best.values()
 
 
-def _whole_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Extend ``spans`` to whole sentences, and join spans that touch."""
-    if not spans:
-        return
-    ends = [0, *(match.end() for match in _END.finditer(text)), len(text)]
-    begin = end = -1
-    for within, until in spans:
-        first = ends[bisect_right(ends, within) - 1]
-        last = ends[min(bisect_left(ends, until), len(ends) - 1)]
-        if first > end >= 0:
-            yield begin, end
-        begin, end = (begin if 0 <= first <= end else first), max(end, last)
-    yield begin, end
+def unspaced_languages_of(letters: frozenset[str]) -> tuple[Language, ...]:
+    """Return the languages without spaces in which a text with these letters may state an attack."""
+    return tuple(code for code in unspaced_languages() if letters and len(letters & alphabets()[code]) > 2)
 
 
 def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequence[Language]) -> Iterator[Hit]:
@@ -84,7 +76,7 @@ def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequenc
     addressed: dict[Language, int] = {}
     before: Sentence | None = None
     counted = 0
-    for first, last in _sentences(text.shown, begin, end):
+    for first, last in sentences_between(text.shown, begin, end):
         sentence = read_sentence(text.plain, first, last, languages)
         counted += len(sentence.words)
         if not any(sentence.meanings) or _is_code(sentence):
@@ -110,7 +102,7 @@ def _is_code(sentence: Sentence) -> bool:
 
 
 def _meanings(sentence: Sentence, still_addressed: set[Language]) -> Iterator[tuple[Language, Mask]]:
-    for start in range(0, max(1, len(sentence.words) - _STEP), _STEP):
+    for start in range(0, max(1, len(sentence.words) - STEP), STEP):
         for language, mask in sentence.concepts_between(start, start + LONGEST).items():
             found = possible_coarse_concepts(mask)
             judge = COARSE["judge"] if language in still_addressed else 0
@@ -147,15 +139,6 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
     for kind, grade in found.items():
         if kind == "instruction" or grade <= ordered:  # the words of an order may also match a claim of a score
             yield Hit(kind, GRADES[grade], *span)
-
-
-def _sentences(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    for match in _END.finditer(text, begin, end):
-        if match.start() != begin:
-            yield begin, match.start()
-        begin = match.end()
-    if begin != end:
-        yield begin, end
 
 
 def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) -> bool:

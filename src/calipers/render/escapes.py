@@ -9,6 +9,7 @@ carriage return of a CR LF pair, so the transcript may use other control charact
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Plain ASCII characters that never need an escape. The characters left after deleting them decide which searches a text
 # needs.
@@ -16,7 +17,6 @@ _PLAIN = bytes(code for code in (9, 10, *range(0x20, 0x7F)) if code not in b"<[\
 _ASCII = bytes(range(128))
 _NO_CONTROLS = b"<[\\~@" + bytes(range(128, 256))
 """Bytes of UTF-8 text that are neither plain nor control characters."""
-_NONE: frozenset[str] = frozenset()
 
 # Control characters, invisible and direction-changing characters, noncharacters and lone surrogates. Variation
 # selectors 15 and 16 (emoji style) stay. Joiners stay where scripts and emoji need them: after an Arabic or Indic
@@ -58,6 +58,8 @@ _FENCE = re.compile(
     r"[@＠﹫](?<![^\s][@＠﹫])(?=\w{2,12}[ \t]+(?:candidate|end|user|assistant|system|developer|call|result|error"
     r"|exhibit|context|tools|reasoning|refusal)\b)"
 )
+_ASCII_FENCE = re.compile(_FENCE.pattern.replace("[@＠﹫]", "@", 1))
+"""The same with "@" alone: a pattern that begins with one character is found ten times faster."""
 _BRACKET = re.compile(
     r"\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|THINK|ARGS|CALL_ID"
     r"|MODEL_SETTINGS|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|PREFIX|MIDDLE|SUFFIX|gMASK)\])"
@@ -66,11 +68,21 @@ _OTHER = re.compile(r"\\(?=u\{)|(?<=\])~(?=!?b[\[\]])")
 _ESCAPED = re.compile(r"\\u\{([0-9a-f]{1,6})\}")
 
 
+def escape_all(texts: Sequence[str]) -> Sequence[str]:
+    """Escape the dangerous characters of a transcript's texts. One search finds that most transcripts have none."""
+    whole = "\n".join(texts)
+    odd = _odd_bytes(whole)
+    # A carriage return at the end of a text would be taken for half of a CR LF pair.
+    if not odd or ("\r" not in whole and _is_clean(whole, odd)):
+        return texts
+    return [escape(text) for text in texts]
+
+
 def escape(text: str) -> str:
     r"""Escape the dangerous characters of a transcript's text as ``\u{hex}``. Return the same object if
     there are none.
     """
-    odd = text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+    odd = _odd_bytes(text)
     if not odd or _is_clean(text, odd):
         return text
     for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
@@ -83,6 +95,10 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(_unescaped, text) if "\\u{" in text else text
 
 
+def _odd_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN)
+
+
 def _is_clean(text: str, odd: bytes) -> bool:
     """Return whether ``text`` needs no escape. ``odd``: the bytes of ``text`` in UTF-8 that are not plain.
 
@@ -91,17 +107,20 @@ def _is_clean(text: str, odd: bytes) -> bool:
     """
     if odd.translate(None, _NO_CONTROLS) and _INVISIBLE.search(text):
         return False
-    foreign = set(odd.translate(None, _ASCII).decode("utf-8", "surrogatepass")) if not text.isascii() else _NONE
-    if foreign:
+    if not text.isascii():
+        foreign = set(odd.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
         if _UNUSUAL.search("".join(foreign)) and _INVISIBLE.search(text):
             return False
         if not foreign.isdisjoint(_LOOK_ALIKE_CHARACTERS) and _LOOK_ALIKE.search(text):
             return False
+        if not foreign.isdisjoint(_AT_SIGNS) and _FENCE.search(text):
+            return False
     return not (
         (b"<" in odd and _ANGLE.search(text))
         or (b"[" in odd and _BRACKET.search(text))
-        or ("\\u{" in text or "]~" in text)
-        or ((b"@" in odd or not foreign.isdisjoint(_AT_SIGNS)) and _FENCE.search(text))
+        or (b"\\" in odd and "\\u{" in text)
+        or (b"~" in odd and "]~" in text)
+        or (b"@" in odd and _ASCII_FENCE.search(text))
     )
 
 

@@ -216,11 +216,11 @@ def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
     for block in blocks:
         if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
             pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
-    # Texts of different lengths differ, so there is no need to cut them out and compare them.
-    lengths = [len(piece) - piece.find("\n") for piece in pieces]
-    if len(set(lengths)) == len(lengths):
-        return {}
-    texts = [text for piece in pieces if (text := _shareable(piece.removeprefix(MARK)))]
+    # Texts of different lengths differ, so most need not be cut out and compared.
+    lengths = Counter(map(_text_length, pieces))
+    texts = [
+        text for piece in pieces if lengths[_text_length(piece)] > 1 and (text := _shareable(piece.removeprefix(MARK)))
+    ]
     recurring = (text for text, count in Counter(texts).items() if count > 1)
     return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
 
@@ -229,19 +229,27 @@ def refer_to_exhibits(blocks: Iterable[str], names: Mapping[str, str]) -> str:
     """Join the transcript's ``blocks`` into one text in which references replace the exhibits."""
     if not names:
         return "".join(blocks)
+    lengths = frozenset(map(len, names))
     return "".join(
-        _block_with_references(block, names) if len(block) >= SHORTEST_EXHIBIT or IMAGE in block else block
+        _block_with_references(block, names, lengths) if len(block) >= SHORTEST_EXHIBIT or IMAGE in block else block
         for block in blocks
     )
 
 
-def _block_with_references(block: str, names: Mapping[str, str]) -> str:
+def _block_with_references(block: str, names: Mapping[str, str], lengths: frozenset[int]) -> str:
+    if block.find(MARK, 1) < 0 and _text_length(block) not in lengths:
+        return block
     pieces = block.split(MARK)
     for place, piece in enumerate(pieces):
-        name = names.get(_shareable(piece))
+        name = _text_length(piece) in lengths and names.get(_shareable(piece))
         if name:
             pieces[place] = f"{piece.partition(chr(10))[0]} see {name}\n"
     return MARK.join(pieces)
+
+
+def _text_length(piece: str) -> int:
+    """Return the length of the text under a block's header."""
+    return len(piece) - piece.find("\n") - 1
 
 
 def _shareable(piece: str) -> str:

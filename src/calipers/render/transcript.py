@@ -21,12 +21,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeGuard
 
 from calipers.render.binaries import plain_json
 from calipers.render.canonical import Canonicaliser, Reasoning
-from calipers.render.escapes import escape
+from calipers.render.escapes import escape, escape_all
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
 
 MARK = "\x01"
@@ -36,6 +37,8 @@ PLAIN_ROLES = frozenset({"system", "user", "assistant", "developer"})
 # The header or a separate block shows these keys. All other keys are written as fields.
 _PLACED = frozenset({"role", "content", "name", "reasoning", "refusal"})
 _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_call_id", "is_error"}}
+_CALL_KEYS = {"id", "type", "function"}
+_FUNCTION_KEYS = {"name", "arguments"}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
 KEY_BYTES = 16
 """The number of bytes of a trajectory's key, and of its group's digest."""
@@ -99,18 +102,27 @@ def _ordered(value: Any) -> Any:
     return {key: _ordered(value[key]) for key in (*first, *sorted(value.keys() - set(first)))}
 
 
-def write_blocks(messages: Iterable[Message], *, after_assistant: bool) -> list[str]:
+def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[str]:
     """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes the first."""
-    blocks = []
+    if len(messages) == 1 and _is_plain_text(messages[0]) and messages[0]["content"]:
+        return [f"{MARK}{messages[0]['role']}\n{escape(messages[0]['content'])}\n"]
+    writer = _Writer()
+    ends = [0]
     for message in messages:
         role = message["role"]
-        content = message["content"]
-        if len(message) == 2 and type(content) is str and role in PLAIN_ROLES:
-            blocks.append(f"{MARK}{role}\n{escape(content)}\n" if content else f"{MARK}{role}\n")
+        if _is_plain_text(message):
+            writer.block(role, message["content"])
         else:
-            blocks.append(_write_message(message, role, after_assistant=after_assistant))
+            writer.message(message, role, after_assistant=after_assistant)
+        ends.append(len(writer.pieces))
         after_assistant = role == "assistant"
-    return blocks
+    pieces = writer.escaped_pieces()
+    return ["".join(pieces[first:last]) for first, last in pairwise(ends)]
+
+
+def _is_plain_text(message: Message) -> bool:
+    """Return whether a message is a header and a text in the transcript, and nothing else."""
+    return len(message) == 2 and type(message["content"]) is str and message["role"] in PLAIN_ROLES
 
 
 def header_word(text: str) -> str:
@@ -122,26 +134,90 @@ def header_word(text: str) -> str:
 
 def _dumps(value: Any, *, keep_order: bool = False) -> str:
     """Return ``value`` as one line of compact JSON, escaped for the transcript, sorted unless ``keep_order``."""
-    return escape(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order))
+    return escape(_json(value, keep_order=keep_order))
 
 
-def _write_message(message: Message, role: str, *, after_assistant: bool) -> str:
-    content = message["content"]
-    calls = message.get("tool_calls", ()) if role == "assistant" else ()
-    written = _block("reasoning", message["reasoning"]) if "reasoning" in message else ""
-    if content or not calls or after_assistant or "name" in message or "refusal" in message:
-        written += _header_and_content(_header(message, role), content)
-    if "refusal" in message:
-        written += _block("refusal", message["refusal"])
-    for call in calls:
-        written += _call(call)
-    placed = _PLACED_FOR.get(role, _PLACED)
-    fields = {key: value for key, value in message.items() if key not in placed}
-    return f"{written}{MARK}fields {_dumps(fields)}\n" if fields else written
+def _json(value: Any, *, keep_order: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=not keep_order)
 
 
-def _block(header: str, text: str) -> str:
-    return f"{MARK}{header}\n{escape(text)}\n" if text else f"{MARK}{header}\n"
+class _Writer:
+    """Collects the ``pieces`` of a transcript: layout, and texts, which are all escaped together in the end."""
+
+    __slots__ = ("_texts", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self._texts: list[int] = []
+        """The positions of the pieces that are escaped."""
+
+    def escaped_pieces(self) -> list[str]:
+        """Return the pieces of the transcript, escaped where they are not layout."""
+        if self._texts:
+            texts = [self.pieces[place] for place in self._texts]
+            for place, text in zip(self._texts, escape_all(texts), strict=True):
+                self.pieces[place] = text
+        return self.pieces
+
+    def block(self, header: str, text: str) -> None:
+        """Write a header line of the transcript, and the lines of ``text`` after it."""
+        if text:
+            self._line(f"{MARK}{header}\n", text)
+        else:
+            self.pieces.append(f"{MARK}{header}\n")
+
+    def message(self, message: Message, role: str, *, after_assistant: bool) -> None:
+        """Write all blocks of a message of the transcript."""
+        content = message["content"]
+        calls = message.get("tool_calls", ()) if role == "assistant" else ()
+        if "reasoning" in message:
+            self.block("reasoning", message["reasoning"])
+        if content or not calls or after_assistant or "name" in message or "refusal" in message:
+            self._content(_header(message, role), content)
+        if "refusal" in message:
+            self.block("refusal", message["refusal"])
+        for call in calls:
+            self._call(call)
+        placed = _PLACED_FOR.get(role, _PLACED)
+        if not message.keys() <= placed:
+            fields = {key: value for key, value in message.items() if key not in placed}
+            self._line(f"{MARK}fields ", _json(fields))
+
+    def _line(self, before: str, text: str) -> None:
+        self._texts.append(len(self.pieces) + 1)
+        self.pieces += (before, text, "\n")
+
+    def _content(self, header: str, content: str | list[dict[str, Any]]) -> None:
+        if isinstance(content, str):
+            self.block(header, content)
+            return
+        opens = content[0]["type"] == "text"
+        self.block(header, content[0]["text"] if opens else "")
+        for part in content[1:] if opens else content:
+            self._part(part)
+
+    def _part(self, part: Mapping[str, Any]) -> None:
+        match part["type"]:
+            case "text":
+                self.block("text", part["text"])
+            case "image_url":
+                image = part["image_url"]
+                url, detail = escape(image["url"]), escape(image.get("detail", ""))
+                self.pieces.append(f"{MARK}image\n{IMAGE}{url}{IMAGE}{detail}{IMAGE}\n")
+            case _:
+                self._line(f"{MARK}part ", _json(part))
+
+    def _call(self, call: Mapping[str, Any]) -> None:
+        function = call.get("function")
+        if call.keys() != _CALL_KEYS or call["type"] != "function" or not _is_plain(function):
+            rest = {key: value for key, value in call.items() if key != "id"}
+            self._line(f"{MARK}call {call['id']} ", _json(rest))
+            return
+        line = f"{MARK}call {call['id']} {header_word(function['name'])}"
+        if function["arguments"]:
+            self._line(f"{line} ", function["arguments"])
+        else:
+            self.pieces.append(f"{line}\n")
 
 
 def _header(message: Message, role: str) -> str:
@@ -152,39 +228,11 @@ def _header(message: Message, role: str) -> str:
     return f"{first} {header_word(message['name'])}" if "name" in message else first
 
 
-def _header_and_content(header: str, content: str | list[dict[str, Any]]) -> str:
-    if isinstance(content, str):
-        return _block(header, content)
-    opens = content[0]["type"] == "text"
-    written = _block(header, content[0]["text"] if opens else "")
-    return written + "".join(_part(part) for part in (content[1:] if opens else content))
-
-
-def _part(part: Mapping[str, Any]) -> str:
-    match part["type"]:
-        case "text":
-            return _block("text", part["text"])
-        case "image_url":
-            image = part["image_url"]
-            return f"{MARK}image\n{IMAGE}{escape(image['url'])}{IMAGE}{escape(image.get('detail', ''))}{IMAGE}\n"
-    return f"{MARK}part {_dumps(part)}\n"
-
-
-def _call(call: Mapping[str, Any]) -> str:
-    function = call.get("function")
-    if call.keys() != {"id", "type", "function"} or call["type"] != "function" or not _is_plain(function):
-        rest = {key: value for key, value in call.items() if key != "id"}
-        return f"{MARK}call {call['id']} {_dumps(rest)}\n"
-    arguments = function["arguments"]
-    line = f"{MARK}call {call['id']} {header_word(function['name'])}"
-    return f"{line} {escape(arguments)}\n" if arguments else f"{line}\n"
-
-
 def _is_plain(function: Any) -> TypeGuard[dict[str, str]]:
     """Return whether a tool call is plain: its function has a name and arguments as text, and nothing else."""
     return (
         isinstance(function, dict)
-        and function.keys() == {"name", "arguments"}
+        and function.keys() == _FUNCTION_KEYS
         and isinstance(function["name"], str)
         and isinstance(function["arguments"], str)
     )

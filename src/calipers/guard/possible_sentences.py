@@ -1,0 +1,127 @@
+"""Split text into sentences, and exclude those whose words cannot state a prompt injection in any order.
+
+This takes far less time than ``sentence_attacks``, which reads the sentences that are left.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+from typing import Final
+
+from calipers.guard.attack_rules import COARSE, WIDTH, coarse_concepts, may_be_attack, with_pairs
+from calipers.guard.sentence_words import FULL_WITHIN, number_concepts
+from calipers.guard.vocabulary import find_entry, words_between
+
+LONGEST: Final = 32
+"""This many words of a sentence are read together. In longer runs of words, concepts would meet by chance."""
+STEP: Final = LONGEST // 2
+"""A longer sentence is read in parts that begin this many words apart."""
+_END = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
+_MOST_WORDS: Final = 2**15
+_LONGEST_WORD: Final = 32
+"""The coarse concepts of so many words are remembered, and of no longer ones."""
+_HALF: Final = (1 << WIDTH) - 1
+_IS_NUMBER: Final = 1 << 2 * WIDTH
+_BEGINS_PHRASE: Final = 2 << 2 * WIDTH
+_ADDRESSING: Final = COARSE["judge"] | COARSE["judge"] << WIDTH
+_FULL_SCORE: Final = (COARSE["highest"] | COARSE["score"] | COARSE["highest_score"]) * (1 | 1 << WIDTH)
+_OF_NUMBERS: Final = _IS_NUMBER | _FULL_SCORE | COARSE["lowest"] * (1 | 1 << WIDTH)
+"""The concepts that a sentence of only numbers may state."""
+
+
+def whole_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Extend ``spans`` of a possible attack, which are in order, to whole sentences, and join spans that touch.
+
+    Only the lines that spans touch are split into sentences.
+    """
+    ends: list[int] = [0, 0]
+    begin = end = -1
+    for within, until in spans:
+        lines = text.rfind("\n", 0, within) + 1, text.find("\n", max(0, until - 1)) + 1 or len(text)
+        if lines[0] < ends[0] or lines[1] > ends[-1]:
+            ends = [lines[0], *(match.end() for match in _END.finditer(text, *lines)), lines[1]]
+        first = ends[bisect_right(ends, within) - 1]
+        last = ends[min(bisect_left(ends, until), len(ends) - 1)]
+        if first > end >= 0:
+            yield begin, end
+        begin, end = (begin if 0 <= first <= end else first), max(end, last)
+    if end >= 0:
+        yield begin, end
+
+
+def sentences_between(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences between two positions of a text that is searched for attacks."""
+    for match in _END.finditer(text, begin, end):
+        if match.start() != begin:
+            yield begin, match.start()
+        begin = match.end()
+    if begin != end:
+        yield begin, end
+
+
+def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> bool:
+    """Whether a sentence, or two consecutive sentences, may state a rule by their words alone, in whatever order.
+
+    This excludes most harmless text, and takes far less time than to read the sentences.
+    """
+    addressed = before = 0
+    for first, last in sentences_between(shown, begin, end):
+        words = words_between(plain, first, last)
+        for start in range(0, max(1, len(words) - STEP), STEP):
+            found = _coarse_concepts_of(words[start : start + LONGEST])
+            if not found:
+                continue
+            addressed |= found & _ADDRESSING
+            together = found | before | addressed
+            if any(may_be_attack(with_pairs(together >> half & _HALF)) for half in (0, WIDTH)):
+                return True
+            # List numbers may separate two sentences that belong together. Only short sentences are read together.
+            before = 0 if len(words) > LONGEST else found | (0 if found & ~_OF_NUMBERS else before)
+    return False
+
+
+def _coarse_concepts_of(words: Sequence[str]) -> int:
+    """Return the coarse concepts of a sentence's words and phrases, each of two halves as in ``_CoarseWords``."""
+    coarse = [_coarse_words[word] for word in words]
+    found = reduce(or_, coarse, 0)
+    if found & _BEGINS_PHRASE:
+        for place, one in enumerate(coarse):
+            if one & _BEGINS_PHRASE:
+                entry = find_entry(words[place])
+                if "" in entry.phrases or (place + 1 < len(words) and words[place + 1] in entry.phrases):
+                    for phrase in entry.phrases_at(words, place):
+                        found |= coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
+    if found & _IS_NUMBER:
+        numbers = [place for place, word in enumerate(words) if word[0].isdecimal()]
+        if any(words[one] == words[other] and other - one <= FULL_WITHIN for one, other in pairwise(numbers)):
+            found |= _FULL_SCORE
+    return found & ~_BEGINS_PHRASE
+
+
+class _CoarseWords(dict[str, int]):
+    """The coarse concepts that a word means in an attack, and whether it may begin a phrase.
+
+    English concepts are the lowest ``WIDTH`` bits, and those of all other languages the next.
+    """
+
+    def __missing__(self, word: str) -> int:
+        entry = find_entry(word)
+        found = _BEGINS_PHRASE if entry.phrases else 0
+        for language, mask in entry.alone:
+            found |= coarse_concepts(mask) << (0 if language == "en" else WIDTH)
+        if word[0].isdecimal():
+            stated = coarse_concepts(number_concepts(word))
+            found |= stated | stated << WIDTH | _IS_NUMBER
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        if len(word) <= _LONGEST_WORD:
+            self[word] = found
+        return found
+
+
+_coarse_words: Final = _CoarseWords()
