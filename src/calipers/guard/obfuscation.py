@@ -65,6 +65,7 @@ def _disguised_words() -> tuple[frozenset[str], ...]:
     return digits, frozenset(word[::-1] for word in plain), frozenset(codecs.encode(word, "rot13") for word in plain)
 
 
+@cache
 def respelled_words() -> frozenset[str]:
     """Return the words that reveal a prompt injection written with digits, backwards, or in ROT13."""
     return frozenset().union(*_disguised_words())

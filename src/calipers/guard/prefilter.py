@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import accumulate
@@ -173,8 +173,8 @@ def _hints(data: bytes, foreign: NormalisedText | None) -> Hints:
     spans += _spans(words, begins, len(data))
     return Hints(
         _merged(spans) if spans else (),
-        _exact_matches(padded, begins, words, VERDICT, verdict_phrases()),
-        _exact_matches(padded, begins, words, RESPELLED, respelled_words()),
+        _exact_matches(padded, begins, words, VERDICT, verdict_phrases),
+        _exact_matches(padded, begins, words, RESPELLED, respelled_words),
         tuple(spaces.take((gaps > _LONG).nonzero()[0]).tolist()),
         tuple(place for gap, length in _SPACED_OUT for place in _runs(gaps == gap, spaces, length)),
     )
@@ -202,11 +202,12 @@ def _spans(words: FoundWords, begins: Places, length: int) -> Iterator[tuple[int
 
 
 def _exact_matches(
-    padded: bytes, begins: Places, words: FoundWords, kind: int, wanted: frozenset[str]
+    padded: bytes, begins: Places, words: FoundWords, kind: int, texts: Callable[[], frozenset[str]]
 ) -> tuple[int, ...]:
     """Return the positions of words that may be of a ``kind`` and really are, alone or together with the next word."""
     if not words.whole & kind:
         return ()
+    wanted = texts()
     found = []
     for begin in begins.take(words.places[words.masks & np.uint64(kind) != 0]).tolist():
         end = padded.index(b" ", begin + 1)
