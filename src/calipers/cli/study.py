@@ -10,12 +10,16 @@ import click
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
+from calipers.cli.study_train import train
 from calipers.errors import ConfigError
 
 
 @click.group(short_help="Study what a judge does to a policy.")
 def study() -> None:
     """Study what a judge's bias, noise and failures do to the policy that is rewarded by it."""
+
+
+study.add_command(train)
 
 
 @study.command(short_help="Simulate GRPO under a judge's vices, in seconds.")

@@ -36,7 +36,7 @@ from calipers.judging.excluded import (
 )
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.learned import with_learned_priors
-from calipers.judging.loop import QueryLoop
+from calipers.judging.loop import QueryLoop, Strategies
 from calipers.judging.preparing import Prepare, rollout_preparer
 from calipers.judging.results import (
     apply_unresolved,
@@ -110,7 +110,7 @@ class Judge:
         self.concurrency = concurrency
         self._judges = judges
         self._parse = parse
-        self._strategies = build_strategies(settings, parse)
+        self._strategies = self._build_strategies(settings)
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
@@ -123,6 +123,10 @@ class Judge:
         found = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         self._ledger = found if isinstance(found, Ledger) else None
         self._store: Store | None = Unrecorded() if found is None else None if isinstance(found, Ledger) else found
+
+    def _build_strategies(self, settings: Settings) -> Strategies:
+        """Build the judging strategies of a run; the study of judges replaces one of them, for comparison."""
+        return build_strategies(settings, self._parse)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -162,7 +166,7 @@ class Judge:
                 assert self._ledger is not None  # noqa: S101 - there is a ledger or a store
                 begun = replace(self.settings, begins_with=None if first is None else group_digest(first))
                 self.settings = with_learned_priors(begun, self._ledger, self._judges)
-                self._strategies = build_strategies(self.settings, self._parse)
+                self._strategies = self._build_strategies(self.settings)
                 self._store = Recorder(Run(self._ledger, self.settings.to_dict(), version=__version__))
             return self._store
 

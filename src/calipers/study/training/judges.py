@@ -1,0 +1,69 @@
+"""The judge of an arm: simulated from vices, from a profile, or any judge by its name.
+
+Not responsible for vices (``simulated``), or for the order of arrival (``arrival``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.judging.judge import Judge
+from calipers.study.training.arrival import ArrivalJudge
+from calipers.study.training.rewarding import Tally
+from calipers.study.training.settings import Arm, JudgeTable
+from calipers.study.training.simulated import Truth, vices_from
+from calipers.study.training.task_text import RUBRIC
+from calipers.testing import SimulatedJudge
+from calipers.types.encoding import finite_number
+
+NOT_IN_A_STUDY: Final = {
+    "judge": "name the judge under [judges.NAME], as model",
+    "ledger": "set learn, for what a ledger teaches about the judge",
+    "api_key": "set the provider's environment variable: keys are not written to files",
+    "watchers": "it holds objects, which TOML cannot",
+    "observer": "it is a function, which TOML cannot hold",
+    "parse": "it is a function, which TOML cannot hold",
+}
+"""Options of Judge that a study's TOML may not set, and what to do instead."""
+
+
+def truth_for(table: JudgeTable) -> Truth:
+    """Return what a simulated judge of a study knows. Raises ConfigError for qualities that are none."""
+    values = [finite_number(one) for one in table.quality] if isinstance(table.quality, list | tuple) else []
+    known = [one for one in values if one is not None and 0 <= one <= 1]
+    if len(known) != 2 or len(values) != 2:
+        raise ConfigError(f"quality={table.quality!r}: it must be two numbers from 0 to 1, for wrong and right")
+    return Truth(*known)
+
+
+def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, ledger: Path | None = None) -> Judge:
+    """Return the judge of a run of ``arm``. Raises ConfigError for settings that cannot work.
+
+    ``truth`` is what it knows if it is simulated, and ``tally`` counts its work.
+    """
+    options: dict[str, Any] = {"rubric": RUBRIC, "seed": seed, **arm.options}
+    for name, instead in NOT_IN_A_STUDY.items():
+        if name in options:
+            raise ConfigError(f"options: a study cannot set {name}: {instead}")
+    if options.get("protocol") == "checklist" and "rubric" not in arm.options:
+        raise ConfigError("options: protocol checklist needs a rubric with criteria")
+    options["judge"] = _backend(arm.judge, seed, truth)
+    if tally is not None:
+        options["watchers"] = (tally,)
+    if ledger is not None:
+        options["ledger"] = ledger
+    return (ArrivalJudge if arm.table.order == "arrival" else Judge).of(options)
+
+
+def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
+    given = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
+    if len(given) > 1:
+        raise ConfigError(f"a judge is one of vices, profile and model, not {' and '.join(given)}")
+    if table.model is not None:
+        if not isinstance(table.model, str) or not table.model:
+            raise ConfigError(f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini")
+        return table.model
+    return SimulatedJudge(truth, *vices_from(table.vices or ()), seed=seed)

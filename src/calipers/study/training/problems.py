@@ -1,0 +1,103 @@
+"""What is wrong with a training study's settings taken together, where each alone is in its range.
+
+Not responsible for types and ranges (``study_file``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Final
+
+from calipers.config.option import did_you_mean
+from calipers.errors import CalipersError
+from calipers.study.training.judges import judge_for, truth_for
+from calipers.study.training.settings import Arm, TrainingStudy
+
+_NAMES: Final = re.compile(r"[\w .,=+:-]{1,100}")
+_INSTALL: Final = {
+    "torch": "pip install 'calipers[train]'",
+    "pyarrow": "pip install 'calipers[train]'",
+    "trl": "pip install 'calipers[trl]'",
+}
+
+
+def problems_of_study(study: TrainingStudy) -> Iterator[str]:
+    """Yield every reason why a training study cannot be run, as a sentence for its user."""
+    size = study.policy
+    if size.width % size.heads:
+        yield f"[policy]: width={size.width} must be a multiple of heads={size.heads}"
+    names = Counter(arm.name for arm in study.arms)
+    folders = Counter(folder_name(arm.name) for arm in study.arms)
+    for name, count in names.items():
+        if count > 1:
+            yield f"{count} arms have the name {name!r}"
+        elif folders[folder_name(name)] > 1:
+            yield f"arm {name!r}: another arm's name differs in spaces only"
+    for arm in study.arms:
+        yield from (f"arm {arm.name!r}: {one}" for one in _problems_of_arm(arm, study))
+    yield from _problems_of_trl(study)
+
+
+def missing_libraries(study: TrainingStudy) -> Iterator[str]:
+    """Yield a sentence for each library that a training study needs and that is not installed."""
+    needed = ["torch", "pyarrow", *(["trl"] if any(arm.engine == "trl" for arm in study.arms) else [])]
+    for name in needed:
+        if find_spec(name) is None:
+            yield f"it needs {name}: {_INSTALL[name]}"
+
+
+def folder_name(arm: str) -> str:
+    """Return the name of the folder for an arm of a training study."""
+    return "_".join(arm.replace(":", "-").split())
+
+
+def _problems_of_arm(arm: Arm, study: TrainingStudy) -> Iterator[str]:
+    table = arm.table
+    if not _NAMES.fullmatch(arm.name):
+        yield "a name has at most 100 letters, digits, spaces and . , = + : - _"
+    if table.jitter is not None and table.correlation is not None:
+        yield "jitter and correlation both say how rollouts arrive: leave one of them out"
+    if arm.seeds > study.seeds:
+        yield f"seeds={arm.seeds} is more than the study's {study.seeds}"
+    yield from _problems_of_pair(arm, study)
+    if arm.engine == "trl" and arm.training.updates > 1 and not arm.training.clip:
+        yield "training: clip must be above 0 with several updates"
+    try:
+        judge_for(arm, 0, truth_for(arm.judge)).close()
+    except CalipersError as error:
+        yield f"judge {table.judge!r}: {error}"
+
+
+def _problems_of_pair(arm: Arm, study: TrainingStudy) -> Iterator[str]:
+    if not arm.against:
+        return
+    others = {other.name: other for other in study.arms if other.name != arm.name}
+    other = others.get(arm.against)
+    if other is None:
+        known = did_you_mean(arm.against, others) if others else ""
+        yield f"there is no other arm {arm.against!r} to pair it with.{known}"
+    elif min(arm.seeds, other.seeds) < 2:
+        yield f"it shares one seed with {arm.against!r}, and a paired difference needs two or more"
+
+
+def _problems_of_trl(study: TrainingStudy) -> Iterator[str]:
+    if not any(arm.engine == "trl" for arm in study.arms):
+        if study.trl:
+            yield "[trl]: no arm has engine trl"
+        return
+    if find_spec("trl") is None:
+        return
+    from trl import GRPOConfig  # noqa: PLC0415 - heavy, and an extra
+
+    from calipers.study.training.trl_run import OWN_ARGUMENTS  # noqa: PLC0415 - likewise
+
+    known = {one.name for one in fields(GRPOConfig)}
+    for key in study.trl or {}:
+        if key not in known:
+            yield f"[trl]: TRL's GRPOConfig has no {key!r}.{did_you_mean(key, known)}"
+        elif key in OWN_ARGUMENTS:
+            yield f"[trl]: {key} follows from other settings of the study ([training], steps, seeds)"

@@ -1,0 +1,175 @@
+"""The results of a training study: its runs read back, and written as Parquet and JSON.
+
+The columns and keys are a contract; ``format`` changes with them. Not responsible for what runs say (``summary``).
+"""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from calipers._version import __version__
+from calipers.study.intervals import Estimate
+from calipers.study.training.matrix import Failed, runs_of
+from calipers.study.training.one_run import Run, settings_of_run, starts_in
+from calipers.study.training.run_folder import EVALUATIONS, STEPS
+from calipers.study.training.settings import TrainingStudy
+from calipers.study.training.summary import (
+    CURVES,
+    HELD_OUT_CURVES,
+    ArmSummary,
+    Trained,
+    Validity,
+    run_curves,
+    summarise,
+    validity,
+)
+from calipers.types.encoding import to_json
+
+FORMAT: Final = "calipers-training/1"
+_LIBRARIES: Final = ("numpy", "torch", "transformers", "trl", "accelerate", "datasets", "pyarrow")
+
+
+def read_runs(study: TrainingStudy, out: Path) -> dict[str, list[Trained]]:
+    """Return the finished runs of a training study in the folder ``out``, by the name of their arm."""
+    found: dict[str, list[Trained]] = {arm.name: [] for arm in study.arms}
+    for run in runs_of(study):
+        folder = run.folder(out)
+        if run.arm is not None and folder.finished is not None:
+            found[run.arm.name].append(Trained(run.seed, folder.rows(STEPS), folder.rows(EVALUATIONS)))
+    return found
+
+
+def write_results(study: TrainingStudy, out: Path, failed: Sequence[Failed]) -> tuple[list[ArmSummary], Validity]:
+    """Write the training study's Parquet and JSON files into ``out``, and return what they say."""
+    runs = read_runs(study, out)
+    summaries = summarise(study.arms, runs, study.window)
+    starts = starts_in(out, study)
+    seeds = [seed for seed in range(study.seeds) if starts.is_made(seed)]
+    valid = validity(study.arms, summaries, [starts.facts(seed)["truth_spread"] for seed in seeds])
+    for file, part in (("steps.parquet", "steps"), ("evaluations.parquet", "evaluations")):
+        rows = [
+            {"arm": name, "seed": run.seed, **row}
+            for name, own in runs.items()
+            for run in own
+            for row in getattr(run, part)
+        ]
+        _write_parquet(out / file, rows)
+    _write_json(out / "results.json", _results(study, out, runs, summaries, valid, failed))
+    return summaries, valid
+
+
+def _results(
+    study: TrainingStudy,
+    out: Path,
+    runs: Mapping[str, Sequence[Trained]],
+    summaries: Sequence[ArmSummary],
+    valid: Validity,
+    failed: Sequence[Failed],
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "calipers": __version__,
+        "title": study.title,
+        "steps": study.steps,
+        "window": study.window,
+        "valid": valid.passed,
+        "checks": [{"passed": passed, "found": found} for passed, found in valid.checks],
+        "failed": [{"run": one.run.name, "why": one.why} for one in failed],
+        "seeds": list(range(study.seeds)),
+        "arms": [
+            {
+                "name": arm.name,
+                "against": arm.against or None,
+                "settings": settings_of_run(study, Run(0, arm)) | {"seed": None},
+                "runs": list(summary.seeds),
+                "figures": _estimates(summary.figures),
+                "pairs": list(summary.pairs),
+                "differences": _estimates(summary.differences),
+                "cost": _cost(study, out, arm.name),
+                **_curves(study, runs[arm.name]),
+            }
+            for arm, summary in zip(study.arms, summaries, strict=True)
+        ],
+    }
+
+
+def _curves(study: TrainingStudy, runs: Sequence[Trained]) -> dict[str, Any]:
+    """Return an arm's curves against steps, and those of its evaluations."""
+    evaluated = sorted({*range(0, study.steps, study.evaluation.every), study.steps})
+    steps = {run.seed: run.steps for run in runs}
+    evaluations = {run.seed: run.evaluations for run in runs}
+    return {
+        "curves": run_curves(steps, study.seeds, CURVES, range(study.steps)),
+        "held_out": run_curves(evaluations, study.seeds, HELD_OUT_CURVES, evaluated),
+    }
+
+
+def _cost(study: TrainingStudy, out: Path, arm: str) -> dict[str, float]:
+    """Return CPU milliseconds a step, judging and evaluation included, and the share of them spent in judging."""
+    facts = [run.folder(out).finished for run in runs_of(study) if run.arm is not None and run.arm.name == arm]
+    done = [one for one in facts if one is not None]
+    seconds = sum(one["seconds"] for one in done)
+    if not seconds:
+        return {}
+    judging = sum(one["judging_seconds"] for one in done)
+    return {"cpu_ms_per_step": 1e3 * seconds / (len(done) * study.steps), "judging_share": judging / seconds}
+
+
+def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: asdict(one) for name, one in found.items()}
+
+
+def write_study(study: TrainingStudy, text: str, out: Path) -> None:
+    """Record in ``out`` what the training study is: its TOML, all settings, versions and the state of the code."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "study.toml").write_text(text, encoding="utf-8")
+    _write_json(
+        out / "study.json",
+        {"format": FORMAT, "settings": asdict(study), "versions": versions(), "git": git_state(Path.cwd())},
+    )
+
+
+def versions() -> dict[str, str | None]:
+    """Return the versions of Python, calipers and the libraries that a training study uses."""
+    found: dict[str, str | None] = {"python": platform.python_version(), "calipers": __version__}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return {**found, "machine": platform.machine(), "system": platform.system()}
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Return the commit of the git repository that holds ``folder``, and whether files differ; None without one."""
+    try:
+        commit = _git(folder, "rev-parse", "HEAD")
+        return {"commit": commit.strip(), "changed": bool(_git(folder, "status", "--porcelain").strip())}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    asked = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(asked, check=True, capture_output=True, text=True, timeout=30).stdout  # noqa: S603 - git
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(to_json(value) + b"\n")
+    part.replace(path)
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - heavy, and an extra
+    import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
+
+    part = path.with_suffix(".part")
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), part)
+    part.replace(path)

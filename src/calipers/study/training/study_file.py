@@ -1,0 +1,211 @@
+"""A training study from its TOML file: read whole, with every problem reported before the first step.
+
+The tables [policy], [pretraining], [training], [evaluation] and [trl] hold for all arms; each [judges.NAME] is a
+judge, and each [[arms]] an arm of the matrix, or several with ``vary``. Not responsible for what fits together
+(``problems``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.config.option import did_you_mean, options_of
+from calipers.errors import ConfigError
+from calipers.study.training.problems import problems_of_study
+from calipers.study.training.settings import (
+    Arm,
+    ArmTable,
+    Evaluation,
+    JudgeTable,
+    Pretraining,
+    Size,
+    Training,
+    TrainingStudy,
+)
+
+_TABLES: Final = {"policy": Size, "pretraining": Pretraining, "training": Training, "evaluation": Evaluation}
+_SCENARIOS: Final = "calipers.study.training"
+
+
+def scenario_names() -> list[str]:
+    """Return the names of the training studies that come with calipers."""
+    folder = files(_SCENARIOS) / "scenarios"
+    return sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml"))
+
+
+def scenario_text(name: str) -> str:
+    """Return the TOML of a training study that comes with calipers, to be read or changed.
+
+    Raises ConfigError for an unknown name.
+    """
+    if name not in scenario_names():
+        raise ConfigError(f"{name!r} is no training study of calipers.{did_you_mean(name, scenario_names())}")
+    return (files(_SCENARIOS) / "scenarios" / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def read_study(config: str, **changes: int | None) -> tuple[TrainingStudy, str]:
+    """Return the training study in a TOML file, or that of calipers with this name, and the text of its TOML.
+
+    ``changes`` (steps, seeds) replace the file's, unless they are None. Raises ConfigError with all problems.
+    """
+    if Path(config).is_file():
+        text, source = _text_of(Path(config)), config
+    elif config in scenario_names():
+        text, source = scenario_text(config), f"study {config}"
+    else:
+        hint = did_you_mean(config, scenario_names())
+        raise ConfigError(f"{config}: there is no such file, and no training study of that name.{hint}")
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from error
+    content |= {name: value for name, value in changes.items() if value is not None}
+    return study_from(content, source=source), text
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+def study_from(content: Mapping[str, Any], *, source: str) -> TrainingStudy:
+    """Return the training study that the tables of a TOML file describe. Raises ConfigError with all problems."""
+    reading = _Reading(content)
+    study = reading.study()
+    problems = reading.problems or list(problems_of_study(study))
+    if problems:
+        listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
+        raise ConfigError(f"{source}: it cannot be run:{listed}")
+    return study
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The reading of a study's tables, with the problems found so far."""
+
+    content: Mapping[str, Any]
+    problems: list[str] = field(default_factory=list)
+
+    def study(self) -> TrainingStudy:
+        """Read the whole training study; it is only usable if there are no problems."""
+        own = {option.name for option in options_of(TrainingStudy)}
+        self._unknown(self.content, {*own, *_TABLES, "judges", "arms"}, "")
+        tables = {name: self._made(kind, self.content.get(name, {}), f"[{name}]") for name, kind in _TABLES.items()}
+        judges = {
+            name: self._made(JudgeTable, table, f"[judges.{name}]")
+            for name, table in self._table(self.content.get("judges", {}), "[judges]").items()
+        }
+        given = {name: self.content[name] for name in own if name in self.content}
+        training: Training = tables.pop("training")
+        study = replace(TrainingStudy(()), **given, **tables)
+        self._out_of_range(study, "")
+        if self.problems:
+            return study
+        arms = [self._arm(table, judges, training, study) for table in self._arm_tables()]
+        return replace(study, arms=tuple(arm for arm in arms if arm is not None))
+
+    def _arm_tables(self) -> Iterator[ArmTable]:
+        rows = self.content.get("arms", [])
+        if not isinstance(rows, list) or not rows:
+            self.problems.append("arms: write at least one [[arms]] table with a name and a judge")
+            return
+        for number, row in enumerate(rows, 1):
+            where = f"arm {row['name']!r}" if isinstance(row, Mapping) and row.get("name") else f"arm {number}"
+            known = len(self.problems)
+            table: ArmTable = self._made(ArmTable, row, where)
+            if not isinstance(table.name, str) or not table.name:
+                self.problems.append(f"{where}: it needs a name, a text")
+            if len(self.problems) == known:
+                yield from self._varied(table, where)
+
+    def _varied(self, table: ArmTable, where: str) -> Iterator[ArmTable]:
+        """Yield a table for each combination of the values in ``vary``, with the values in its name."""
+        vary = self._table(table.vary or {}, f"{where}: vary")
+        lists = [value if isinstance(value, list) and value else None for value in vary.values()]
+        if None in lists:
+            self.problems.append(f"{where}: vary: each key needs a list of values")
+            return
+        for values in itertools.product(*(one or () for one in lists)):
+            row: dict[str, Any] = {}
+            for key, value in zip(vary, values, strict=True):
+                group, _, inner = key.rpartition(".")
+                if group in ("options", "training"):
+                    row[group] = {**(row.get(group) or getattr(table, group) or {}), inner: value}
+                else:
+                    row[key] = value
+            name = " ".join([table.name, *map(str, values)])
+            made = self._made(ArmTable, {**_given(table), **row, "name": name}, where)
+            yield replace(made, against=_counterpart(table, values, self.content["arms"]))
+
+    def _arm(
+        self, table: ArmTable, judges: Mapping[str, JudgeTable], training: Training, study: TrainingStudy
+    ) -> Arm | None:
+        where = f"arm {table.name!r}"
+        judge = judges.get(table.judge) if isinstance(table.judge, str) else None
+        if judge is None:
+            hint = did_you_mean(str(table.judge), judges) if judges else " Write [judges.NAME] tables."
+            self.problems.append(f"{where}: there is no judge {table.judge!r}.{hint}")
+        base = {option.name: getattr(training, option.name) for option in options_of(Training)}
+        own = self._table(table.training or {}, f"{where}: training")
+        made = self._made(Training, {**base, **own}, f"{where}: training")
+        shared = self._table((judge.options if judge else None) or {}, f"[judges.{table.judge}]: options")
+        options = {**shared, **self._table(table.options or {}, f"{where}: options")}
+        if judge is None:
+            return None
+        engine, seeds = table.engine or study.engine, table.seeds or study.seeds
+        return Arm(table.name, judge, table, made, options, engine, seeds, against=table.against)
+
+    def _made(self, kind: Any, value: object, where: str) -> Any:
+        """Return the settings ``kind`` with the values of a table; note keys and values that it does not take."""
+        table = self._table(value, where)
+        known = {option.name for option in options_of(kind)}
+        self._unknown(table, known, f"{where}: ")
+        made = kind(**{key: value for key, value in table.items() if key in known})
+        self._out_of_range(made, f"{where}: ")
+        return made
+
+    def _table(self, value: object, where: str) -> Mapping[str, Any]:
+        if isinstance(value, Mapping):
+            return value
+        self.problems.append(f"{where} must be a table")
+        return {}
+
+    def _unknown(self, table: Mapping[str, Any], known: set[str], where: str) -> None:
+        self.problems += [f"{where}unknown key {key!r}.{did_you_mean(key, known)}" for key in table if key not in known]
+
+    def _out_of_range(self, settings: Any, where: str) -> None:
+        kind: Any = type(settings)
+        for option in options_of(kind):
+            try:
+                option.require(getattr(settings, option.name))
+            except ConfigError as error:
+                self.problems.append(f"{where}{error}")
+
+
+def _given(table: ArmTable) -> dict[str, Any]:
+    """Return what an arm's table sets, without ``vary``."""
+    found = {option.name: getattr(table, option.name) for option in options_of(ArmTable)}
+    return {key: value for key, value in found.items() if key != "vary" and value is not None}
+
+
+def _counterpart(table: ArmTable, values: tuple[Any, ...], rows: Any) -> str:
+    """Return the name of the arm that a variant is paired with: the variant with the same values, if there are such.
+
+    An arm that varies fewer keys, or none, is the counterpart of all variants that agree with it.
+    """
+    if not table.against:
+        return ""
+    own = dict(zip(table.vary or {}, values, strict=True))
+    for row in rows:
+        if isinstance(row, Mapping) and row.get("name") == table.against:
+            shared = [str(own[key]) for key in row.get("vary") or {} if key in own]
+            return " ".join([table.against, *shared])
+    return table.against

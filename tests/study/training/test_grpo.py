@@ -1,0 +1,159 @@
+"""One step of GRPO: advantages that ignore what has no reward, and the loss as written down."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
+
+from calipers.study.training.grpo import Learner, advantages, kl_between  # noqa: E402 - PyTorch is there
+from calipers.study.training.policy import (  # noqa: E402
+    forward,
+    gumbel_noise,
+    new_policy,
+    response_logits,
+    response_mask,
+    sample,
+)
+from calipers.study.training.settings import Size, Training  # noqa: E402
+from calipers.study.training.task import END, RESPONSE_LENGTH, draw_prompts  # noqa: E402
+
+SIZE = Size(layers=1, width=16, heads=2, hidden=16)
+
+
+def test_advantages_are_centred_and_divided_by_the_sample_deviation():
+    found = advantages([1.0, 2.0, 3.0, 6.0], 4, "group")
+    spread = math.sqrt(14 / 3)
+    assert found.tolist() == pytest.approx([one / (spread + 1e-4) for one in (-2, -1, 0, 3)], rel=1e-5)
+    assert advantages([1.0, 2.0, 3.0, 6.0], 4, "none").tolist() == [-2, -1, 0, 3]
+
+
+def test_the_batchs_deviation_is_shared():
+    rewards = [0.0, 1.0, 5.0, 5.0]
+    spread = np.std(rewards, ddof=1) + 1e-4
+    assert advantages(rewards, 2, "batch").tolist() == pytest.approx([-0.5 / spread, 0.5 / spread, 0, 0], rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", ["group", "none"])
+def test_a_missing_reward_moves_nothing_and_is_in_no_mean(scale: Any):
+    found = advantages([1.0, None, 3.0, None], 4, scale).tolist()
+    pair = advantages([1.0, 3.0], 2, scale).tolist()
+    assert found == [pair[0], 0, pair[1], 0]
+
+
+def test_a_group_with_one_reward_or_none_has_no_advantages():
+    assert advantages([None, 0.7, None, None, None, None], 3, "group").tolist() == [0] * 6
+    assert advantages([0.4, 0.4, 0.4], 3, "group").tolist() == [0, 0, 0]
+
+
+def rollouts(parameters: Any, groups: int = 3, size: int = 4):
+    prompts = torch.from_numpy(np.repeat(draw_prompts(groups, np.random.default_rng(0)), size, axis=0))
+    responses = sample(parameters, SIZE, prompts, gumbel_noise(groups * size, 1))
+    given = torch.linspace(-1, 1, groups * size)
+    return prompts, responses, given
+
+
+def first_policy() -> Any:
+    made = new_policy(SIZE, 2)
+    made["logits"][:, END] += 0.3
+    return made
+
+
+@pytest.mark.parametrize("loss", ["dr_grpo", "dapo", "grpo"])
+def test_the_gradient_is_that_of_the_weighted_log_probabilities(loss: Any):
+    start = first_policy()
+    prompts, responses, given = rollouts(start)
+    learner = Learner(start, SIZE, Training(loss=loss, learning_rate=0.0, max_norm=1e9))
+    did = learner.step(prompts, responses, given)
+    mine = {name: value.grad.clone() for name, value in learner.parameters.items()}
+
+    fresh = {name: value.clone().requires_grad_() for name, value in start.items()}
+    logs = torch.log_softmax(response_logits(fresh, SIZE, prompts, responses), dim=2)
+    chosen = torch.gather(logs, 2, responses[:, :, None])[:, :, 0]
+    mask = response_mask(responses)
+    weighted = chosen * mask * given[:, None]
+    if loss == "dr_grpo":
+        objective = weighted.sum() / (len(mask) * RESPONSE_LENGTH)
+    elif loss == "dapo":
+        objective = weighted.sum() / mask.sum()
+    else:
+        objective = (weighted.sum(dim=1) / mask.sum(dim=1)).mean()
+    (-objective).backward()
+    for name, value in fresh.items():
+        assert torch.allclose(mine[name], value.grad, atol=1e-6)
+    norm = math.sqrt(sum(float((value.grad**2).sum()) for value in fresh.values()))
+    assert did.norm == pytest.approx(norm, rel=1e-4)
+
+
+def test_the_gradients_norm_is_bounded():
+    start = first_policy()
+    learner = Learner(start, SIZE, Training(max_norm=1e-3, learning_rate=0.0))
+    did = learner.step(*rollouts(start))
+    norm = math.sqrt(sum(float((value.grad**2).sum()) for value in learner.parameters.values()))
+    assert did.norm > 0.01
+    assert norm == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_rewarded_responses_become_more_probable():
+    start = first_policy()
+    prompts, responses, given = rollouts(start)
+    learner = Learner(start, SIZE, Training(learning_rate=1e-2))
+
+    def log_probability(parameters: Any) -> Any:
+        logs = torch.log_softmax(response_logits(parameters, SIZE, prompts, responses), dim=2)
+        chosen = torch.gather(logs, 2, responses[:, :, None])[:, :, 0]
+        return float((chosen * response_mask(responses)).sum(dim=1)[given > 0].sum().detach())
+
+    before = log_probability(learner.parameters)
+    learner.step(prompts, responses, given)
+    assert log_probability(learner.parameters) > before
+    assert log_probability(learner.initial) == before
+
+
+def test_without_advantages_and_kl_nothing_moves():
+    start = first_policy()
+    prompts, responses, _ = rollouts(start)
+    learner = Learner(start, SIZE, Training(learning_rate=1e-2))
+    learner.step(prompts, responses, torch.zeros(len(prompts)))
+    assert all(torch.equal(learner.parameters[name], start[name]) for name in start)
+
+
+def test_the_kl_term_holds_the_policy_near_the_first_one():
+    start = first_policy()
+
+    def distance(kl: float) -> float:
+        learner = Learner(start, SIZE, Training(learning_rate=3e-3, kl=kl))
+        for _ in range(15):
+            learner.step(*rollouts(start))
+        prompts, responses, _ = rollouts(learner.parameters, groups=50)
+        return kl_between(learner.parameters, learner.initial, SIZE, prompts, responses)
+
+    assert 0 < distance(2.0) < distance(0.0) / 2
+
+
+def test_clipping_bounds_what_a_second_update_can_do():
+    start = first_policy()
+
+    def moved(clip: float) -> float:
+        learner = Learner(start, SIZE, Training(learning_rate=1e-2, updates=8, clip=clip))
+        learner.step(*rollouts(start))
+        return sum(float((learner.parameters[name] - start[name]).abs().sum().detach()) for name in start)
+
+    assert moved(0.01) < moved(10.0) * 0.8
+
+
+def test_kl_is_that_of_the_two_distributions():
+    start = first_policy()
+    other = {
+        name: value + 0.05 * torch.sin(torch.arange(value.numel())).view(value.shape) for name, value in start.items()
+    }
+    prompts = torch.from_numpy(draw_prompts(1, np.random.default_rng(3)))
+    one_token = torch.full((1, RESPONSE_LENGTH), END)
+    logs = [torch.log_softmax(forward(policy, SIZE, prompts)[0, -1], dim=0) for policy in (start, other)]
+    wanted = float((logs[0].exp() * (logs[0] - logs[1])).sum())
+    assert kl_between(start, other, SIZE, prompts, one_token) == pytest.approx(wanted, rel=1e-4)
+    assert kl_between(start, start, SIZE, prompts, one_token) == 0

@@ -1,0 +1,69 @@
+"""The judge of an arm: simulated, or any judge by its name, with the arm's options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError
+from calipers.study.training.arrival import ArrivalJudge
+from calipers.study.training.judges import judge_for, truth_for
+from calipers.study.training.rewarding import Rewarder, Tally
+from calipers.study.training.task_text import RUBRIC
+from training_studies import arm, batch
+
+
+def test_the_judge_has_the_options_of_its_table_and_of_its_arm():
+    made = arm({"options": {"orders": 2, "samples": 3}}, options={"orders": 4, "ties": 1.0})
+    judge = judge_for(made, 5, truth_for(made.judge))
+    settings = judge.settings
+    assert (settings.orders, settings.samples, settings.seed, settings.reward.ties) == (4, 3, 5, 1.0)
+    assert settings.rubric == RUBRIC
+    assert not isinstance(judge, ArrivalJudge)
+    assert isinstance(judge_for(arm(order="arrival"), 0, truth_for(made.judge)), ArrivalJudge)
+
+
+def test_the_qualities_of_wrong_and_right_can_be_set():
+    made = arm({"quality": [0.1, 0.8]})
+    truth, tally = truth_for(made.judge), Tally()
+    prompts, responses, found = batch(5, 4)
+    rewards = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, prompts, responses, found)
+    assert rewards == pytest.approx([0.8 if right else 0.1 for right in found.right], abs=1e-5)
+
+
+def test_a_scripted_judge_is_a_judge_by_its_name(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"none\.json"):
+        arm({"model": f"scripted:{tmp_path / 'none.json'}"})
+
+
+def test_the_embedded_judge_can_judge_the_task():
+    made = arm({"model": "embedded"})
+    truth, tally = truth_for(made.judge), Tally()
+    rewards = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, *batch(5, 4))
+    assert all(one is not None for one in rewards)
+    assert len(set(rewards)) > 1
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ({"vices": [], "model": "embedded"}, "a judge is one of vices, profile and model, not vices and model"),
+        ({"model": ""}, "model='': it must be a judge's name"),
+        ({"model": "nobody/at-home"}, "nobody"),
+        ({"quality": [0.1]}, "quality=[0.1]: it must be two numbers from 0 to 1"),
+        ({"quality": [0.1, 1.1]}, "it must be two numbers from 0 to 1"),
+        ({"quality": "high"}, "it must be two numbers from 0 to 1"),
+        ({"options": {"ordres": 2}}, "unknown option 'ordres'. Did you mean orders?"),
+        ({"options": {"orders": 0}}, "orders=0"),
+        ({"options": {"api_key": "k"}}, "a study cannot set api_key: set the provider's environment variable"),
+        ({"options": {"ledger": "x.db"}}, "a study cannot set ledger"),
+        ({"options": {"protocol": "checklist"}}, "protocol checklist needs a rubric with criteria"),
+    ],
+)
+def test_a_judge_that_cannot_work_is_refused_before_the_first_step(judge: Any, said: Any):
+    with pytest.raises(ConfigError) as error:
+        arm(judge)
+    assert said in str(error.value)
+    assert "arm 'arm 1': judge 'own': " in str(error.value)

@@ -1,0 +1,101 @@
+"""Rewards reach the rollouts that they belong to, through the pipeline that TRL uses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calipers.study.training.judges import judge_for, truth_for
+from calipers.study.training.rewarding import Rewarder, Tally
+from training_studies import arm, batch
+
+GROUPS, SIZE = 6, 4
+
+
+def rewarder(judge: dict[str, Any] | None = None, seed: int = 0, **row: Any) -> Rewarder:
+    made = arm(judge, **row)
+    truth, tally = truth_for(made.judge), Tally()
+    return Rewarder(judge_for(made, seed, truth, tally), made, truth, tally, seed)
+
+
+def expected(found: Any) -> list[float]:
+    # Scores are whole numbers from 0 to 100: 37.5 and 62.5 are rounded to even.
+    return [0.62 if right else 0.38 for right in found.right]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"order": "arrival", "jitter": 0.0},
+        {"order": "arrival", "correlation": 0.5, "options": {"orders": 2}},
+        {"options": {"protocol": "pairwise"}},
+        {"options": {"protocol": "pointwise"}},
+    ],
+)
+def test_an_honest_judge_rewards_what_is_true_in_whatever_order_rollouts_arrive(row: Any):
+    prompts, responses, found = batch(GROUPS, SIZE)
+    rewards = rewarder(**row).rewards(3, prompts, responses, found)
+    if row.get("options", {}).get("protocol") == "pairwise":  # rewards are expected win rates in the group
+        grouped = np.array(rewards, dtype=float).reshape(GROUPS, SIZE)
+        mixed = 0
+        for values, truth in zip(grouped, found.right.reshape(GROUPS, SIZE), strict=True):
+            if truth.any() and not truth.all():
+                mixed += 1
+                assert values[truth].min() > values[~truth].max()
+        assert mixed > 2
+    else:
+        assert rewards == pytest.approx(expected(found), abs=1e-5)  # constant groups are rounded to 16 bits
+
+
+def test_the_same_step_gets_the_same_rewards_and_another_seed_others():
+    noisy = {"vices": [{"kind": "Noise", "sd": 0.1}]}
+    rollouts = batch(GROUPS, SIZE)
+    one, same, other = (rewarder(noisy, seed).rewards(0, *rollouts) for seed in (1, 1, 2))
+    assert one == same != other
+
+
+def test_position_bias_rewards_early_arrival_only_where_candidates_are_shown_as_they_arrive():
+    early = {"vices": [{"kind": "PositionBias", "strength": 0.3}]}
+    prompts, responses, found = batch(200, SIZE)
+    # All responses of a group are equally right, so that nothing but their position tells them apart.
+    object.__setattr__(found, "right", np.repeat(found.right[::SIZE], SIZE))
+    lengths = found.length.reshape(-1, SIZE)
+
+    def pull(**row: Any) -> float:
+        rewards = np.array(rewarder(early, **row).rewards(0, prompts, responses, found), dtype=float)
+        z = lengths - lengths.mean(axis=1, keepdims=True)
+        return float((rewards.reshape(-1, SIZE) * z).sum() / (z**2).sum())
+
+    assert pull(order="arrival", jitter=0.0) < -0.015
+    assert abs(pull(jitter=0.0)) < 0.005
+    assert abs(pull(order="arrival")) < 0.005
+    assert abs(pull(order="arrival", jitter=0.0, options={"orders": 2})) < 0.005
+
+
+UNREAD = {"vices": [{"kind": "Unread", "rate": 0.3}]}
+
+
+def test_what_a_missing_reward_becomes():
+    prompts, responses, found = batch(20, SIZE, seed=1)
+    none, zero, group = (
+        rewarder(UNREAD, missing=missing).rewards(0, prompts, responses, found) for missing in ("none", "zero", "group")
+    )
+    lost = np.array([one is None for one in none])
+    assert 0.1 < lost.mean() < 0.6
+    assert [0.0 if one is None else one for one in none] == zero
+    assert 0.0 not in none
+    for start in range(0, len(none), SIZE):
+        part = none[start : start + SIZE]
+        assert group[start : start + SIZE] == ([None] * SIZE if None in part else part)
+
+
+def test_the_tally_counts_groups_calls_and_what_was_not_scored():
+    made = rewarder(UNREAD, options={"orders": 2, "reasks": 0})
+    rollouts = batch(20, SIZE, seed=1)
+    rewards = made.rewards(0, *rollouts)
+    tally = made.tally
+    assert (tally.groups, tally.calls, tally.unscored) == (20, 40, rewards.count(None))
+    assert tally.seconds > 0

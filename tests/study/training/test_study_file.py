@@ -1,0 +1,193 @@
+"""A training study's TOML: arms with all their settings, variants and their counterparts, and every problem at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError
+from calipers.study.training.matrix import runs_of
+from calipers.study.training.settings import Training
+from calipers.study.training.study_file import read_study, scenario_names, scenario_text, study_from
+from training_studies import study
+
+
+def problems(text_or_content: Any) -> list[str]:
+    with pytest.raises(ConfigError) as error:
+        study_from(text_or_content, source="my.toml")
+    first, *lines = str(error.value).split("\n")
+    assert first == "my.toml: it cannot be run:"
+    return [line.strip() for line in lines]
+
+
+def test_an_arm_has_the_studys_settings_and_its_own():
+    made = study(
+        {"judge": "true", "training": {"kl": 0.1}, "seeds": 2},
+        {"against": "arm 1", "engine": "loop"},
+        seeds=3,
+        training={"prompts": 5, "group_size": 6},
+    )
+    one, other = made.arms
+    assert one.training == Training(prompts=5, group_size=6, kl=0.1)
+    assert other.training == Training(prompts=5, group_size=6)
+    assert (one.seeds, other.seeds, other.against) == (2, 3, "arm 1")
+    assert other.judge.vices is not None
+
+
+def test_runs_are_made_seed_by_seed_so_that_pairs_are_whole():
+    made = study({"seeds": 1}, {}, seeds=3)
+    assert [(run.arm.name, run.seed) for run in runs_of(made) if run.arm] == [
+        ("arm 1", 0),
+        ("arm 2", 0),
+        ("arm 2", 1),
+        ("arm 2", 2),
+    ]
+
+
+def test_variants_are_paired_with_the_variant_that_has_the_same_values():
+    made = study(
+        {"name": "random", "vary": {"judge": ["true", "early"]}},
+        {"name": "arrival", "order": "arrival", "against": "random"}
+        | {"vary": {"options.orders": [1, 2], "judge": ["true", "early"], "training.kl": [0.0]}},
+        {"name": "one", "against": "arrival 1 true 0.0"},
+    )
+    assert {arm.name: arm.against for arm in made.arms} == {
+        "random true": "",
+        "random early": "",
+        "arrival 1 true 0.0": "random true",
+        "arrival 1 early 0.0": "random early",
+        "arrival 2 true 0.0": "random true",
+        "arrival 2 early 0.0": "random early",
+        "one": "arrival 1 true 0.0",
+    }
+    by_name = {arm.name: arm for arm in made.arms}
+    varied = by_name["arrival 2 early 0.0"]
+    assert (varied.options, varied.table.judge, varied.training.kl) == ({"orders": 2}, "early", 0.0)
+    assert varied.table.order == "arrival"
+
+
+def test_a_value_that_is_varied_replaces_the_arms_own():
+    made = study({"options": {"orders": 3, "samples": 2}, "vary": {"options.orders": [1]}})
+    assert made.arms[0].options == {"orders": 1, "samples": 2}
+
+
+def test_every_problem_is_reported_at_once():
+    found = problems(
+        {
+            "sedes": 3,
+            "steps": 0,
+            "policy": {"widht": 8},
+            "training": {"loss": "mine"},
+            "judges": {"a": {"vice": []}},
+            "arms": [],
+        }
+    )
+    assert found == [
+        "unknown key 'sedes'. Did you mean seeds?",
+        "[policy]: unknown key 'widht'. Did you mean width?",
+        "[training]: loss='mine': it must be one of dr_grpo, dapo, grpo",
+        "[judges.a]: unknown key 'vice'. Did you mean vices?",
+        "steps=0: it must be a whole number from 1 to 1e+06",
+    ]
+
+
+def test_problems_of_arms_name_the_arm():
+    found = problems(
+        {
+            "seeds": 2,
+            "judges": {"true": {}},
+            "arms": [
+                {"name": "a", "judge": "treu"},
+                {"judge": "true", "ordr": "content"},
+                {"name": "b", "judge": "true", "order": "random"},
+                {"name": "c", "judge": "true", "training": {"kl": -1}},
+                {"name": "d", "judge": "true", "vary": {"judge": "true"}},
+                {"name": "e", "judge": "true", "options": 3},
+                "f",
+            ],
+        }
+    )
+    assert found == [
+        "arm 'a': there is no judge 'treu'. Did you mean true?",
+        "arm 2: unknown key 'ordr'. Did you mean order?",
+        "arm 2: it needs a name, a text",
+        "arm 'b': order='random': it must be one of content, arrival",
+        "arm 'c': training: kl=-1: it must be a number from 0",
+        "arm 'd': vary: each key needs a list of values",
+        "arm 'e': options must be a table",
+        "arm 7 must be a table",
+        "arm 7: it needs a name, a text",
+    ]
+
+
+def test_what_does_not_fit_together_is_reported_for_all_arms():
+    found = problems(
+        {
+            "seeds": 3,
+            "policy": {"width": 10, "heads": 4},
+            "judges": {"true": {}},
+            "trl": {"beta": 1},
+            "arms": [
+                {"name": "a", "judge": "true", "jitter": 1.0, "correlation": 0.5},
+                {"name": "a", "judge": "true", "seeds": 4},
+                {"name": "b/c", "judge": "true", "against": "none"},
+                {"name": "d", "judge": "true", "seeds": 1, "against": "a"},
+                {"name": "e  f", "judge": "true"},
+                {"name": "e f", "judge": "true"},
+            ],
+        }
+    )
+    assert found == [
+        "[policy]: width=10 must be a multiple of heads=4",
+        "2 arms have the name 'a'",
+        "arm 'e  f': another arm's name differs in spaces only",
+        "arm 'e f': another arm's name differs in spaces only",
+        "arm 'a': jitter and correlation both say how rollouts arrive: leave one of them out",
+        "arm 'a': seeds=4 is more than the study's 3",
+        "arm 'b/c': a name has at most 100 letters, digits, spaces and . , = + : - _",
+        "arm 'b/c': there is no other arm 'none' to pair it with. Known: a, d, e  f, e f.",
+        "arm 'd': it shares one seed with 'a', and a paired difference needs two or more",
+        "[trl]: no arm has engine trl",
+    ]
+
+
+def test_a_study_without_arms_says_what_to_write():
+    assert problems({"judges": {}}) == ["arms: write at least one [[arms]] table with a name and a judge"]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"no such file, and no training study of that name. Did you mean smoke\?"):
+        read_study("smoke.")
+    bad = tmp_path / "bad.toml"
+    bad.write_text("seeds = ")
+    with pytest.raises(ConfigError, match=r"bad\.toml: not valid TOML"):
+        read_study(str(bad))
+    bad.write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"bad\.toml: cannot be read"):
+        read_study(str(bad))
+    with pytest.raises(ConfigError, match=r"Did you mean order\?"):
+        scenario_text("ordr")
+
+
+def test_flags_replace_the_files_numbers(tmp_path: Path):
+    file = tmp_path / "mine.toml"
+    file.write_text('seeds = 3\nsteps = 9\n[judges.true]\n[[arms]]\nname = "a"\njudge = "true"\n')
+    made, text = read_study(str(file), seeds=5, steps=None)
+    assert (made.seeds, made.steps, made.arms[0].seeds) == (5, 9, 5)
+    assert text == file.read_text()
+
+
+@pytest.mark.parametrize("name", scenario_names())
+def test_the_studies_that_come_with_calipers_can_be_run(name: Any):
+    made, text = read_study(name)
+    assert text == scenario_text(name)
+    assert made.title
+    assert any(arm.against for arm in made.arms)
+    assert {arm.table.control for arm in made.arms} == {None, "true", "placebo"}
+
+
+def test_the_smoke_study_has_eleven_arms_and_three_seeds():
+    made, _ = read_study("smoke")
+    assert (len(made.arms), made.seeds) == (11, 3)

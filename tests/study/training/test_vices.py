@@ -1,0 +1,122 @@
+"""The study's own vices and controls, and how a table names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calipers import Judge
+from calipers.errors import ConfigError
+from calipers.study.training.simulated import VICES, vices_from
+from calipers.study.training.vices import Curve, Inverted, Random, Shuffled, Unread, ends, first_place, last_place
+from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
+from calipers.types import Trajectory, TrajectoryGroup
+
+
+def group(number: int, *texts: str) -> TrajectoryGroup:
+    rows = tuple(Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate(texts, 1))
+    return TrajectoryGroup(f"g{number}", rows, context=({"role": "user", "content": f"Task {number}"},))
+
+
+QUALITY = {"1": 0.1, "2": 0.4, "3": 0.6, "4": 0.9}
+
+
+async def rewards(*vices: Any, number: int = 0, texts: tuple[str, ...] = ("a", "b", "c", "d"), **options: Any):
+    judge = Judge(SimulatedJudge(QUALITY, *vices), **options)
+    return (await judge.score_group(group(number, *texts))).rewards
+
+
+async def test_an_inverted_judge_thinks_the_opposite():
+    assert await rewards(Inverted()) == [0.9, 0.6, 0.4, 0.1]
+
+
+async def test_a_shuffled_judge_gives_the_same_numbers_without_information():
+    found = np.array([await rewards(Shuffled(), number=number) for number in range(200)])
+    assert (np.sort(found, axis=1) == sorted(QUALITY.values())).all()
+    assert np.abs(found.mean(axis=0) - 0.5).max() < 0.07
+
+
+async def test_a_random_judge_scores_between_its_bounds_whatever_is_true():
+    found = np.array([await rewards(Random(0.3, 0.5), number=number) for number in range(200)])
+    assert found.min() >= 0.3
+    assert found.max() <= 0.5
+    assert np.abs(found.mean(axis=0) - 0.4).max() < 0.02
+    assert len(np.unique(found)) > 15
+
+
+async def test_unread_candidates_stay_unread_however_often_they_are_asked_about():
+    lost = np.array([[one is None for one in await rewards(Unread(0.3), number=number)] for number in range(300)])
+    assert lost.mean() == pytest.approx(0.3, abs=0.05)
+    assert np.abs(lost.mean(axis=0) - 0.3).max() < 0.1
+    assert await rewards(Unread(0.3), number=5) == await rewards(Unread(0.3), number=5)
+
+
+async def test_unread_may_be_linked_to_length():
+    texts = ("a", "b" * 2, "c" * 30, "d" * 300)
+    lost = np.array(
+        [
+            [one is None for one in await rewards(Unread(0.1, per_doubling=1.0), number=number, texts=texts)]
+            for number in range(300)
+        ]
+    )
+    assert lost[:, 0].mean() < 0.02
+    assert lost[:, 3].mean() > 0.3
+
+
+async def test_nothing_is_read_at_a_rate_of_one():
+    assert await rewards(Unread(1.0)) == [None] * 4
+
+
+def test_curves_of_position_bias():
+    places = [0, 0.25, 0.5, 0.75, 1]
+    assert [first_place(place) for place in places] == [1, 0, 0, 0, 0]
+    assert [last_place(place) for place in places] == [0, 0, 0, 0, 1]
+    assert [ends(place) for place in places] == [0.5, 0, -0.5, 0, 0.5]
+    assert [Curve((1.0, 0.0, 4.0))(place) for place in places] == [1, 0.5, 0, 2, 4]
+    assert Curve((3.0,))(0.7) == 3
+
+
+def test_tables_name_vices_of_calipers_and_of_the_study():
+    tables: list[dict[str, Any]] = [
+        {"kind": "Noise", "sd": 0.1},
+        {"kind": "PositionBias", "strength": 0.2, "curve": "first"},
+        {"kind": "PositionBias", "strength": 0.2, "curve": [1, 0]},
+        {"kind": "Drift", "into": {"kind": "LengthBias", "per_doubling": 0.1}, "start": 5},
+        {"kind": "Shuffled"},
+    ]
+    assert vices_from(tables) == (
+        Noise(0.1),
+        PositionBias(0.2, first_place),
+        PositionBias(0.2, Curve((1.0, 0.0))),
+        Drift(LengthBias(0.1), start=5),
+        Shuffled(),
+    )
+    assert {"Flaky", "Unread", "Sycophancy"} <= VICES.keys()
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"sd": 0.1}, "vice 2: it must be a table with kind"),
+        ({"kind": "Nois"}, "vice 2: there is no vice 'Nois'. Did you mean Noise?"),
+        ({"kind": "Noise", "ds": 1}, "vice 2: Noise has no 'ds'. Known: per, sd, seed."),
+        ({"kind": "Noise"}, "vice 2: Noise cannot be made of these values"),
+        ({"kind": "Noise", "sd": -1}, "Noise sd"),
+        ({"kind": "Noise", "sd": "big"}, "Noise"),
+        ({"kind": "PositionBias", "strength": 1, "curve": "up"}, "curve='up': it must be one of first, last, ends"),
+        ({"kind": "PositionBias", "strength": 1, "curve": []}, "a list of numbers"),
+        ({"kind": "Drift", "into": {"kind": "No"}}, "vice 2, into: there is no vice 'No'"),
+        ({"kind": "Sycophancy", "phrases": ["("]}, "not a regular expression"),
+    ],
+)
+def test_a_wrong_vice_is_named_with_the_remedy(table: Any, said: Any):
+    with pytest.raises(ConfigError) as error:
+        vices_from([{"kind": "Inverted"}, table])
+    assert said in str(error.value)
+
+
+def test_vices_must_be_a_list():
+    with pytest.raises(ConfigError, match="must be a list of tables"):
+        vices_from({"kind": "Noise"})  # type: ignore[arg-type]
