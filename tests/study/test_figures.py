@@ -74,6 +74,6 @@ def test_a_folder_that_is_missing_is_said(drawn: Any, tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_the_install_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(ConfigError, match=r"pip install 'calipers\[study\]'"):
         draw_curve(STUDY, "truth")

@@ -49,7 +49,7 @@ def test_the_embedded_judge_can_judge_the_task():
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ({"vices": [], "model": "embedded"}, "a judge is one of vices, profile and model, not vices and model"),
+        ({"vices": [], "model": "embedded"}, "a judge has vices, if it is simulated, or a model; not both"),
         ({"model": ""}, "model='': it must be a judge's name"),
         ({"model": "nobody/at-home"}, "nobody"),
         ({"quality": [0.1]}, "quality=[0.1]: it must be two numbers from 0 to 1"),

@@ -1,4 +1,4 @@
-"""The judge of an arm: simulated from vices, from a profile, or any judge by its name.
+"""The judge of an arm: simulated from vices, or any judge by its name.
 
 Not responsible for vices (``simulated``), or for the order of arrival (``arrival``).
 """
@@ -59,9 +59,8 @@ def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, led
 
 
 def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
-    given = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
-    if len(given) > 1:
-        raise ConfigError(f"a judge is one of vices, profile and model, not {' and '.join(given)}")
+    if table.vices is not None and table.model is not None:
+        raise ConfigError("a judge has vices, if it is simulated, or a model; not both")
     if table.model is not None:
         if not isinstance(table.model, str) or not table.model:
             raise ConfigError(f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini")

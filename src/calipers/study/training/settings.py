@@ -72,12 +72,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """A judge of the study. One of ``vices``, ``profile`` and ``model`` says which; without any it is faultless."""
+    """A judge of the study. ``vices`` simulate it, or ``model`` names it; without either it is faultless."""
 
     vices: Sequence[Mapping[str, Any]] | None = any_value(
         None, "The vices of a simulated judge: tables with kind, a name of calipers.testing or of this study."
     )
-    profile: str | None = any_value(None, "The file of a judge profile.")
     model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.")
     quality: Sequence[float] = any_value(
         (0.375, 0.625), "What a simulated judge thinks a wrong and a right response are worth, from 0 to 1."
