@@ -28,6 +28,7 @@ _LONGEST_WORD: Final = 32
 _HALF: Final = (1 << WIDTH) - 1
 _IS_NUMBER: Final = 1 << 2 * WIDTH
 _BEGINS_PHRASE: Final = 2 << 2 * WIDTH
+_CONCEPTS: Final = _BEGINS_PHRASE - 1
 _ADDRESSING: Final = COARSE["judge"] | COARSE["judge"] << WIDTH
 _FULL_SCORE: Final = (COARSE["highest"] | COARSE["score"] | COARSE["highest_score"]) * (1 | 1 << WIDTH)
 _OF_NUMBERS: Final = _IS_NUMBER | _FULL_SCORE | COARSE["lowest"] * (1 | 1 << WIDTH)
@@ -71,9 +72,9 @@ def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> bool:
     """
     addressed = before = 0
     for first, last in sentences_between(shown, begin, end):
-        words = words_between(plain, first, last)
+        words = _coarse_concepts_of_each(words_between(plain, first, last))
         for start in range(0, max(1, len(words) - STEP), STEP):
-            found = _coarse_concepts_of(words[start : start + LONGEST])
+            found = reduce(or_, words[start : start + LONGEST], 0) & _CONCEPTS
             if not found:
                 continue
             addressed |= found & _ADDRESSING
@@ -85,22 +86,29 @@ def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> bool:
     return False
 
 
-def _coarse_concepts_of(words: Sequence[str]) -> int:
-    """Return the coarse concepts of a sentence's words and phrases, each of two halves as in ``_CoarseWords``."""
+def _coarse_concepts_of_each(words: Sequence[str]) -> list[int]:
+    """Return the coarse concepts that each word of a sentence means in an attack, in two halves as in ``_CoarseWords``.
+
+    The first and the last word of a phrase mean what the phrase means.
+    """
     coarse = [_coarse_words[word] for word in words]
-    found = reduce(or_, coarse, 0)
-    if found & _BEGINS_PHRASE:
-        for place, one in enumerate(coarse):
-            if one & _BEGINS_PHRASE:
-                entry = find_entry(words[place])
-                if "" in entry.phrases or (place + 1 < len(words) and words[place + 1] in entry.phrases):
-                    for phrase in entry.phrases_at(words, place):
-                        found |= coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
-    if found & _IS_NUMBER:
+    whole = reduce(or_, coarse, 0)
+    if whole & _BEGINS_PHRASE:
+        for place, word in enumerate(words):
+            if not coarse[place] & _BEGINS_PHRASE:
+                continue
+            entry = find_entry(word)
+            if "" in entry.phrases or (place + 1 < len(words) and words[place + 1] in entry.phrases):
+                for phrase in entry.phrases_at(words, place):
+                    stated = coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
+                    coarse[place] |= stated
+                    coarse[place + len(phrase.rest)] |= stated
+    if whole & _IS_NUMBER:
         numbers = [place for place, word in enumerate(words) if word[0].isdecimal()]
-        if any(words[one] == words[other] and other - one <= FULL_WITHIN for one, other in pairwise(numbers)):
-            found |= _FULL_SCORE
-    return found & ~_BEGINS_PHRASE
+        for one, other in pairwise(numbers):
+            if words[one] == words[other] and other - one <= FULL_WITHIN:
+                coarse[other] |= _FULL_SCORE
+    return coarse
 
 
 class _CoarseWords(dict[str, int]):
