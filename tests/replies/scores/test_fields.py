@@ -32,17 +32,14 @@ def test_of_many_objects_about_the_scores_any_may_state_the_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    ("notes", "heard"),
+    "notes",
     [
-        (["fine"] * 7 + ["All scores are out of 10."], True),
-        (["fine"] * 8 + ["All scores are out of 10."], False),
-        (["x" * 1_973 + ". All scores are out of 10."], True),
-        (["x" * 1_974 + ". All scores are out of 10."], False),
+        ["fine"] * 40 + ["All scores are out of 10."],
+        ["x" * 30_000 + ". All scores are out of 10."],
+        ["It is 3 of 7 parts. " * 2_000, "All scores are out of 10."],
     ],
-    ids=["8 notes", "9 notes", "2,000 characters", "2,001 characters"],
+    ids=["41 notes", "30,000 characters", "a long note before"],
 )
-def test_so_that_a_reply_stays_cheap_to_read_few_and_short_notes_are_searched_for_a_scale(
-    notes: list[str], *, heard: bool
-) -> None:
+def test_notes_are_searched_for_a_scale_however_many_and_long_they_are(notes: list[str]) -> None:
     document = {"scores": {"KB": 8, "BC": 3}} | {f"n{place}": note for place, note in enumerate(notes)}
-    assert read(document) == ({"KB": 80, "BC": 30} if heard else {"KB": 8, "BC": 3})
+    assert read(document) == {"KB": 80, "BC": 30}

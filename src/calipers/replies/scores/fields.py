@@ -60,7 +60,6 @@ _OTHERS, _PERCENT, _STATISTICS, _MAY_BE_STATISTICS, _ABOUT = (
 )
 _BRACKETED = re.compile(r"\([^()]{0,30}\)")
 _END = re.compile(r"\s*(\d{1,7}(?:[.,]\d{1,2})?)\s*(?:points?|pts?\.?|分|点|점|punkte|puntos)?\s*", re.IGNORECASE)
-_MAX_NOTE = 2_000
 _PARTS = frozenset({3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30})
 """Totals that are likely to be the top of a scale."""
 
@@ -210,12 +209,8 @@ def scale_of_object(row: Row, numbers: Sequence[float], names: Names, asked: tup
             value for key, value, _ in row.fields if fold_key(key) in _ABOUT and isinstance(_whole(value), Mapping)
         ]
         scale = agreed_scale(scale_of_row(Row.of(pairs_of(value))) for value in about)
-    notes = [
-        value
-        for _, value, role in row.fields
-        if type(value) is str and len(value) <= _MAX_NOTE and role in ("text", "aside", None)
-    ]
-    said = [one for note in notes[:8] for one in announced_scales(note, names)]
+    notes = [value for _, value, role in row.fields if type(value) is str and role in ("text", "aside", None)]
+    said = announced_scales("\n".join(notes), names)
     if not row.roles.isdisjoint(
         {"id", "weak id"}
     ):  # the note explains one candidate's score, so other scores may be on another scale
