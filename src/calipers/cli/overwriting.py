@@ -90,6 +90,9 @@ RESPONSES: Final = Kind(
 )
 NO_SAMPLES: Final = Kind("a file of responses with OUT.samples.jsonl beside it", lambda _: False)
 PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"follow_instruction_list", "response"})))
+TRAINING_ROWS: Final = Kind(
+    "a file of verl's training data", _rows_with(frozenset({"data_source", "prompt", "reward_model", "extra_info"}))
+)
 SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
 
 

@@ -10,6 +10,7 @@ import click
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
+from calipers.cli.study_data import data
 from calipers.cli.study_train import train
 from calipers.errors import ConfigError
 
@@ -19,6 +20,7 @@ def study() -> None:
     """Study what a judge's bias, noise and failures do to the policy that is rewarded by it."""
 
 
+study.add_command(data)
 study.add_command(train)
 
 

@@ -20,7 +20,7 @@ from calipers.verifiers.sandbox import Sandbox
 RulesAs: TypeAlias = Literal["code", "judge", "ignore"]
 """How to use a data set's rules: run them as ``code``, give their text to the ``judge``, or ``ignore`` them."""
 
-_TAG = re.compile(r"\s*\[(\w+)\]\s*(.*)", re.DOTALL)
+_TAG = re.compile(r"\s*\[(rule|llm)\]\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,26 @@ def read_constraints(
     soft: list[str] = []
     skipped: list[str] = []
     for place, (checker, source) in enumerate(zip(checkers, functions, strict=True)):
-        tag = _TAG.fullmatch(checker)
-        if tag is None or tag[1] not in ("rule", "llm"):
+        tagged = tagged_checker(checker)
+        if tagged is None:
             skipped.append(f"checkers[{place}] is skipped: it begins with neither [rule] nor [llm]: {checker[:60]!r}")
-        elif tag[1] == "llm" or rules == "judge":
-            soft.append(tag[2].strip())
+            continue
+        tag, wording = tagged
+        if tag == "llm" or rules == "judge":
+            soft.append(wording)
         elif rules == "code":
             try:
-                rule = RuleFunction(
-                    source, instruction=instruction, name=tag[2].strip(), truthy=truthy, sandbox=sandbox
-                )
+                rule = RuleFunction(source, instruction=instruction, name=wording, truthy=truthy, sandbox=sandbox)
             except InputError as error:
                 raise InputError(f"functions[{place}]: {error}") from None
             checked.append(rule)
     return Constraints(tuple(checked), tuple(soft), skipped=tuple(skipped))
+
+
+def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
+    """Return the tag and the wording of a constraint among a row's ``checkers``; None for another tag, or without."""
+    found = _TAG.fullmatch(checker)
+    return None if found is None else ("rule" if found[1] == "rule" else "llm", found[2].strip())
 
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
