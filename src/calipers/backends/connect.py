@@ -30,7 +30,9 @@ def connect(
     Raises ConfigError for an unknown name, and for options that do not apply.
     """
     if isinstance(judge, str):
-        urls = (base_url,) if base_url is None or isinstance(base_url, str) else tuple(base_url)
+        urls = [base_url] if base_url is None or isinstance(base_url, str) else base_url
+        if not isinstance(urls, list | tuple) or not all(url is None or isinstance(url, str) for url in urls):
+            raise ConfigError(f"base_url={base_url!r}: it must be a URL, or a list of URLs")
         found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout) for url in urls]
         return found[0] if len(found) == 1 else Pool(found)
     if base_url is not None or api_key is not None:

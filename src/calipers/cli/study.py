@@ -11,6 +11,7 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
 from calipers.cli.study_data import data
+from calipers.cli.study_export import export, table
 from calipers.cli.study_train import train
 from calipers.errors import ConfigError
 
@@ -21,6 +22,8 @@ def study() -> None:
 
 
 study.add_command(data)
+study.add_command(export)
+study.add_command(table)
 study.add_command(train)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @command_option(
     "-o", "--out", default=".", show_default=True, named=True, metavar="DIR", help="The folder of the files."
 )
-@command_option(
+@click.option(
     "--form",
     type=click.Choice(["rubric", "verif"]),
     default="rubric",

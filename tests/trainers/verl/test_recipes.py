@@ -250,6 +250,8 @@ def test_a_group_has_what_its_recipe_needs() -> None:
         UserWarning, match=r"the rubric in extra_info\.reward_model\.rubrics of the data set's rows: not used"
     ):
         assert common_group_fields(row, rules, rubric="")["ground_truth"] == TRUTH
+    scaffolded = read_settings({"judge": "embedded", "recipe": "verif", "scaffold": {"total_steps": 3}})
+    assert common_group_fields(row, scaffolded, rubric="")["ground_truth"] == TRUTH  # the scaffold uses the rubric
     with pytest.raises(InputError, match="no criteria"):
         common_group_fields({**row, "extra_info": {}}, batch, rubric="")
     with pytest.raises(InputError, match=r"no reward_model\.ground_truth"):

@@ -30,6 +30,8 @@ from calipers.study.training.settings import (
 )
 
 _TABLES: Final = {"policy": Size, "pretraining": Pretraining, "training": Training, "evaluation": Evaluation}
+_CLUSTER: Final = "cluster"
+"""The table for ``calipers study export``, which is not read here."""
 _SCENARIOS: Final = "calipers.study.training"
 
 
@@ -87,19 +89,30 @@ def study_from(content: Mapping[str, Any], *, source: str) -> TrainingStudy:
     return study
 
 
+def study_tables(content: Mapping[str, Any]) -> tuple[TrainingStudy, Mapping[str, JudgeTable], list[str]]:
+    """Return the training study that the tables of a TOML file describe, its judges, and what is wrong with the tables.
+
+    Not checked is whether the study can be run on this machine.
+    """
+    reading = _Reading(content)
+    study = reading.study()
+    return study, reading.judges, list(dict.fromkeys(reading.problems))
+
+
 @dataclass(slots=True)
 class _Reading:
     """The reading of a study's tables, with the problems found so far."""
 
     content: Mapping[str, Any]
     problems: list[str] = field(default_factory=list)
+    judges: Mapping[str, JudgeTable] = field(default_factory=dict)
 
     def study(self) -> TrainingStudy:
         """Read the whole training study; it is only usable if there are no problems."""
         own = {option.name for option in options_of(TrainingStudy)}
-        self._unknown(self.content, {*own, *_TABLES, "judges", "arms"}, "")
+        self._unknown(self.content, {*own, *_TABLES, "judges", "arms", _CLUSTER}, "")
         tables = {name: self._made(kind, self.content.get(name, {}), f"[{name}]") for name, kind in _TABLES.items()}
-        judges = {
+        self.judges = {
             name: self._made(JudgeTable, table, f"[judges.{name}]")
             for name, table in self._table(self.content.get("judges", {}), "[judges]").items()
         }
@@ -109,7 +122,7 @@ class _Reading:
         self._out_of_range(study, "")
         if self.problems:
             return study
-        arms = [self._arm(table, judges, training, study) for table in self._arm_tables()]
+        arms = [self._arm(table, self.judges, training, study) for table in self._arm_tables()]
         return replace(study, arms=tuple(arm for arm in arms if arm is not None))
 
     def _arm_tables(self) -> Iterator[ArmTable]:

@@ -70,7 +70,7 @@ def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubri
         return {**common, "rubric": stated.rubric}
     model = row.get("reward_model")
     truth = _truth(model.get("ground_truth") if isinstance(model, Mapping) else None) if stated.rules is None else None
-    if stated.rubric is not None:
+    if stated.rubric is not None and settings.scaffold is None:
         warn_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
     return {**common, "ground_truth": truth if stated.rules is None else stated.rules.value}
 

@@ -83,7 +83,7 @@ def read_settings(table: object) -> VerlSettings:
         _require_known(str(key))
     if not isinstance(table.get("judge"), str | list) or not table["judge"]:
         raise ConfigError(f"+calipers.judge={table.get('judge')!r}: it must be a judge's name, as in openai/gpt-5-mini")
-    ours = {key: value for key, value in table.items() if key in _OWN_KEYS}
+    ours = {key: value for key, value in table.items() if key in _OWN_KEYS and value is not None}
     require_one_of(get_args(Recipe), recipe=ours.get("recipe", "verif"))
     require_one_of(get_args(RulesAs), rules=ours.get("rules", "code"))
     settings = VerlSettings(_with_recipe(table, ours.get("recipe")), **ours)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
@@ -45,10 +46,8 @@ class DataSet:
 def data_sets() -> Mapping[str, DataSet]:
     """Return the study's data sets by name."""
     text = (files("calipers.study.export.data_sets") / "catalogue.toml").read_text(encoding="utf-8")
-    return {
-        name: DataSet(name=name, **{key: tuple(one) if isinstance(one, list) else one for key, one in table.items()})
-        for name, table in tomllib.loads(text).items()
-    }
+    tables: dict[str, dict[str, Any]] = tomllib.loads(text)
+    return {name: DataSet(name=name, **_with_tuples(table)) for name, table in tables.items()}
 
 
 def find_data_set(name: str) -> DataSet:
@@ -56,3 +55,7 @@ def find_data_set(name: str) -> DataSet:
     if name not in data_sets():
         raise ConfigError(f"{name!r} is no data set of the study.{did_you_mean(name, data_sets())}")
     return data_sets()[name]
+
+
+def _with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in table.items()}

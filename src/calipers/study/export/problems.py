@@ -1,0 +1,152 @@
+"""Everything that is wrong with a plan of a study on a cluster, as far as it shows without a GPU.
+
+Not responsible for verl's own view of its settings (``verl_check``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from calipers.config.option import did_you_mean
+from calipers.errors import ConfigError
+from calipers.judging.judge import Judge
+from calipers.study.export.data_sets import data_sets
+from calipers.study.export.overrides import InStudy, overrides_file
+from calipers.study.export.plan import IFEVAL, Plan, addresses_of, provider_and_model, repeated_names
+from calipers.study.export.run_settings import (
+    BATCH,
+    GROUP_SIZE,
+    LONGEST_RESPONSE,
+    MINI_BATCH,
+    TENSOR_PARALLEL,
+    Run,
+    all_settings,
+    calipers_settings,
+)
+from calipers.trainers.verl.settings import read_scaffold, read_settings
+
+_COUNTS: Final = (BATCH, GROUP_SIZE, MINI_BATCH, TENSOR_PARALLEL, LONGEST_RESPONSE)
+_INSTEAD_OF_KEYS: Final = {"api_key": "unset"}
+"""A judge is made, and never asked, so its key may be missing where the study is exported."""
+
+
+def problems_of_plan(plan: Plan) -> list[str]:
+    """Return every reason why a plan cannot work, each as a sentence for its user."""
+    found = [*plan.study.problems, *plan.layout.problems, *_problems_of_data(plan)]
+    found += [f"two runs have the name {name!r}: name their arms differently" for name in repeated_names(plan)]
+    found += _problems_of_evaluation(plan)
+    for arm in plan.study.arms.arms:
+        found += _problems_of_server(arm.judge, arm.model, arm.options, plan)
+    used = {arm.judge for arm in plan.study.arms.arms} | {plan.study.evaluator}
+    found += [
+        f"[cluster.serve.{name}]: no arm asks this judge, and it is not the evaluator"
+        for name in plan.layout.servers
+        if name not in used
+    ]
+    if not plan.study.problems and not plan.layout.problems:
+        for run in plan.runs:
+            found += [f"{run.name}: {one}" for one in _problems_of_run(run, plan)]
+    return list(dict.fromkeys(found))
+
+
+def _problems_of_data(plan: Plan) -> Iterator[str]:
+    settings, known = plan.study.settings, data_sets()
+    trained = known.get(settings.data)
+    if trained is None:
+        yield f"[cluster] data: {settings.data!r} is no data set of the study.{did_you_mean(settings.data, known)}"
+    elif not trained.is_trained_on:
+        usable = ", ".join(name for name, one in known.items() if one.is_trained_on)
+        yield f"[cluster] data: {trained.title} is only for evaluation; train on one of {usable}"
+    elif not trained.has_rules and (verif := [one.name for one in plan.study.recipes if one.form == "verif"]):
+        yield f"[cluster] data: {trained.title} has no rules, which {', '.join(verif)} needs; verinstruct has"
+    for name in settings.evaluate:
+        if name != IFEVAL and name not in known:
+            yield f"[cluster] evaluate: {name!r} is no data set of the study.{did_you_mean(name, {*known, IFEVAL})}"
+
+
+def _problems_of_evaluation(plan: Plan) -> Iterator[str]:
+    name = plan.study.evaluator
+    judge = plan.study.judges.get(name) if name is not None else None
+    if judge is None or not any(data_sets()[one].judged for one in plan.rubric_sets if one in data_sets()):
+        return
+    if judge.model is None:
+        yield f"[cluster] evaluator: judge {name!r} is simulated, and cannot grade a trained policy's responses"
+        return
+    yield from _problems_of_server(str(name), judge.model, judge.options or {}, plan)
+    try:
+        Judge.of({"judge": judge.model, **(judge.options or {}), **_graded(), **_INSTEAD_OF_KEYS}).close()
+    except ConfigError as error:
+        yield f"[cluster] evaluator: judge {name!r}: {error}"
+
+
+def _graded() -> dict[str, Any]:
+    return {"protocol": "checklist"}
+
+
+def _problems_of_server(judge: str, model: str, options: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with where a judge of a cluster's runs is reached."""
+    addresses = addresses_of(model, options)
+    if any("@" in urlsplit(url).netloc for url in addresses):
+        yield f"judge {judge!r}: its address has a user or a password, which would be written to files"
+    is_vllm = provider_and_model(model)[0] == "vllm"
+    if is_vllm and judge not in (plan.study.settings.serve or {}) and not addresses:
+        yield (
+            f"judge {judge!r}: nothing serves {model}: write [cluster.serve.{judge}], or give the judge a base_url "
+            "among its options"
+        )
+
+
+def _problems_of_run(run: Run, plan: Plan) -> Iterator[str]:
+    study = plan.study
+    try:
+        settings = all_settings(run, study.settings, study.variants)
+        overrides_file(settings)
+    except ConfigError as error:
+        yield str(error)
+        return
+    except (TypeError, ValueError) as error:
+        yield f"its settings do not fit together: {error}"
+        return
+    if not run.recipe.compares and "protocol" in run.arm.options:
+        grades = run.recipe.name
+        yield f"its arm sets protocol, but {grades} grades by criteria; the recipe compare asks as the arm says"
+    else:
+        yield from _problems_of_rewards(run, plan, settings[GROUP_SIZE])
+    no_counts = [name for name in _COUNTS if not _is_count(settings[name])]
+    yield from (f"{name}={settings[name]!r}: it must be a whole number above 0" for name in no_counts)
+    if not no_counts:
+        yield from _problems_of_batches(run, settings)
+
+
+def _problems_of_rewards(run: Run, plan: Plan, group_size: int) -> Iterator[str]:
+    table = calipers_settings(run, plan.study.settings, group_size=group_size)
+    plain = {key: value for key, value in table.items() if not isinstance(value, InStudy)}
+    try:
+        read = read_settings(plain)
+        if read.scaffold is not None:
+            read_scaffold(read.scaffold, total_steps=plan.study.settings.steps)
+        Judge.of({**read.judge, **_INSTEAD_OF_KEYS}).close()
+    except ConfigError as error:
+        yield str(error)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _problems_of_batches(run: Run, settings: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where verl could not divide a run's batches or its GPUs evenly."""
+    gpus, responses = len(run.slot.gpus), settings[BATCH] * settings[GROUP_SIZE]
+    if responses % gpus:
+        yield (
+            f"a batch has {settings[BATCH]} prompts × {settings[GROUP_SIZE]} responses, which {gpus} GPUs "
+            "cannot share evenly"
+        )
+    if settings[MINI_BATCH] > settings[BATCH]:
+        yield f"{MINI_BATCH}={settings[MINI_BATCH]} is larger than {BATCH}={settings[BATCH]}"
+    if settings[GROUP_SIZE] < 2:
+        yield f"{GROUP_SIZE}={settings[GROUP_SIZE]}: GRPO compares the responses to a prompt, so it must be 2 or more"
+    if gpus % settings[TENSOR_PARALLEL]:
+        yield f"{TENSOR_PARALLEL}={settings[TENSOR_PARALLEL]} does not divide the run's {gpus} GPUs"
