@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections.abc import Callable
@@ -67,6 +68,27 @@ def test_a_result_is_replaced_and_another_file_is_not(run: Run) -> None:
     assert "is not a result file of a simulation" in told
     assert Path("mine.txt").read_text(encoding="utf-8") == "precious"
     assert run(*few, "mine.txt", "--force")[0] == 0
+
+
+def test_the_old_result_stays_until_the_new_one_is_whole(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = ("length", "--seeds", "1", "--steps", "2", "-o", "r.json")
+    assert run(*few)[0] == 0
+    old = Path("r.json").read_bytes()
+    Path("link.json").symlink_to("r.json")
+
+    def full(path: Path, text: str, **options: Any) -> int:
+        path.write_bytes(text[:99].encode())
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_text", full)
+        code, _, told = run(*few, "--seeds", "2")
+    assert code == 2
+    assert "--out r.json: cannot be written (No space left on device)" in told
+    assert Path("r.json").read_bytes() == old
+    assert run(*few[:-1], "link.json", "--seeds", "2")[0] == 0
+    assert Path("link.json").is_symlink()
+    assert len(json.loads(Path("r.json").read_bytes())["seeds"]) == 2
 
 
 def test_a_shown_scenario_can_be_run_as_a_file(run: Run) -> None:

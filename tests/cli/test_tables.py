@@ -41,3 +41,29 @@ def test_names_stand_above_their_figures_where_there_is_none(width: int) -> None
         "[bold]odd",
         "0.700                    -    888",
     ]
+
+
+def test_figures_with_their_differences_stand_below_one_another_where_rows_are_too_wide() -> None:
+    heads = ("truth", "less control", "can see", "length", "less control", "can see")
+    rows = [
+        ("content", "", "0.693", "", "", "9.31", "", ""),
+        ("arrival", "against [content]", "0.692", "-0.001 ± 0.012", "0.02", "4.59", "-4.72 ± 1.3", "1.7"),
+    ]
+
+    def shown(width: int) -> list[str]:
+        out = io.StringIO()
+        console = Console(file=out, width=width, highlight=False)
+        print_figures(console, "Order", ("arm", ""), heads, rows, together=3)
+        return out.getvalue().splitlines()
+
+    assert len(shown(120)) == 4
+    assert shown(80) == [
+        "Order",
+        "                   less control  can see",
+        "content",
+        "  truth   0.693",
+        "  length   9.31",
+        "arrival: against [content]",
+        "  truth   0.692  -0.001 ± 0.012     0.02",
+        "  length   4.59     -4.72 ± 1.3      1.7",
+    ]

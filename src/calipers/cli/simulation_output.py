@@ -26,15 +26,24 @@ _FORMS: Final = {"best_of_n": "d (α - β d)", "reinforcement": "d (α - β log 
 
 
 def write_result(out: str, result: dict[str, Any]) -> None:
-    """Write the result file of a simulation, or print it if ``out`` is ``-``. Raises ConfigError."""
+    """Write the result file of a simulation, or print it if ``out`` is ``-``. Raises ConfigError.
+
+    An old file stays until the new one is complete.
+    """
     from calipers.types.encoding import to_json  # noqa: PLC0415 - --help stays quick
 
     text = to_json(result).decode() + "\n"
     if out == "-":
         click.echo(text, nl=False)
         return
+    file = Path(out).resolve()
+    part = file.with_name(f"{file.name}.part")
     try:
-        Path(out).write_text(text, encoding="utf-8")
+        if file.exists() and not file.is_file():  # a device or a pipe is written, not replaced
+            file.write_text(text, encoding="utf-8")
+            return
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written ({error.strerror})") from error
 
@@ -73,10 +82,10 @@ def print_summary(title: str, summaries: Sequence[ArmSummary], figures: Sequence
             cells = (_value(name, one.figures.get(name)), _difference(name, one.differences.get(name)))
             row += cells[: len(columns)]
         rows.append(row)
-    print_figures(console, title, ("arm",), heads, rows)
+    print_figures(console, title, ("arm",), heads, rows, together=len(columns))
     if controls:
         told = f"Behind each figure: less {controls[0]!r}, with a 95 % interval over {summaries[0].runs} paired runs."
-        console.print(f"\n{told}", markup=False, soft_wrap=True)
+        console.print(f"\n{told}", markup=False)
     if "after_peak" in figures and any(one.overoptimisation for one in summaries):
         console.print()
         heads = [f"{_FORMS[fit.form]}" for fit in summaries[0].overoptimisation]

@@ -107,7 +107,8 @@ def _print(study: TrainingStudy, summaries: list[ArmSummary]) -> None:
         for key in _SHOWN:
             row += _figure(one, key)
         rows.append(row)
-    print_figures(table_console(width=_WIDTH), study.title or "study", ("arm", ""), heads, rows)
+    console = table_console(width=_WIDTH)
+    print_figures(console, study.title or "study", ("arm", ""), heads, rows, together=len(heads) // len(_SHOWN))
 
 
 def _figure(summary: ArmSummary, key: str) -> list[str]:

@@ -1,4 +1,8 @@
-"""Tables of figures with long names: side by side if the terminal is wide enough, else each name above its figures."""
+"""Tables of figures with long names: side by side if the terminal is wide enough, else each name above its figures.
+
+Figures with what belongs to them, such as a difference and its interval, stand below one another if even that is too
+wide.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,26 @@ if TYPE_CHECKING:
 
 
 def print_figures(
-    console: Console, title: str, names: Sequence[str], heads: Sequence[str], rows: Sequence[Sequence[str]]
+    console: Console,
+    title: str,
+    names: Sequence[str],
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    together: int = 1,
 ) -> None:
     """Print a command's table of ``rows``: a cell for each of ``names``, then a figure for each of ``heads``.
 
-    Figures are never wrapped.
+    So many columns ``together`` are a figure and what belongs to it; the heads of the others are the same for all
+    figures. Figures are never wrapped.
     """
     beside = _table(heads, rows, names)
     if beside.__rich_measure__(console, console.options.update(width=10_000)).maximum <= console.width:
         console.print(title, style="table.title", markup=False)
         console.print(beside)
+        return
+    if together > 1:
+        _print_lists(console, title, len(names), heads, rows, together=together)
         return
     figures = _table(_narrow(heads), [row[len(names) :] for row in rows])
     rendered = console.render_lines(figures, console.options.update(width=10_000), pad=False)
@@ -31,6 +45,28 @@ def print_figures(
     for row, line in zip(rows, lines[above:], strict=True):
         console.print(": ".join(filter(None, row[: len(names)])), markup=False, soft_wrap=True)
         console.print(line, markup=False, soft_wrap=True)
+
+
+def _print_lists(
+    console: Console, title: str, names: int, heads: Sequence[str], rows: Sequence[Sequence[str]], *, together: int
+) -> None:
+    """Print each row's name, and below it a line for each figure with what belongs to it."""
+    starts = range(0, len(heads), together)
+    lines = [[(heads[at], *row[names + at : names + at + together]) for at in starts] for row in rows]
+    shared = ("", "", *heads[1:together])
+    widths = [max(map(len, column)) for column in zip(shared, *(line for own in lines for line in own), strict=True)]
+
+    def shown(cells: Sequence[str]) -> str:
+        first, *others = cells
+        return "  ".join(["", first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]).rstrip()
+
+    console.print(title, style="table.title", markup=False)
+    if any(shared):
+        console.print(shown(shared), style="table.header", markup=False, soft_wrap=True)
+    for row, own in zip(rows, lines, strict=True):
+        console.print(": ".join(filter(None, row[:names])), markup=False, soft_wrap=True)
+        for line in own:
+            console.print(shown(line), markup=False, soft_wrap=True)
 
 
 def _narrow(heads: Sequence[str]) -> list[str]:

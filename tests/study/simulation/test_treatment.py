@@ -121,6 +121,9 @@ def test_the_standard_error_falls_with_the_root_of_the_answers() -> None:
 def test_reliability_is_the_share_of_variance_that_is_not_noise() -> None:
     scores = np.array([[[0.0, 1.0, math.nan], [0.5, 0.5, 0.5], [0.4, math.nan, math.nan], [0.0, 0.1, 0.2]]])
     assert reliability(scores, stderr=0.5)[0, :, 0].tolist() == pytest.approx([1 - 0.25 / 0.5, 0.0, 0.0, 0.0])
+    assert reliability(np.array([0.0, 1.0, np.nan]), stderr=np.array([0.1, 0.3, np.nan])) == pytest.approx(
+        [1 - 0.05 / 0.5]
+    )
 
 
 def test_weights_multiply_advantages_and_the_oracle_knows_which_groups_have_no_spread() -> None:

@@ -32,6 +32,15 @@ def test_advantages_are_centred_and_divided_by_the_sample_deviation():
     assert advantages([1.0, 2.0, 3.0, 6.0], 4, "none").tolist() == [-2, -1, 0, 3]
 
 
+def test_weights_multiply_advantages_after_the_division():
+    weighted = advantages([1.0, 3.0, 1.0, 3.0], 2, "group", [0.5, 0.5, 0.0, 0.0])
+    plain = advantages([1.0, 3.0, 1.0, 3.0], 2, "group")
+    assert weighted.tolist() == pytest.approx([0.5 * plain[0].item(), 0.5 * plain[1].item(), 0, 0])
+    assert torch.equal(
+        advantages([1.0, 3.0, None, 3.0], 4, "batch", [1.0] * 4), advantages([1.0, 3.0, None, 3.0], 4, "batch")
+    )
+
+
 def test_the_batchs_deviation_is_shared():
     rewards = [0.0, 1.0, 5.0, 5.0]
     spread = np.std(rewards, ddof=1) + 1e-4
@@ -112,6 +121,22 @@ def test_rewarded_responses_become_more_probable():
     learner.step(prompts, responses, given)
     assert log_probability(learner.parameters) > before
     assert log_probability(learner.initial) == before
+
+
+def test_sgd_moves_along_the_gradient_and_half_the_advantages_move_half_as_far():
+    start = first_policy()
+    prompts, responses, given = rollouts(start)
+
+    def moved(optimizer: Any, share: float) -> Any:
+        learner = Learner(start, SIZE, Training(learning_rate=0.1, optimizer=optimizer, max_norm=1e9))
+        learner.step(prompts, responses, share * given)
+        for name, value in learner.parameters.items():
+            if optimizer == "sgd":
+                assert torch.allclose(value, start[name] - 0.1 * value.grad, atol=1e-7)
+        return torch.cat([(learner.parameters[name] - start[name]).flatten() for name in start]).norm().item()
+
+    assert moved("sgd", 0.5) == pytest.approx(moved("sgd", 1.0) / 2, rel=1e-3)
+    assert moved("adam", 0.5) == pytest.approx(moved("adam", 1.0), rel=0.1)
 
 
 def test_without_advantages_and_kl_nothing_moves():

@@ -12,7 +12,7 @@ from calipers.study.training.arrival import ArrivalJudge
 from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.rewarding import Rewarder, Tally
 from calipers.study.training.task_text import RUBRIC
-from training_studies import arm, batch
+from training_studies import arm, batch, study
 
 
 def test_the_judge_has_the_options_of_its_table_and_of_its_arm():
@@ -29,8 +29,43 @@ def test_the_qualities_of_wrong_and_right_can_be_set():
     made = arm({"quality": [0.1, 0.8]})
     truth, tally = truth_for(made.judge), Tally()
     prompts, responses, found = batch(5, 4)
-    rewards = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, prompts, responses, found)
+    rewards = (
+        Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, prompts, responses, found).rewards
+    )
     assert rewards == pytest.approx([0.8 if right else 0.1 for right in found.right], abs=1e-5)
+
+
+def test_a_panels_judges_have_their_own_vices_and_randomness():
+    noisy = {"vices": [{"kind": "Noise", "sd": 0.05}]}
+    judges = {"noisy": noisy, "low": {"vices": [{"kind": "Constant", "value": 0.1}]}, "own": {}}
+    made = study({"judge": "panel"}, judges={**judges, "panel": {"panel": ["noisy", "noisy", "low"]}}).arms[0]
+    judge = judge_for(made, 0, truth_for(made.judge))
+    names = [one.model for one in judge.settings.judges]
+    assert len(set(names)) == 3
+    assert [name.split("-")[0] for name in names] == ["Noise", "Noise", "Constant"]
+    truth, tally = truth_for(made.judge), Tally()
+    Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, *batch(5, 4))
+    assert tally.calls == 15
+    assert all(one.stderr > 0 for result in tally.results for one in result.trajectories if one.stderr is not None)
+
+
+def test_a_panel_that_cannot_be_made_is_refused():
+    judges = {
+        "one": {"panel": ["own"]},
+        "none": {"panel": ["owm", "own"]},
+        "nested": {"panel": ["one", "own"]},
+        "vicious": {"panel": ["own", "own"], "vices": []},
+        "own": {},
+    }
+    with pytest.raises(ConfigError) as error:
+        study(*({"judge": name} for name in ("one", "none", "nested")), judges=judges)
+    assert [line.strip() for line in str(error.value).split("\n")[1:]] == [
+        "[judges.one]: panel must be a list of two or more names of judges",
+        "[judges.none]: panel: there is no judge 'owm'. Did you mean own?",
+        "[judges.nested]: panel: one cannot be in it: panel, options and quality are set in the panel's own table",
+    ]
+    with pytest.raises(ConfigError, match="a panel has neither vices nor a model; its judges have"):
+        study({"judge": "vicious"}, judges=judges)
 
 
 def test_a_scripted_judge_is_a_judge_by_its_name(tmp_path: Path):
@@ -41,7 +76,7 @@ def test_a_scripted_judge_is_a_judge_by_its_name(tmp_path: Path):
 def test_the_embedded_judge_can_judge_the_task():
     made = arm({"model": "embedded"})
     truth, tally = truth_for(made.judge), Tally()
-    rewards = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, *batch(5, 4))
+    rewards = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0).rewards(0, *batch(5, 4)).rewards
     assert all(one is not None for one in rewards)
     assert len(set(rewards)) > 1
 

@@ -153,6 +153,21 @@ def test_what_does_not_fit_together_is_reported_for_all_arms():
     ]
 
 
+def test_weights_need_standard_errors():
+    row = {"name": "a", "judge": "true", "weights": "reliability"}
+    known: list[dict[str, Any]] = [{"options": {"orders": 2}}, {"options": {"resolve": 0.015}}, {"learn": 8}]
+    for more in known:
+        made = study_from({"judges": {"true": {}}, "arms": [{**row, **more}]}, source="my.toml")
+        assert made.arms[0].table.weights == "reliability"
+    found = problems({"judges": {"true": {}}, "arms": [{**row, "options": {"orders": 1, "samples": 1}}]})
+    assert found == [
+        (
+            "arm 'a': weights = \"reliability\" needs standard errors, which one answer without history has not: "
+            "set options = { orders = 2 }, resolve, or learn"
+        )
+    ]
+
+
 def test_a_study_without_arms_says_what_to_write():
     assert problems({"judges": {}}) == ["arms: write at least one [[arms]] table with a name and a judge"]
 

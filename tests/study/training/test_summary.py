@@ -11,7 +11,9 @@ from calipers.study.training.measures import FIGURES
 from calipers.study.training.summary import Trained, run_curves, run_figures, smallest_effect, summarise, validity
 from training_studies import study
 
-STEP = dict.fromkeys((*FIGURES, "length_spread", "truth_spread", "reward_spread", "missing", "entropy"), 0.0)
+STEP = dict.fromkeys(
+    (*FIGURES, "length_spread", "truth_spread", "reward_spread", "missing", "entropy", "unscored"), 0.0
+) | {"weight": 1.0}
 
 
 def run(seed: int, lengths: list[float], truths: list[float]) -> Trained:
@@ -31,6 +33,7 @@ def test_figures_of_a_run_are_means_over_its_last_and_first_steps():
     wanted = {
         "length": 4.0,
         "first_length_pull": 0.8,
+        "first_weight": 1.0,
         "held_out_truth": 0.8,
         "held_out_truth_gain": 0.3,
         "held_out_truth_area": 1.9 / 3,

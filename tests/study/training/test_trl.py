@@ -28,10 +28,10 @@ pytestmark = pytest.mark.filterwarnings("default")
 UNREAD = [{"kind": "Noise", "sd": 0.125}, {"kind": "PositionBias", "strength": 0.125}, {"kind": "Unread", "rate": 0.2}]
 
 
-def made(engine: str, training: dict[str, Any] | None = None, **content: Any):
+def made(engine: str, training: dict[str, Any] | None = None, row: dict[str, Any] | None = None, **content: Any):
     own = {"prompts": 4, "group_size": 4, "learning_rate": 3e-3, **(training or {})}
     judges = {"own": {"vices": UNREAD}}
-    row = {"judge": "own", "order": "arrival", "jitter": 1.0, "engine": engine, "training": own}
+    row = {"judge": "own", "order": "arrival", "jitter": 1.0, "engine": engine, "training": own, **(row or {})}
     return study(row, judges=judges, steps=4, **{"shared_noise": engine == "trl", **content})
 
 
@@ -53,11 +53,27 @@ def run(folder: RunFolder, content: Any, seed: int, after_step: Any = lambda _: 
         (1, {}),
         (0, {"loss": "dapo", "scale": "batch", "kl": 0.1}),
         (1, {"loss": "grpo", "scale": "none", "updates": 2, "clip": 0.05}),
+        (0, {"optimizer": "sgd", "learning_rate": 0.3}),
     ],
 )
 def test_both_engines_have_the_same_advantages_losses_gradients_and_policies(tmp_path: Path, seed: int, training: Any):
+    steps, evaluations = same_in_both(tmp_path, seed, training)
+    assert 0 < sum(row["missing"] for row in steps) < 4
+    assert evaluations[-1]["kl"] > 0.01
+
+
+def test_weights_reach_the_advantages_of_both_engines(tmp_path: Path):
+    steps, _ = same_in_both(tmp_path, 0, {}, {"weights": "reliability", "options": {"orders": 2}})
+    assert 0 < min(row["weight"] for row in steps) < 0.9
+    unweighted, _ = run(RunFolder(tmp_path / "plain"), made("trl", {}, {"options": {"orders": 2}}), 0)
+    assert unweighted[0]["reward"] == steps[0]["reward"]
+    assert unweighted[0]["norm"] != pytest.approx(steps[0]["norm"], rel=1e-2)
+
+
+def same_in_both(tmp_path: Path, seed: int, training: Any, row: Any = None) -> Any:
+    """The rows of the loop's run, after comparing them with those of TRL's run."""
     (steps, evaluations), (theirs, their_evaluations) = (
-        run(RunFolder(tmp_path / engine), made(engine, training), seed) for engine in ("loop", "trl")
+        run(RunFolder(tmp_path / engine), made(engine, training, row), seed) for engine in ("loop", "trl")
     )
     assert len(steps) == len(theirs) == 4
     for mine, other in zip(steps, theirs, strict=True):
@@ -68,10 +84,9 @@ def test_both_engines_have_the_same_advantages_losses_gradients_and_policies(tmp
             k: v for k, v in other.items() if k not in rounded
         }
         assert {k: mine[k] for k in rounded} == pytest.approx({k: other[k] for k in rounded}, rel=1e-4, abs=1e-6)
-    assert 0 < sum(row["missing"] for row in steps) < 4
     for mine, other in zip(evaluations, their_evaluations, strict=True):
         assert mine == pytest.approx(other, rel=1e-4, abs=1e-5)
-    assert evaluations[-1]["kl"] > 0.01
+    return steps, evaluations
 
 
 class Interrupted(Exception):  # noqa: N818 - as if by a person

@@ -51,20 +51,19 @@ def group_weights(arm: Arm, scores: Array, responses: Responses) -> Array:
     return np.ones((*scores.shape[:2], 1))
 
 
-def reliability(scores: Array, *, stderr: float) -> Array:
-    """Return R = max(0, 1 - stderr² / s²) of each group (S, B, 1), with the variance s² of its scores (ddof 1).
+def reliability(scores: Array, *, stderr: float | Array) -> Array:
+    """Return R = max(0, 1 - mean stderr² / s²) of each group (..., 1), with the variance s² of its scores (..., G).
 
-    It is the estimated share of that variance that is not noise, and 0 for groups of equal scores or with fewer than
-    two.
+    ``stderr`` is that of every score, or an array of theirs. The variance has ddof 1, and NaN scores are left out. R is
+    the estimated share of that variance that is not noise, and 0 for groups of equal scores or with fewer than two.
     """
     known = ~np.isnan(scores)
     count = known.sum(axis=-1, keepdims=True)
     filled = np.where(known, scores, 0.0)
     centred = np.where(known, filled - filled.sum(axis=-1, keepdims=True) / np.maximum(count, 1), 0.0)
     variance = (centred**2).sum(axis=-1, keepdims=True) / np.maximum(count - 1, 1)
-    return np.asarray(
-        np.where(variance > 0, np.maximum(0.0, 1 - stderr**2 / np.where(variance > 0, variance, 1.0)), 0.0)
-    )
+    errors = np.where(known, np.square(stderr), 0.0).sum(axis=-1, keepdims=True) / np.maximum(count, 1)
+    return np.asarray(np.where(variance > 0, np.maximum(0.0, 1 - errors / np.where(variance > 0, variance, 1.0)), 0.0))
 
 
 def transform(scores: Array, reward: Reward) -> Array:

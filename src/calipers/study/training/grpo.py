@@ -23,8 +23,12 @@ _PARTS = 2
 """The parts of a batch that are computed one after another."""
 
 
-def advantages(rewards: Sequence[float | None], size: int, scale: Scale) -> Tensor:
+def advantages(
+    rewards: Sequence[float | None], size: int, scale: Scale, weights: Sequence[float] | None = None
+) -> Tensor:
     """Return the advantages of GRPO for ``rewards`` in groups of ``size`` neighbours: float32, one per rollout.
+
+    ``weights`` multiply them at last, one for each rollout; None leaves them as they are.
 
     A rollout without a reward (None) gets the advantage 0, and is in neither its group's mean nor the deviation. So
     does one that is alone with a reward in its group, if rewards are divided by the group's deviation.
@@ -36,7 +40,8 @@ def advantages(rewards: Sequence[float | None], size: int, scale: Scale) -> Tens
         centred = centred / (_deviation(grouped, dim=1)[:, None] + _EPSILON)
     elif scale == "batch":
         centred = centred / (_deviation(values, dim=0) + _EPSILON)
-    return torch.nan_to_num(centred.flatten(), nan=0.0)
+    found = torch.nan_to_num(centred.flatten(), nan=0.0)
+    return found if weights is None else found * torch.tensor(weights, dtype=torch.float32)
 
 
 def _deviation(values: Tensor, dim: int) -> Tensor:
@@ -79,9 +84,7 @@ class Learner:
         self.how = how
         self.initial = {name: value.detach().clone() for name, value in initial.items()}
         self.parameters = {name: value.detach().clone().requires_grad_() for name, value in initial.items()}
-        self.optimizer = torch.optim.AdamW(
-            self.parameters.values(), lr=how.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-        )
+        self.optimizer = _optimizer(self.parameters, how)
 
     def step(self, prompts: Tensor, responses: Tensor, given: Tensor) -> Step:
         """Update the policy once or more with these rollouts and their advantages ``given``, and return what happened.
@@ -127,6 +130,12 @@ class Learner:
             return each
         gap = part.reference - now
         return each + self.how.kl * ratio * (torch.exp(gap) - gap - 1)
+
+
+def _optimizer(parameters: Parameters, how: Training) -> torch.optim.Optimizer:
+    if how.optimizer == "sgd":
+        return torch.optim.SGD(parameters.values(), lr=how.learning_rate)
+    return torch.optim.AdamW(parameters.values(), lr=how.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
 
 
 def rows_by_length(responses: Tensor, parts: int) -> list[Tensor]:

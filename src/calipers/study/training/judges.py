@@ -13,6 +13,7 @@ from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.study.training.arrival import ArrivalJudge
 from calipers.study.training.rewarding import Tally
+from calipers.study.training.seeds import PANEL, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
 from calipers.study.training.simulated import Truth, vices_from
 from calipers.study.training.task_text import RUBRIC
@@ -50,12 +51,18 @@ def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, led
             raise ConfigError(f"options: a study cannot set {name}: {instead}")
     if options.get("protocol") == "checklist" and "rubric" not in arm.options:
         raise ConfigError("options: protocol checklist needs a rubric with criteria")
-    options["judge"] = _backend(arm.judge, seed, truth)
+    options["judge"] = _panel(arm, seed, truth) if arm.members else _backend(arm.judge, seed, truth)
     if tally is not None:
         options["watchers"] = (tally,)
     if ledger is not None:
         options["ledger"] = ledger
     return (ArrivalJudge if arm.table.order == "arrival" else Judge).of(options)
+
+
+def _panel(arm: Arm, seed: int, truth: Truth) -> list[Backend | str]:
+    if arm.judge.vices is not None or arm.judge.model is not None:
+        raise ConfigError("a panel has neither vices nor a model; its judges have")
+    return [_backend(one, seed_of(seed, PANEL, slot), truth) for slot, one in enumerate(arm.members)]
 
 
 def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:

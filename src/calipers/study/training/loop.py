@@ -18,7 +18,7 @@ from calipers.study.training.grpo import Learner, advantages
 from calipers.study.training.held_out import evaluate
 from calipers.study.training.measures import step_figures
 from calipers.study.training.policy import Parameters, gumbel_noise, sample
-from calipers.study.training.rewarding import Rewarder, Tally
+from calipers.study.training.rewarding import Rewarder
 from calipers.study.training.run_folder import EVALUATIONS, STEPS, RunFolder
 from calipers.study.training.seeds import PROMPTS, SAMPLING, generator_of, seed_of
 from calipers.study.training.settings import Arm, TrainingStudy
@@ -77,9 +77,9 @@ class Loop:
         noise = gumbel_noise(len(prompts), seed_of(self._seed, SAMPLING, self._step))
         responses = sample(self._learner.parameters, self._study.policy, asked, noise)
         found = features(prompts, responses.numpy())
-        rewards = self._rewarder.rewards(self._step, prompts, responses.numpy(), found)
-        given = advantages(rewards, size, arm.training.scale)
-        figures = step_figures(found, rewards, given.numpy(), size)
+        judged = self._rewarder.rewards(self._step, prompts, responses.numpy(), found)
+        given = advantages(judged.rewards, size, arm.training.scale, judged.weights)
+        figures = step_figures(found, judged, given.numpy(), size)
         did = self._learner.step(asked, responses, given)
         tally = self._rewarder.tally
         return {"step": self._step, **figures, **asdict(did), "groups": tally.groups, "calls": tally.calls}
@@ -94,7 +94,7 @@ class Loop:
             "step": self._step,
             "parameters": {name: value.detach() for name, value in self._learner.parameters.items()},
             "optimizer": self._learner.optimizer.state_dict(),
-            "tally": asdict(self._rewarder.tally),
+            "tally": self._rewarder.tally.counts(),
             "seconds": self._seconds,
         }
 
@@ -104,6 +104,4 @@ class Loop:
             for name, value in self._learner.parameters.items():
                 value.copy_(state["parameters"][name])
         self._learner.optimizer.load_state_dict(state["optimizer"])
-        restored = Tally(**state["tally"])
-        for name in ("groups", "calls", "unscored", "seconds"):
-            setattr(self._rewarder.tally, name, getattr(restored, name))
+        self._rewarder.tally.go_on_from(state["tally"])

@@ -5,13 +5,14 @@ Not responsible for what follows from them over runs (``summary``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calipers.study.training.judged import Judged
 from calipers.study.training.task import Features
 
 FIGURES: Final = (*(one.name for one in fields(Features) if one.name != "right"), "truth", "overconfident")
@@ -24,19 +25,18 @@ def response_figures(found: Features) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in ({"truth": found.right} | named).items()}
 
 
-def step_figures(
-    found: Features, rewards: Sequence[float | None], given: NDArray[Any], size: int
-) -> dict[str, float | None]:
+def step_figures(found: Features, judged: Judged, given: NDArray[Any], size: int) -> dict[str, float | None]:
     """Return what is measured of a run's step: the figures of its responses, of its groups and of its rewards.
 
     ``given`` are the advantages, (rollouts,). ``length_spread`` is the standard deviation of lengths in a group;
     ``truth_spread`` and ``reward_spread`` are the shares of groups whose responses are not all right or all wrong, and
     not all rewarded alike. ``missing`` is the share of rollouts without a reward, ``reward`` the mean of the others.
+    ``unscored`` is the share that the judge gave none, and ``weight`` the mean weight of the advantages.
     ``length_pull`` and ``truth_pull`` are the means of the advantage times the feature, standardised in its group: the
     direction in which the step moves the policy.
     """
     lengths, right = found.length.reshape(-1, size), found.right.reshape(-1, size)
-    values = np.array([np.nan if one is None else one for one in rewards], dtype=float).reshape(-1, size)
+    values = np.array([np.nan if one is None else one for one in judged.rewards], dtype=float).reshape(-1, size)
     known = values[~np.isnan(values)]
     filled = np.where(np.isnan(values), np.inf, values)
     highest = np.where(np.isnan(values), -np.inf, values).max(axis=1)
@@ -47,7 +47,9 @@ def step_figures(
         "truth_spread": float((right.min(axis=1) != right.max(axis=1)).mean()),
         "reward_spread": float((filled.min(axis=1) < highest).mean()),
         "missing": float(np.isnan(values).mean()),
+        "unscored": judged.unscored,
         "reward": float(known.mean()) if known.size else None,
+        "weight": 1.0 if judged.weights is None else math.fsum(judged.weights) / len(judged.weights),
         "length_pull": float((pulled * _standardised(lengths)).mean()),
         "truth_pull": float((pulled * _standardised(right)).mean()),
     }

@@ -68,11 +68,12 @@ def settings_of_run(study: TrainingStudy, run: Run) -> dict[str, Any]:
     arm = run.arm
     how = {key: value for key, value in asdict(arm.table).items() if key in _DECIDING}
     trl = {"trl": dict(study.trl or {})} if arm.engine == "trl" else {}
-    own = {"judge": asdict(arm.judge), "options": dict(arm.options), "training": asdict(arm.training)}
+    members = {"members": [asdict(one) for one in arm.members]} if arm.members else {}
+    own = {"judge": asdict(arm.judge), **members, "options": dict(arm.options), "training": asdict(arm.training)}
     return {**found, **own, **how, "engine": arm.engine, **trl}
 
 
-_DECIDING = ("order", "jitter", "correlation", "missing", "learn")
+_DECIDING = ("order", "jitter", "correlation", "missing", "weights", "learn")
 
 
 def run_in_process(study: TrainingStudy, run: Run, out: Path) -> None:
@@ -108,7 +109,7 @@ def make(study: TrainingStudy, run: Run, out: Path) -> None:
         seconds = _train(study, run, starts, rewarder, folder)
     finally:
         judge.close()
-    folder.finish({"seconds": seconds, **{f"judging_{key}": value for key, value in asdict(tally).items()}})
+    folder.finish({"seconds": seconds, **{f"judging_{key}": value for key, value in tally.counts().items()}})
 
 
 def _train(study: TrainingStudy, run: Run, starts: Starts, rewarder: Rewarder, folder: RunFolder) -> float:

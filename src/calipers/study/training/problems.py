@@ -63,6 +63,11 @@ def _problems_of_arm(arm: Arm, study: TrainingStudy) -> Iterator[str]:
         yield "jitter and correlation both say how rollouts arrive: leave one of them out"
     if arm.seeds > study.seeds:
         yield f"seeds={arm.seeds} is more than the study's {study.seeds}"
+    if table.weights == "reliability" and not (table.learn or _asks_twice(arm)):
+        yield (
+            'weights = "reliability" needs standard errors, which one answer without history has not: set options = '
+            "{ orders = 2 }, resolve, or learn"
+        )
     yield from _problems_of_pair(arm, study)
     if arm.engine == "trl" and arm.training.updates > 1 and not arm.training.clip:
         yield "training: clip must be above 0 with several updates"
@@ -70,6 +75,12 @@ def _problems_of_arm(arm: Arm, study: TrainingStudy) -> Iterator[str]:
         judge_for(arm, 0, truth_for(arm.judge)).close()
     except CalipersError as error:
         yield f"judge {table.judge!r}: {error}"
+
+
+def _asks_twice(arm: Arm) -> bool:
+    """Whether a group has two answers or more in this arm of a study, unless a judge's settings are wrong."""
+    given = arm.options
+    return any(given.get(name, 1) != 1 for name in ("orders", "samples")) or bool(given.get("resolve"))
 
 
 def _problems_of_pair(arm: Arm, study: TrainingStudy) -> Iterator[str]:

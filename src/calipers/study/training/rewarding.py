@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 from calipers.judging.judge import Judge
 from calipers.study.training.arrival import arrival_places
+from calipers.study.training.judged import Judged, reliability_weights
 from calipers.study.training.seeds import ARRIVAL, generator_of
 from calipers.study.training.settings import Arm, Missing
 from calipers.study.training.simulated import Truth
@@ -27,20 +28,34 @@ from calipers.types import GroupResult, TrajectoryGroup
 class Tally:
     """Counts what judging cost, as a watcher of the judge. All counts are since the start of the run.
 
-    ``seconds`` is CPU time spent in judging.
+    ``seconds`` is CPU time spent in judging. ``results`` are those of the groups since they were last cleared.
     """
 
     groups: int = 0
     calls: int = 0
     unscored: int = 0
     seconds: float = 0.0
+    results: list[GroupResult] = field(default_factory=list)
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - the interface
         """Count the judged ``group``; a watcher of the judge returns the result unchanged."""
         self.groups += 1
         self.calls += result.judge_calls
         self.unscored += sum(one.reward is None for one in result.trajectories)
+        self.results.append(result)
         return result
+
+    def counts(self) -> dict[str, float]:
+        """Return what judging cost so far, by name."""
+        return {name: getattr(self, name) for name in _COUNTS}
+
+    def go_on_from(self, counts: Mapping[str, float]) -> None:
+        """Set what judging cost so far, as ``counts`` gave it."""
+        for name in _COUNTS:
+            setattr(self, name, counts[name])
+
+
+_COUNTS: Final = ("groups", "calls", "unscored", "seconds")
 
 
 class Rewarder:
@@ -58,8 +73,8 @@ class Rewarder:
             judge, num_generations=self._size, only_reward=True, blocking=True, check=False
         )
 
-    def rewards(self, step: int, prompts: Tokens, responses: Tokens, found: Features) -> list[float | None]:
-        """Return a reward or None for each of ``responses``, rows in groups of neighbours, of training step ``step``.
+    def rewards(self, step: int, prompts: Tokens, responses: Tokens, found: Features) -> Judged:
+        """Return what the judge makes of a training step's ``responses``, rows in groups of neighbours.
 
         ``found`` are their features. Raises ConfigError for a judge that refuses every question.
         """
@@ -72,8 +87,8 @@ class Rewarder:
         completions: Sequence[Any],
         found: Features,
         columns: Mapping[str, Any],
-    ) -> list[float | None]:
-        """Return rewards for a training step's prompts and completions as TRL passes them, with TRL's ``columns``."""
+    ) -> Judged:
+        """Return what the judge makes of a training step's prompts and completions, as TRL passes them with columns."""
         began = time.process_time()
         arm = self._arm.table
         places = arrival_places(
@@ -87,12 +102,23 @@ class Rewarder:
         self._truth.look_at({str(number): bool(found.right[row]) for number, row in enumerate(places, 1)})
         # TRL counts updates, of which a step may have several; groups are named by the step.
         columns = {**columns, "trainer_state": SimpleNamespace(global_step=step)}
+        self.tally.results.clear()
         collected = self._adapter([prompts[row] for row in places], [completions[row] for row in places], **columns)
         rewards: list[float | None] = [None] * len(collected)
         for row, reward in zip(places, collected, strict=True):
             rewards[row] = reward
+        weights = self._weights(places) if arm.weights == "reliability" else None
         self.tally.seconds += time.process_time() - began
-        return _completed(rewards, self._size, arm.missing)
+        unscored = rewards.count(None) / len(rewards)
+        return Judged(_completed(rewards, self._size, arm.missing), weights, unscored)
+
+    def _weights(self, places: Sequence[int]) -> list[float]:
+        """Return the weight of each row's advantage: that of its group."""
+        found = [1.0] * len(places)
+        for result, weight in zip(self.tally.results, reliability_weights(self.tally.results), strict=True):
+            for one in result.trajectories:
+                found[places[int(one.id) - 1]] = weight
+        return found
 
 
 def _completed(rewards: Sequence[float | None], size: int, missing: Missing) -> list[float | None]:

@@ -20,6 +20,8 @@ GATE: Final = 6
 """The purpose of seeds for the groups that the validity gate looks at."""
 REHEARSAL: Final = 7
 """The purpose of seeds for the groups from which a judge's position bias is learned before a run."""
+PANEL: Final = 8
+"""The purpose of seeds for the judges of a panel."""
 
 
 def seed_of(*numbers: int) -> int:

@@ -16,6 +16,8 @@ Loss: TypeAlias = Literal["dr_grpo", "dapo", "grpo"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
 Order: TypeAlias = Literal["content", "arrival"]
 Missing: TypeAlias = Literal["none", "group", "zero"]
+Weights: TypeAlias = Literal["none", "reliability"]
+Optimizer: TypeAlias = Literal["adam", "sgd"]
 Control: TypeAlias = Literal["true", "placebo"]
 
 
@@ -48,7 +50,8 @@ class Training:
 
     prompts: int = whole_number(16, "Prompts a step.", low=1, high=4096)
     group_size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
-    learning_rate: float = number(2e-4, "AdamW's learning rate, constant.", low=0)
+    optimizer: Optimizer = choice("adam", Optimizer, "AdamW, or SGD without momentum.")
+    learning_rate: float = number(2e-4, "The optimizer's learning rate, constant.", low=0)
     loss: Loss = choice(
         "dr_grpo",
         Loss,
@@ -72,12 +75,15 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """A judge of the study. ``vices`` simulate it, or ``model`` names it; without either it is faultless."""
+    """A judge of the study. ``vices`` simulate it, ``model`` names it, or it is a ``panel``; else it is faultless."""
 
     vices: Sequence[Mapping[str, Any]] | None = any_value(
         None, "The vices of a simulated judge: tables with kind, a name of calipers.testing or of this study."
     )
     model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.")
+    panel: Sequence[str] | None = any_value(
+        None, "Names of this study's judges, which are a panel; each has its own randomness, also if named twice."
+    )
     quality: Sequence[float] = any_value(
         (0.375, 0.625), "What a simulated judge thinks a wrong and a right response are worth, from 0 to 1."
     )
@@ -106,6 +112,12 @@ class ArmTable:
     missing: Missing = choice(
         "none", Missing, "A rollout without a reward: no signal, no signal for its group, or a reward of 0."
     )
+    weights: Weights = choice(
+        "none",
+        Weights,
+        "What a group's advantages are multiplied by: 1, or the root of the reliability of its scores, "
+        "max(0, 1 - mean squared standard error / variance).",
+    )
     learn: int = whole_number(
         0, "Groups that are judged before the run in 4 orders, so that the judge's position bias is known.", low=0
     )
@@ -122,8 +134,8 @@ class ArmTable:
 class Arm:
     """One arm of the matrix, with all of its settings.
 
-    ``judge`` is the table of its judge and ``options`` are all of the judge's, the arm's included. ``against`` is the
-    name of the arm that it is paired with, or "".
+    ``judge`` is the table of its judge, ``members`` are those of a panel's judges, and ``options`` are all of the
+    judge's, the arm's included. ``against`` is the name of the arm that it is paired with, or "".
     """
 
     name: str
@@ -134,6 +146,7 @@ class Arm:
     engine: Engine
     seeds: int
     against: str = ""
+    members: tuple[JudgeTable, ...] = ()
 
     @classmethod
     def of_defaults(cls) -> Self:

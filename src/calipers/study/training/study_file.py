@@ -174,7 +174,27 @@ class _Reading:
         if judge is None:
             return None
         engine, seeds = table.engine or study.engine, table.seeds or study.seeds
-        return Arm(table.name, judge, table, made, options, engine, seeds, against=table.against)
+        members = tuple(self._members(judge, table.judge, judges))
+        return Arm(table.name, judge, table, made, options, engine, seeds, against=table.against, members=members)
+
+    def _members(self, judge: JudgeTable, name: str, judges: Mapping[str, JudgeTable]) -> Iterator[JudgeTable]:
+        """Yield the tables of a panel's judges."""
+        where = f"[judges.{name}]: panel"
+        if judge.panel is None:
+            return
+        if not isinstance(judge.panel, list) or len(judge.panel) < 2:
+            self.problems.append(f"{where} must be a list of two or more names of judges")
+            return
+        for one in judge.panel:
+            member = judges.get(one) if isinstance(one, str) else None
+            if member is None:
+                self.problems.append(f"{where}: there is no judge {one!r}.{did_you_mean(str(one), judges)}")
+            elif member.panel is not None or member.options is not None or member.quality != judge.quality:
+                self.problems.append(
+                    f"{where}: {one} cannot be in it: panel, options and quality are set in the panel's own table"
+                )
+            else:
+                yield member
 
     def _made(self, kind: Any, value: object, where: str) -> Any:
         """Return the settings ``kind`` with the values of a table; note keys and values that it does not take."""

@@ -20,11 +20,20 @@ Row = Mapping[str, Any]
 _LAST: Final = (*FIGURES, "length_spread", "truth_spread", "reward_spread", "missing", "entropy")
 """Figures of steps whose mean over the last steps is a figure of the run."""
 
-_FIRST: Final = ("length_pull", "truth_pull")
+_FIRST: Final = ("length_pull", "truth_pull", "unscored", "weight")
 """Figures of steps whose mean over the first steps is a figure of the run."""
 
 _HELD_OUT: Final = (*FIGURES, "kl")
-CURVES: Final = (*FIGURES, "entropy", "truth_spread", "reward_spread", "length_pull", "truth_pull")
+CURVES: Final = (
+    *FIGURES,
+    "entropy",
+    "truth_spread",
+    "reward_spread",
+    "length_pull",
+    "truth_pull",
+    "unscored",
+    "weight",
+)
 """Figures of steps that have a curve."""
 
 HELD_OUT_CURVES: Final = (*_HELD_OUT, "groups", "calls")

@@ -49,6 +49,7 @@ def _arguments(study: TrainingStudy, arm: Arm, seed: int, folder: Path) -> dict[
         "num_iterations": how.updates,
         "max_completion_length": RESPONSE_LENGTH,
         "temperature": 1.0,
+        "optim": "sgd" if how.optimizer == "sgd" else "adamw_torch_fused",
         "learning_rate": how.learning_rate,
         "lr_scheduler_type": "constant",
         "adam_beta1": 0.9,
@@ -90,6 +91,7 @@ class TrlRun:
         self._study, self._arm, self._seed, self._start = study, arm, seed, start
         self._rewarder, self._folder = rewarder, folder
         self._rows: dict[int, dict[str, Any]] = {}
+        self._weights: list[float] | None = None
         self.seconds = 0.0
         """CPU time of the run since it was last started, evaluation and judging included."""
 
@@ -104,7 +106,7 @@ class TrlRun:
         prompts = [step_prompts(self._arm, self._seed, step) for step in range(self._study.steps)]
         size = self._arm.training.group_size
         rows = [text for of_step in prompts for text in texts_of(of_step[::size])]
-        trainer = trl.GRPOTrainer(
+        trainer = self._trainer_class()(
             model=save_gpt2(self._start, self._study.policy, self._folder.path / _FIRST),
             reward_funcs=[self._reward_function()],
             args=trl.GRPOConfig(**arguments),
@@ -141,15 +143,32 @@ class TrlRun:
             if texts_of(asked) != list(prompts):
                 raise ConfigError("TRL passed other prompts than those of its step: the study's order was changed")
             found = features(asked, _padded(completion_ids))
-            rewards = self._rewarder.rewards_of_texts(step, prompts, completions, found, columns)
-            figures = step_figures(found, rewards, advantages(rewards, size, scale).numpy(), size)
+            judged = self._rewarder.rewards_of_texts(step, prompts, completions, found, columns)
+            self._weights = judged.weights
+            given = advantages(judged.rewards, size, scale, judged.weights)
+            figures = step_figures(found, judged, given.numpy(), size)
             tally = self._rewarder.tally
             self._rows[step] = {"step": step, **figures, "groups": tally.groups, "calls": tally.calls}
             for name in ("truth", "length", "overconfident"):
                 columns["log_metric"](f"study/{name}", figures[name])
-            return rewards
+            return judged.rewards
 
         return judge
+
+    def _trainer_class(self) -> Any:
+        """Return TRL's GRPOTrainer, with the advantages of each batch multiplied by the arm's weights."""
+        import trl  # noqa: PLC0415 - heavy, and an extra
+
+        run = self
+
+        class Weighted(trl.GRPOTrainer):  # type: ignore[misc]  # untyped
+            def _generate_and_score_completions(self, inputs: Any) -> Any:
+                found = super()._generate_and_score_completions(inputs)
+                if run._weights is not None:
+                    found["advantages"] = found["advantages"] * torch.tensor(run._weights).to(found["advantages"])
+                return found
+
+        return Weighted
 
     def _shared_rollouts(self, _: Sequence[str], trainer: Any) -> dict[str, Any]:
         """Return rollouts for TRL that the loop would sample from the same policy, for rollout_func."""
