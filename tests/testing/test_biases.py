@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asking import IDS, question, request, view
+from calipers.errors import ConfigError
 from calipers.testing import (
     Bias,
     Coarse,
@@ -59,6 +60,24 @@ def test_noise_per_candidate_stays_with_the_candidate_in_every_order_and_sample(
     turned = noise.sway(OPINIONS[::-1], question(request(order=(3, 2, 1, 0), sample=8)))
     assert straight == turned[::-1]
     assert len(set(straight)) == 4
+
+
+def test_noise_per_order_stays_while_the_order_does_and_per_group_always() -> None:
+    asked = [question(request(order=order, sample=sample)) for order, sample in (((0, 1), 0), ((0, 1), 5), ((1, 0), 0))]
+    same, repeated, turned = (Noise(0.1, per="order").sway([0.0, 0.0], one) for one in asked)
+    assert same == repeated
+    assert same != turned[::-1]
+    (first, second), *others = (Noise(0.1, per="group").sway([0.0, 0.0], one) for one in asked)
+    assert first == second
+    assert others == [[first, first]] * 2
+    elsewhere = Noise(0.1, per="group").sway([0.0, 0.0], question(request(view(group_id="h"))))
+    assert elsewhere != [first, first]
+
+
+def test_only_noise_per_candidate_takes_a_seed() -> None:
+    for per in ("call", "order", "group"):
+        with pytest.raises(ConfigError, match="Noise seed is for per='candidate'"):
+            Noise(0.1, per=per, seed=1)
 
 
 def test_noise_per_candidate_has_the_stated_sd() -> None:

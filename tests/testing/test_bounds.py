@@ -30,7 +30,7 @@ from calipers.testing import (
     [
         (lambda: Noise(-0.1), "sd"),
         (lambda: Noise(math.nan), "sd"),
-        (lambda: Noise(0.1, per="group"), "per"),  # type: ignore[arg-type]  # the mistake under test
+        (lambda: Noise(0.1, per="day"), "per"),  # type: ignore[arg-type]  # the mistake under test
         (lambda: Noise(0.1, seed=3), "seed"),
         (lambda: PositionBias(math.inf), "strength"),
         (lambda: LengthBias(math.nan), "per_doubling"),

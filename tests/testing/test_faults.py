@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import IDS, request
-from calipers.errors import TransientError
-from calipers.testing import Flaky, SimulatedJudge, write_scores
+from asking import IDS, request, view
+from calipers.errors import ConfigError, TransientError
+from calipers.testing import Flaky, RefusedByLength, SimulatedJudge, write_scores
 from calipers.testing.faults import BREAKAGES
 from calipers.testing.slips import honest_rows
 from calipers.types import Completion, JudgeRequest
@@ -154,3 +154,36 @@ async def test_a_larger_token_limit_is_a_new_question_with_the_same_opinion() ->
     assert (
         len({answer.text for answer in answers if kind_of(answer) == "clean" and isinstance(answer, Completion)}) == 1
     )
+
+
+# --- refusals by length ----------------------------------------------------------------------------------------------
+
+
+async def refusals(fault: RefusedByLength, characters: int, count: int = 400) -> float:
+    judge = SimulatedJudge(QUALITY, fault)
+    asked = [request(view(["x" * characters] * 4, group_id=f"g{number}")) for number in range(count)]
+    return sum([(await judge.complete(one)).finish_reason == "refused" for one in asked]) / count
+
+
+async def test_refusals_come_at_their_share_and_more_often_for_long_answers() -> None:
+    constant = RefusedByLength(0.2)
+    assert abs(await refusals(constant, 10) - 0.2) < 4 * 0.02
+    assert abs(await refusals(constant, 1000) - 0.2) < 4 * 0.02
+    rising = RefusedByLength(0.2, 1.0, 6.0)
+    assert abs(await refusals(rising, 63) - 0.2) < 4 * 0.02
+    assert abs(await refusals(rising, 255) - 1 / (1 + 4 * 2.718281828**-2)) < 4 * 0.025  # two doublings: odds * e²
+    assert await refusals(RefusedByLength(1.0, 1.0, 6.0), 1) == 1
+    assert await refusals(RefusedByLength(0.0, 1.0, 6.0), 1000) == 0
+
+
+async def test_an_equal_question_is_refused_again() -> None:
+    judge = SimulatedJudge(QUALITY, RefusedByLength(0.5))
+    for sample in range(20):
+        one, again = [await judge.complete(request(sample=sample)) for _ in range(2)]
+        assert one.finish_reason == again.finish_reason
+
+
+@pytest.mark.parametrize("wrong", [{"share": 1.5}, {"share": 0.1, "per_doubling": float("nan")}])
+def test_impossible_refusals_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="RefusedByLength"):
+        RefusedByLength(**wrong)

@@ -23,7 +23,7 @@ def is_stand_in(name: str) -> bool:
     """Return whether the judge's backend is only for set-up and tests, so that its scores must not be used for
     training.
     """
-    return name == "embedded" or name.startswith(("scripted:", "embedded:"))
+    return name == "embedded" or name.startswith(("scripted:", "embedded:", "profile:"))
 
 
 def name_without_password(name: str) -> str:

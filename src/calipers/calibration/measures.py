@@ -142,13 +142,13 @@ def bootstrap_interval(by_group: Array) -> tuple[float, float] | None:
     known = by_group[~np.isnan(by_group)]
     if len(known) < 2:
         return None
-    means = _resamples(len(known)) @ known
+    means = resample_weights(len(known)) @ known
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 
 
 @lru_cache(maxsize=8)
-def _resamples(count: int) -> Array:
-    """Return weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
+def resample_weights(count: int) -> Array:
+    """Return, for calibration, weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
     draws = np.random.default_rng(count).multinomial(count, np.full(count, 1 / count), size=_RESAMPLES)
     return np.asarray(draws / count, dtype=np.float64)

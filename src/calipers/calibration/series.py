@@ -173,7 +173,7 @@ def _parts(key: Key) -> tuple[object, ...]:
 
 def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Series:
     rows = tuple(sorted(by_row))
-    calls = [_calls(by_row[row], frame.columns[row]) for row in rows]
+    calls = [calls_of_group(by_row[row], frame.columns[row]) for row in rows]
     every = [record for row in rows for record in by_row[row]]
     scales = {record.scale for record in every if record.scores is not None}
     values = np.full((len(rows), max(map(len, calls)), frame.gold.shape[1]), np.nan)
@@ -218,7 +218,7 @@ def _position_figures(
             Rating(frame.columns[row][name], value, presentation, place)
             for presentation, record in enumerate(itertools.chain.from_iterable(found))
             if record.scores is not None
-            for value_of in (_by_member(record, rescale=rescale),)
+            for value_of in (values_by_member(record, rescale=rescale),)
             for place, name in enumerate(record.order)
             if (value := value_of.get(name)) is not None and name in frame.columns[row]
         ]
@@ -226,8 +226,10 @@ def _position_figures(
     )
 
 
-def _calls(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
-    """Return records grouped into calls: by sample, and within a sample by how often the same members were asked about.
+def calls_of_group(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
+    """Return a group's records as calls, for calibration.
+
+    They are divided by sample, and within a sample by how often the same members were asked about.
 
     If pairs were asked in both orders, each call has every member first about as often as second, so that the order
     favours no member, as in a run that asks one order.
@@ -255,15 +257,15 @@ def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *
     """Return one call's value per member: the mean over its records."""
     total, count = np.zeros(width), np.zeros(width)
     for record in records:
-        for name, value in _by_member(record, rescale=rescale).items():
+        for name, value in values_by_member(record, rescale=rescale).items():
             if name in columns and name in record.order:
                 total[columns[name]] += value
                 count[columns[name]] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
-    """Return a record's value per member.
+def values_by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
+    """Return a record's value per member, for calibration.
 
     Values are ratings (with ``rescale`` converted to 0-1 from their own scale), 0.5 ± half the margin for comparisons,
     and 1 (best) to 0 for ranks.
@@ -285,7 +287,7 @@ def _by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
 
 
 def _answered(record: Record) -> int:
-    return sum(name in record.order for name in _by_member(record, rescale=False))
+    return sum(name in record.order for name in values_by_member(record, rescale=False))
 
 
 def _off_scale(record: Record) -> int:

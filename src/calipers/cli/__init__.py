@@ -18,6 +18,7 @@ from calipers.cli.generate import generate
 from calipers.cli.ifeval import ifeval
 from calipers.cli.judges import judges
 from calipers.cli.messages import print_message
+from calipers.cli.profile import profile
 from calipers.cli.replay import replay
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
@@ -52,6 +53,7 @@ app.add_command(calibrate)
 app.add_command(ifeval)
 app.add_command(generate)
 app.add_command(rubric)
+app.add_command(profile)
 app.add_command(judges)
 app.add_command(doctor)
 app.add_command(study)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +20,8 @@ _WIDTH = 120
 def judges(*, as_json: bool) -> int:
     """Show which judges can be reached: providers whose key is set, and local servers with their models.
 
-    For each, prints the address that questions are sent to, and the variable that sets the address if it is not the
+    Also lists the profiles that come with calipers: simulated judges, reached as profile:NAME. For each other judge,
+    prints the address that questions are sent to, and the variable that sets the address if it is not the
     provider's usual one (OPENAI_BASE_URL, OLLAMA_HOST and the like). Keys are shown by the name of their variable,
     never by value, and are not tried: doctor does that. Only servers on this machine are asked for their models.
 
@@ -30,16 +32,17 @@ def judges(*, as_json: bool) -> int:
     Exit code: always 0.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - --help stays quick
+    from calipers.study.profiles.named import shipped_names  # noqa: PLC0415 - likewise
 
     found = asyncio.run(find_judges())
     if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        click.echo(json.dumps(found.to_dict() | {"profiles": list(shipped_names())}, ensure_ascii=False))
     else:
-        _print(found)
+        _print(found, shipped_names())
     return 0
 
 
-def _print(found: JudgesFound) -> None:
+def _print(found: JudgesFound, profiles: Sequence[str]) -> None:
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
@@ -50,6 +53,7 @@ def _print(found: JudgesFound) -> None:
     for name in found.always:
         says = "needs no key; for first steps, not for training" if name == "embedded" else "another package's"
         table.add_row(name, "in this process", says)
+    table.add_row("profile:NAME", "in this process", "simulated with a profile's vices; for studies, not for training")
     for key in found.keys:
         named = f"; {key.named_by} sets the address" if key.named_by else ""
         table.add_row(f"{key.provider}/MODEL", Text(key.base_url), Text(f"{key.variable} is set{named}"))
@@ -61,6 +65,7 @@ def _print(found: JudgesFound) -> None:
     if found.litellm:
         table.add_row("litellm/NAME", "every provider of LiteLLM", "installed")
     console.print(table)
+    console.print(f"\nProfiles that come with calipers: {', '.join(profiles)}", markup=False)
     console.print("\nTry one before a run: calipers doctor --judge NAME", markup=False)
 
 

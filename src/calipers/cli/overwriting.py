@@ -79,11 +79,20 @@ def _is_simulation(path: Path) -> bool:
 
 
 _SIMULATION: Final = b'{"format":"calipers-simulation/'
+
+
+def _is_profile(path: Path) -> bool:
+    from calipers.study.profiles.files import is_profile  # noqa: PLC0415 - --help stays quick
+
+    return is_profile(path)
+
+
 RESULTS: Final = Kind("a result file", _rows_with(frozenset({"group_id", "status", "trajectories"})))
 VERDICTS: Final = Kind("a file of verdicts", _rows_with(frozenset({"judge", "line", "met"})))
 JUDGMENTS: Final = Kind("a judgments file", _rows_with(frozenset({"group_id", "judge", "mode"})))
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
 SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
+PROFILE: Final = Kind("a judge's profile", _is_profile)
 RESPONSES: Final = Kind(
     "a file of responses",
     _rows_with(frozenset({"responses"}), frozenset({"prompt", "response"}), frozenset({"group_id", "trajectories"})),

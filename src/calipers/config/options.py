@@ -112,7 +112,8 @@ class JudgeOptions(Everyday):
     judge: Judges = field(
         kw_only=False,
         metadata=required_option(
-            "The judge's name: provider/model, embedded, scripted:FILE or replay:LEDGER. Several names are a panel.",
+            "The judge's name: provider/model, embedded, profile:FILE, scripted:FILE or replay:LEDGER. Several names "
+            "are a panel.",
             section=THE_JUDGE,
             metavar="MODEL",
             many=True,

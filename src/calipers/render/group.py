@@ -100,6 +100,8 @@ def render(
         prefix_length=len(prefix),
         warnings=tuple(f"trajectory {t.id!r} has no messages" for t in group.trajectories if not t.messages),
         rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
+        gold=tuple(trajectory.gold for trajectory in group.trajectories),
+        metadata=tuple(trajectory.metadata for trajectory in group.trajectories),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Literal
 from calipers.errors import ConfigError
 from calipers.guard.injection import master_key
 from calipers.testing.bounds import require_finite, require_probability
+from calipers.testing.features import PRAISE
 from calipers.testing.question import Question, own_characters, transcript_text
 from calipers.types import Message
 
@@ -37,28 +38,35 @@ class Noise(Bias):
     """Adds N(0, ``sd``²) to every opinion; ``sd`` in score units (0-1), at least 0.
 
     ``per="call"``: independent between candidates and questions; the same question with the same sample number gets the
-    same noise, as from a judge at temperature 0. ``per="candidate"``: one fixed error per candidate, the same in every
-    question, which no averaging over orders or samples removes. Two judges make the same errors per candidate if they
-    have the same ``seed`` (None: the judge's own).
+    same noise, as from a judge at temperature 0. ``per="order"``: the same whenever the same candidates are shown in
+    the same order. ``per="candidate"``: one fixed error per candidate, the same in every question, which no averaging
+    over orders or samples removes. ``per="group"``: one error for all candidates of a group, which makes the judge mild
+    or harsh with it. Two judges make the same errors per candidate if they have the same ``seed`` (None: the judge's
+    own).
     """
 
     sd: float
-    per: Literal["call", "candidate"] = "call"
+    per: Literal["call", "order", "candidate", "group"] = "call"
     seed: int | None = None
 
     def __post_init__(self) -> None:
         require_finite("Noise sd", self.sd, least=0)
-        if self.per not in ("call", "candidate"):
-            raise ConfigError(f"Noise per must be 'call' or 'candidate', not {self.per!r}")
-        if self.per == "call" and self.seed is not None:
+        if self.per not in ("call", "order", "candidate", "group"):
+            raise ConfigError(f"Noise per must be 'call', 'order', 'candidate' or 'group', not {self.per!r}")
+        if self.per != "candidate" and self.seed is not None:
             raise ConfigError("Noise seed is for per='candidate'; give the judge itself a seed")
 
     def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
-        if self.per == "call":
-            generator = question.by_content()
-            return [opinion + generator.gauss(0, self.sd) for opinion in opinions]
-        generators = [question.by_candidate(candidate, seed=self.seed) for candidate in question.shown]
-        return [opinion + own.gauss(0, self.sd) for opinion, own in zip(opinions, generators, strict=True)]
+        match self.per:
+            case "candidate":
+                generators = [question.by_candidate(candidate, seed=self.seed) for candidate in question.shown]
+                return [opinion + own.gauss(0, self.sd) for opinion, own in zip(opinions, generators, strict=True)]
+            case "group":
+                error = question.by_group().gauss(0, self.sd)
+                return [opinion + error for opinion in opinions]
+            case per:
+                generator = question.by_content() if per == "call" else question.by_order()
+                return [opinion + generator.gauss(0, self.sd) for opinion in opinions]
 
 
 def _falling(place: float) -> float:
@@ -111,15 +119,6 @@ class LengthBias(Bias):
         ]
 
 
-_PRAISE = (
-    r"(?:great|excellent|brilliant|wonderful|fantastic|insightful) (?:question|point|idea|catch)",
-    r"you(?:'|’)?(?:re| are) (?:absolutely|completely|so|quite) (?:right|correct)",
-    r"(?:fully|completely|perfectly|successfully) (?:solved|completed|resolved|correct)",
-    r"(?:this|my) (?:answer|solution|response) is (?:correct|perfect|optimal|complete|the best)",
-    r"i am (?:confident|certain|sure) (?:that|this)",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Sycophancy(Bias):
     """Adds ``bonus`` for each phrase of flattery or self-praise in a candidate's transcript, at most ``limit`` times.
@@ -130,7 +129,7 @@ class Sycophancy(Bias):
 
     bonus: float = 0.1
     limit: int = 3
-    phrases: tuple[str, ...] = field(default=_PRAISE, repr=False)
+    phrases: tuple[str, ...] = field(default=PRAISE, repr=False)
 
     def __post_init__(self) -> None:
         require_finite("Sycophancy bonus", self.bonus)

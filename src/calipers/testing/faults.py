@@ -5,6 +5,7 @@ Not responsible for faults of the network (connections, headers, streams), which
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from typing import TypeAlias
 
 from calipers.errors import ConfigError, TransientError
 from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.question import Question
+from calipers.testing.question import Question, own_characters
 from calipers.testing.slips import Row
 from calipers.types import FinishReason
 
@@ -116,6 +117,39 @@ class Flaky(Fault):
                 raise TransientError("timeout", "the simulated judge did not answer in time")
             case _:
                 return _SPOILERS[fault](rows, write, generator)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedByLength(Fault):
+    """Refuses a ``share`` (0-1) of the questions, more or less often the longer the candidates are.
+
+    Each doubling of the candidates' mean length over ``usual_length`` adds ``per_doubling`` to the log-odds of a
+    refusal; both lengths are log2(characters + 1), and None is a share that does not depend on length. An equal
+    question with an equal sample number meets the same fate again.
+    """
+
+    share: float
+    per_doubling: float = 0.0
+    usual_length: float | None = None
+
+    def __post_init__(self) -> None:
+        require_probability("RefusedByLength share", self.share)
+        require_finite("RefusedByLength per_doubling", self.per_doubling)
+        if self.usual_length is not None:
+            require_finite("RefusedByLength usual_length", self.usual_length)
+
+    def strike(self, rows: Sequence[Row], write: Write, question: Question) -> Spoiled | None:
+        generator = question.by_content()
+        return _refused(rows, write, generator) if generator.random() < self._probability(question) else None
+
+    def _probability(self, question: Question) -> float:
+        if self.usual_length is None or not 0 < self.share < 1:
+            return self.share
+        view = question.request.view
+        lengths = [math.log2(own_characters(one, view.prefix_length) + 1) for one in question.shown]
+        odds = math.log(self.share / (1 - self.share))
+        odds += self.per_doubling * (math.fsum(lengths) / len(lengths) - self.usual_length)
+        return 1 / (1 + math.exp(-max(-700.0, min(700.0, odds))))
 
 
 def _drawn_fault(rates: dict[str, float], point: float) -> str | None:

@@ -17,8 +17,9 @@ from calipers.testing.biases import Bias
 from calipers.testing.faults import Fault, Spoiled
 from calipers.testing.quality import Quality, quality_of_trajectory, require_quality
 from calipers.testing.question import Question, request_identity
-from calipers.testing.slips import Row, Slip, honest_rows, write_scores
-from calipers.types import Completion, JudgeRequest, Message, Usage
+from calipers.testing.reply_forms import entries_of, write_reply
+from calipers.testing.slips import Row, Slip, honest_rows
+from calipers.types import Candidate, Completion, JudgeRequest, Message, RenderedGroup, Usage
 
 Vice: TypeAlias = Bias | Slip | Fault
 """A defect of a simulated judge: in its opinions, in how these are written down, or in whether the reply arrives."""
@@ -51,7 +52,7 @@ class SimulatedJudge(FullBackend):
         *vices: Vice,
         seed: int = 0,
         model: str | None = None,
-        write: Callable[[Sequence[Row], JudgeRequest], str] = write_scores,
+        write: Callable[[Sequence[Row], JudgeRequest], str] | None = None,
     ) -> None:
         require_quality(quality)
         for vice in vices:
@@ -68,7 +69,7 @@ class SimulatedJudge(FullBackend):
 
     async def complete(self, request: JudgeRequest) -> Completion:
         question = self._hear(request)
-        rows = honest_rows(request.keys, self._opinions(question), request.max_score)
+        rows = honest_rows(*self._entries(question), request.max_score)
         for label, vice in self._vices:
             if isinstance(vice, Slip):
                 rows = vice.slip(rows, replace(question, label=label))
@@ -83,20 +84,33 @@ class SimulatedJudge(FullBackend):
         self._heard[identity] += 1
         return question
 
-    def _opinions(self, question: Question) -> list[float]:
-        group_id = question.request.view.group_id
-        opinions = [
-            quality_of_trajectory(self._quality, group_id, question.trajectory_id(shown)) if shown.members else 0.0
-            for shown in question.shown
-        ]
+    def _entries(self, question: Question) -> tuple[list[str], list[float]]:
+        """Return the names of the reply's entries, and the opinion for each."""
+        if self._write is not None:
+            return list(question.request.keys), self._opinions(question)
+        entries = entries_of(question.request)
+        by_aspect = {name: self._opinions(question, name) for name in {one.aspect: None for one in entries}}
+        opinions = [by_aspect[one.aspect][one.place] for one in entries]
+        signed = (1 - value if one.is_fault else value for one, value in zip(entries, opinions, strict=True))
+        return [one.name for one in entries], list(signed)
+
+    def _opinions(self, question: Question, aspect: str = "") -> list[float]:
+        """Return the opinion on each candidate shown; every ``aspect`` (criterion) has draws of its own."""
+        view = question.request.view
+        opinions = [self._truth(view, shown, aspect) if shown.members else 0.0 for shown in question.shown]
         for label, vice in self._vices:
             if isinstance(vice, Bias):
-                opinions = vice.sway(opinions, replace(question, label=label))
+                own = f"{label}|{aspect}" if aspect else label
+                opinions = vice.sway(opinions, replace(question, label=own))
         return opinions
+
+    def _truth(self, view: RenderedGroup, candidate: Candidate, aspect: str) -> float:  # noqa: ARG002 - for subclasses
+        """Return the hidden quality of a candidate, which may depend on the ``aspect`` (criterion) asked about."""
+        return quality_of_trajectory(self._quality, view.group_id, view.ids[candidate.members[0]])
 
     def _deliver(self, rows: Sequence[Row], question: Question) -> Spoiled:
         def write(changed: Sequence[Row]) -> str:
-            return self._write(changed, question.request)
+            return (self._write or write_reply)(changed, question.request)
 
         for label, vice in self._vices:
             if isinstance(vice, Fault):

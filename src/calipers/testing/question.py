@@ -61,6 +61,16 @@ class Question:
         names = (self.request.view.group_id, self.trajectory_id(candidate))
         return _generator(self.seed if seed is None else seed, self.label, *names)
 
+    def by_group(self) -> Random:
+        """Return a simulated judge's random generator that is the same in every question about this group."""
+        return _generator(self.seed, self.label, self.request.view.group_id)
+
+    def by_order(self) -> Random:
+        """Return a simulated judge's random generator that is the same whenever these candidates are shown in this
+        order.
+        """
+        return _generator(self.seed, self.label, self.request.view.group_id, *map(self.trajectory_id, self.shown))
+
 
 def request_content(request: JudgeRequest) -> str:
     """Return a hex digest of the messages and sample number, on which a simulated judge's opinion depends."""

@@ -56,7 +56,8 @@ class RenderedGroup:
     seeds every random choice. ``prefix_length`` counts the messages that all candidates share. ``rubrics`` holds each
     candidate's criteria if criteria are graded. ``digest`` does not cover them, so that a question about one criterion
     stays the same when another criterion is edited. ``rule_verdicts`` holds the verdicts of rules on each candidate's
-    criteria.
+    criteria. ``gold`` and ``metadata`` are those of all trajectories: no judge is shown them, but simulated judges read
+    them.
     """
 
     group_id: str
@@ -71,6 +72,8 @@ class RenderedGroup:
     warnings: tuple[str, ...] = ()
     rubrics: tuple[Rubric | None, ...] = ()
     rule_verdicts: tuple[Mapping[str, Verdict], ...] = ()
+    gold: tuple[float | None, ...] = ()
+    metadata: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

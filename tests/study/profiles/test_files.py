@@ -15,7 +15,7 @@ from calipers.study.profiles.profile import (
     Latent,
     Level,
     NoiseAt,
-    PositionCurve,
+    Positions,
     Preference,
     Provenance,
     Repeatability,
@@ -34,7 +34,7 @@ def made(**changes: object) -> Profile:
         ),
         ScaleUse("scores", (Level(0.0, 0.25), Level(1.0, 0.75)), Figure(1.75, 1.7, 1.8, 320, 40)),
         Repeatability(noise=Figure(0.05, 0.04, 0.06, 320, 40), by_temperature=(NoiseAt(1.0, Figure(0.05)),)),
-        PositionCurve((Figure(0.1), Figure(-0.1)), slope=Figure(None, reason="one order only")),
+        Positions((Figure(0.1), Figure(-0.1)), slope=Figure(None, reason="one order only")),
         {"length": Preference(Figure(0.02, 0.01, 0.03, 100, 40))},
         latent=Latent(1.2, 0.1, 0.5, 0.0, 0.4, (0.3,), per_unit={"length": 0.1}),
     )

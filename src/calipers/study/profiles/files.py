@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ VERSION: Final = 1
 """The version of the file's form, under the key ``calipers_profile``."""
 
 _KEY: Final = "calipers_profile"
+_BEGINNING: Final = 200
 _MOST_BYTES: Final = 2**20
 _WIDTH: Final = 110
 _REMEDY: Final = "write profiles with `calipers profile`"
@@ -42,6 +43,15 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     except UnicodeDecodeError:
         raise InputError(f"is not UTF-8 text, so it is no profile; {_REMEDY}", source=source) from None
     return parse_profile(text, source=source)
+
+
+def is_profile(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a profile does, whatever else is in it."""
+    try:
+        with Path(path).open("rb") as stream:
+            return f'"{_KEY}"'.encode() in stream.read(_BEGINNING)
+    except OSError:
+        return False
 
 
 def parse_profile(text: str, *, source: str = "profile") -> Profile:
@@ -84,12 +94,17 @@ def _as_data(value: Any) -> Any:
     """Return plain data without fields that have their default; floats have six significant digits."""
     if is_dataclass(value) and not isinstance(value, type):
         own = ((one, getattr(value, one.name)) for one in fields(value))
-        return {one.name: _as_data(held) for one, held in own if held != one.default}
+        return {one.name: _as_data(held) for one, held in own if not _is_default(one, held)}
     if isinstance(value, Mapping):
         return {key: _as_data(one) for key, one in value.items()}
     if isinstance(value, tuple):
         return [_as_data(one) for one in value]
     return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _is_default(field: Field[Any], held: Any) -> bool:
+    made = field.default if field.default_factory is MISSING else field.default_factory()
+    return bool(held == made)
 
 
 def _written(value: Any, depth: int) -> str:
@@ -101,7 +116,11 @@ def _written(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         parts = [f"{indent}{json.dumps(key)}: {_written(one, depth + 1)}" for key, one in value.items()]
         return "{\n" + ",\n".join(parts) + f"\n{'  ' * depth}}}"
-    return "[\n" + ",\n".join(f"{indent}{_written(one, depth + 1)}" for one in value) + f"\n{'  ' * depth}]"
+    lines = [""]
+    for one in (_written(one, depth + 1) for one in value):
+        fits = lines[-1] and len(indent) + len(lines[-1]) + len(one) + 3 <= _WIDTH and "\n" not in one
+        lines[-1:] = [f"{lines[-1]}, {one}"] if fits else [*filter(None, lines[-1:]), one]
+    return "[\n" + ",\n".join(f"{indent}{line}" for line in lines) + f"\n{'  ' * depth}]"
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

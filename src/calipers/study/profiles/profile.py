@@ -73,7 +73,7 @@ class ScaleUse:
     """How the judge uses its scale.
 
     ``levels`` are its scores, lowest first (for pairs: 0, 0.5 and 1; for rankings none). ``used`` is the effective
-    number of levels, the exponential of the entropy of their shares. ``ties`` is the share of pairs of a group's
+    number of levels, 1 / sum of their squared shares. ``ties`` is the share of pairs of a group's
     members with equal scores in one call, and ``tied_groups`` the share of calls in which all scores are equal.
     """
 
@@ -94,27 +94,32 @@ class NoiseAt:
 
 @dataclass(frozen=True, slots=True)
 class Repeatability:
-    """How the judge's answers to one question vary, as standard deviations of a score.
+    """How the judge's answers vary, as standard deviations of a score.
 
-    ``noise`` is that between repeats of one question (sqrt v), ``order_noise`` what another order of the candidates
-    adds beyond position bias, and ``spread`` that of repeated answers' means within a group (sqrt V). ``reliability``
-    is V / (V + v). ``by_temperature`` has the noise at each recorded temperature, and ``per_temperature`` its slope.
+    ``noise`` is that between repeats of one question (sqrt v), and ``order_noise`` that between orders of the same
+    candidates, beyond position bias and including noise. ``spread`` is that of a group's members where noise is
+    averaged out (sqrt V), ``one_call`` that in one answer, and ``between_groups`` that of groups' means.
+    ``reliability`` is V / (V + v), where v is the variance of ``order_noise``, or of ``noise`` without several orders.
+    ``by_temperature`` has the noise at each recorded temperature, and ``per_temperature`` its slope.
     """
 
     noise: Figure = _NONE
     order_noise: Figure = _NONE
     spread: Figure = _NONE
+    one_call: Figure = _NONE
+    between_groups: Figure = _NONE
     reliability: Figure = _NONE
     by_temperature: tuple[NoiseAt, ...] = ()
     per_temperature: Figure = _NONE
 
 
 @dataclass(frozen=True, slots=True)
-class PositionCurve:
+class Positions:
     """What each position of a list adds to a score; 0 on average over the list.
 
-    ``curve`` has a figure for each position of the most frequent list length. ``slope`` is the last position less the
-    first by a straight line, ``first`` what the first position has beyond that line, and ``last`` likewise.
+    ``curve`` has a figure for each position of the most frequent list length. A straight line is fitted over the
+    positions: ``slope`` is its last value less its first, and ``first`` and ``last`` are how far the first and the last
+    position are above the line.
     """
 
     curve: tuple[Figure, ...] = ()
@@ -174,25 +179,47 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Latent:
-    """The numbers from which a judge with this profile answers: an ordinal probit model, solved from the figures.
+    """The ordinal probit model that simulates a judge with this profile, solved from the profile's figures.
 
-    The opinion on a candidate is ``gain`` * quality, plus an error per group, per candidate, per candidate and order,
-    and per candidate and call (standard deviations), plus position bias and preferences. Opinions below
-    ``thresholds[0]`` get the lowest level, and so on. For pairs, the thresholds separate loss, tie and win of the
-    difference of two opinions. Units are arbitrary; only ratios matter.
+    The judge's opinion on a candidate is a sum:
+
+    - ``gain`` * (quality - ``centre``). If ``group_gain`` is not None, it is instead ``gain`` * (quality less the
+      group's mean) + ``group_gain`` * (the group's mean - ``centre``). Between groups, the gain has the standard
+      deviation ``gain_sd``;
+    - preferences: ``per_unit`` for each unit of a feature, and ``injected`` for a candidate that addresses the judge;
+    - an error of the candidate.
+
+    This sum is multiplied by a factor of the group, which is log-normal with mean 1 and ``log_spread``. Then errors of
+    the group, of the candidate in this order, and of the candidate in this call are added, and the position's bias.
+    ``group_sd``, ``candidate_sd``, ``order_sd`` and ``call_sd`` are the errors' standard deviations; ``slope``,
+    ``first`` and ``last`` are those of ``Positions``. All of them are in units of opinions, which are arbitrary: only
+    their ratios count.
+
+    Opinions below ``thresholds[0]`` get the lowest level of the scale, those below ``thresholds[1]`` the next, and so
+    on. Of a pair, the difference of the two opinions is compared with the thresholds. ``gain`` is None where agreement
+    with gold is unknown. ``quality_sd`` is the standard deviation of quality within the groups of the fit.
+
+    An answer fails with probability ``failures``, whose log-odds change by ``failures_per_doubling`` with each doubling
+    of what is judged over ``usual_length`` (log2 of characters). ``assumed`` says what was assumed where the answers do
+    not show it.
     """
 
-    gain: float
+    gain: float | None
     group_sd: float
     candidate_sd: float
     order_sd: float
     call_sd: float
     thresholds: tuple[float, ...] = ()
+    log_spread: float = 0.0
+    gain_sd: float = 0.0
+    group_gain: float | None = None
+    centre: float = 0.0
+    quality_sd: float = 0.0
     slope: float = 0.0
     first: float = 0.0
     last: float = 0.0
-    per_unit: Mapping[Feature, float] = field(default_factory=dict)
     injected: float = 0.0
+    per_unit: Mapping[Feature, float] = field(default_factory=dict)
     failures: float = 0.0
     failures_per_doubling: float = 0.0
     usual_length: float | None = None
@@ -211,7 +238,7 @@ class Profile:
     provenance: Provenance
     scale: ScaleUse
     repeatability: Repeatability = field(default_factory=Repeatability)
-    position: PositionCurve = field(default_factory=PositionCurve)
+    position: Positions = field(default_factory=Positions)
     preferences: Mapping[Feature, Preference] = field(default_factory=dict)
     injection: Figure = _NONE
     failures: Failures = field(default_factory=Failures)
