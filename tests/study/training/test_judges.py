@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from calipers.errors import ConfigError
 from calipers.study.training.arrival import ArrivalJudge
 from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.rewarding import Rewarder, Tally
+from calipers.study.training.study_file import read_study
 from calipers.study.training.task_text import RUBRIC
 from training_studies import arm, batch, study
+
+GROUPS = {"group_size": 8}
 
 
 def test_the_judge_has_the_options_of_its_table_and_of_its_arm():
@@ -64,7 +68,7 @@ def test_a_panel_that_cannot_be_made_is_refused():
         "[judges.none]: panel: there is no judge 'owm'. Did you mean own?",
         "[judges.nested]: panel: one cannot be in it: panel, options and quality are set in the panel's own table",
     ]
-    with pytest.raises(ConfigError, match="a panel has neither vices nor a model; its judges have"):
+    with pytest.raises(ConfigError, match="a panel has no vices, profile or model; its judges have"):
         study({"judge": "vicious"}, judges=judges)
 
 
@@ -81,10 +85,58 @@ def test_the_embedded_judge_can_judge_the_task():
     assert len(set(rewards)) > 1
 
 
+def rewards_of(judge: dict[str, Any], prompts: Any, responses: Any, found: Any, **row: Any) -> list[float | None]:
+    made = arm(judge, **row)
+    truth, tally = truth_for(made.judge), Tally()
+    return (
+        Rewarder(judge_for(made, 3, truth, tally), made, truth, tally, 3).rewards(0, prompts, responses, found).rewards
+    )
+
+
+@pytest.mark.parametrize("profile", ["gpt-5.4-nano?fidelity=0.5", "posbias-claude-3-opus-20240229?fidelity=0.5"])
+def test_a_judge_with_a_profile_knows_what_is_right_with_its_fidelity(profile: str):
+    """Through questions and replies, on the task's own groups, which are seldom half right: so roughly."""
+    prompts, responses, found = batch(150, 8, seed=1)
+    first, again = (rewards_of({"profile": profile}, prompts, responses, found, training=GROUPS) for _ in range(2))
+    assert first == again
+    by_group = np.array(first, dtype=float).reshape(-1, 8)
+    right = found.right.reshape(-1, 8)
+    mixed = [number for number, row in enumerate(right) if 0 < row.sum() < 8]
+    within = [np.corrcoef(by_group[n], right[n])[0, 1] if np.ptp(by_group[n]) else 0.0 for n in mixed]
+    assert np.mean(within) == pytest.approx(0.45, abs=0.15)
+
+
+def test_a_profiles_preferences_are_for_features_of_the_task():
+    """Headings do not begin a line in the task's responses, but count as formatting."""
+    prompts, responses, found = batch(100, 8)
+    rewards = np.array(rewards_of({"profile": "vice-markdown"}, prompts, responses, found, training=GROUPS))
+    rest = rewards[~found.right]
+    assert rest[found.format[~found.right]].mean() > rest[~found.format[~found.right]].mean() + 0.02
+
+
+@pytest.mark.parametrize("name", ["families", "order-profiles"])
+def test_every_judge_of_the_studies_of_profiles_rewards_three_steps(name: str):
+    read, _ = read_study(name)
+    for made in read.arms:
+        truth, tally = truth_for(made.judge), Tally()
+        rewarder = Rewarder(judge_for(made, 0, truth, tally), made, truth, tally, 0)
+        for step in range(3):
+            rewards = rewarder.rewards(step, *batch(2, made.training.group_size, seed=step)).rewards
+            assert None not in rewards
+        assert tally.groups == 6
+
+
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ({"vices": [], "model": "embedded"}, "a judge has vices, if it is simulated, or a model; not both"),
+        ({"vices": [], "model": "embedded"}, "a judge has one of vices, profile and model; not vices and model"),
+        ({"vices": [], "profile": "gpt-5.4"}, "a judge has one of vices, profile and model; not vices and profile"),
+        ({"profile": ""}, "profile='': it must be a profile's name or file"),
+        ({"profile": "gpt-5.4-mni"}, "there is no profile 'gpt-5.4-mni'"),
+        ({"profile": "posbias-gemini-pro"}, "was fitted without gold"),
+        ({"profile": "gpt-5.4?fidelity=0.99"}, "cannot have the fidelity 0.99"),
+        ({"profile": "gpt-5.4?quality=gold"}, "quality=: leave it out; it follows from the study"),
+        ({"profile": "gpt-5.4", "quality": [0.2, 0.8]}, "quality is for judges with vices"),
         ({"model": ""}, "model='': it must be a judge's name"),
         ({"model": "nobody/at-home"}, "nobody"),
         ({"quality": [0.1]}, "quality=[0.1]: it must be two numbers from 0 to 1"),

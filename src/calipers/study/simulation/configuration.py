@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.config.option import did_you_mean, options_of
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, InputError
 from calipers.study.simulation.problems import problems_of_arm, problems_of_figures, problems_of_size
+from calipers.study.simulation.profiled import settings_of_profile
 from calipers.study.simulation.settings import (
     Arm,
     AskingSettings,
@@ -133,10 +134,25 @@ def _settings(
 ) -> Any:
     """Build settings from tables, of which later ones win; only the last may not have been checked for its keys."""
     problems += _unknown(tables[-1], _keys(kind), where)
+    if kind is JudgeSettings:
+        tables = [_with_profile(table, where, problems) for table in tables]
     merged = {key: value for table in tables for key, value in table.items() if key in _keys(kind)}
     made = kind(**merged)
     out_of_range += _out_of_range(made, where)
     return made
+
+
+def _with_profile(table: Mapping[str, Any], where: str, problems: list[str]) -> Mapping[str, Any]:
+    """Return a judge's table with what follows from its profile, if it names one; its own keys win."""
+    name = table.get("profile", "")
+    if not isinstance(name, str):
+        problems.append(f"{where}profile={name!r}: it must be a profile's name or file, such as gpt-5.4-mini")
+        return table
+    try:
+        return {**settings_of_profile(name), **table} if name else table
+    except (ConfigError, InputError) as error:
+        problems.append(f"{where}{error}")
+        return table
 
 
 def _keys(kind: Any) -> set[str]:

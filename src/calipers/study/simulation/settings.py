@@ -79,6 +79,9 @@ class JudgeSettings:
     list, as in ``aggregators.position_bias``; a U-shaped curve has ``first`` and ``last``.
     """
 
+    profile: str = any_value(
+        "", "A profile, a file or a name such as gpt-5.4-mini: the other settings follow from it unless they are set."
+    )
     gain: float = number(1.0, "What quality from 0 to 1 adds.")
     noise: float = number(0.0, "The standard deviation of each answer's own error.", low=0)
     response_noise: float = number(0.0, "That of an error that a response keeps in every answer.", low=0)

@@ -1,16 +1,18 @@
-"""The judge of an arm: simulated from vices, or any judge by its name.
+"""The judge of an arm: simulated from vices or a profile, or any judge by its name.
 
 Not responsible for vices (``simulated``), or for the order of arrival (``arrival``).
 """
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
+from calipers.study.profiles.named import profile_judge_of
 from calipers.study.training.arrival import ArrivalJudge
 from calipers.study.training.rewarding import Tally
 from calipers.study.training.seeds import PANEL, seed_of
@@ -18,6 +20,8 @@ from calipers.study.training.settings import Arm, JudgeTable
 from calipers.study.training.simulated import Truth, vices_from
 from calipers.study.training.task_text import RUBRIC
 from calipers.testing import SimulatedJudge
+from calipers.testing.features import own_text
+from calipers.types import RenderedGroup
 from calipers.types.encoding import finite_number
 
 NOT_IN_A_STUDY: Final = {
@@ -60,16 +64,34 @@ def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, led
 
 
 def _panel(arm: Arm, seed: int, truth: Truth) -> list[Backend | str]:
-    if arm.judge.vices is not None or arm.judge.model is not None:
-        raise ConfigError("a panel has neither vices nor a model; its judges have")
+    if any(one is not None for one in (arm.judge.vices, arm.judge.profile, arm.judge.model)):
+        raise ConfigError("a panel has no vices, profile or model; its judges have")
     return [_backend(one, seed_of(seed, PANEL, slot), truth) for slot, one in enumerate(arm.members)]
 
 
 def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
-    if table.vices is not None and table.model is not None:
-        raise ConfigError("a judge has vices, if it is simulated, or a model; not both")
+    given = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
+    if len(given) > 1:
+        raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(given)}")
     if table.model is not None:
         if not isinstance(table.model, str) or not table.model:
             raise ConfigError(f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini")
         return table.model
+    if table.profile is not None:
+        return _profile(table, seed, truth)
     return SimulatedJudge(truth, *vices_from(table.vices or ()), seed=seed)
+
+
+def _profile(table: JudgeTable, seed: int, truth: Truth) -> Backend:
+    if not isinstance(table.profile, str) or not table.profile:
+        raise ConfigError(f"profile={table.profile!r}: it must be a profile's name or file, such as gpt-5.4-mini")
+    if table.quality != JudgeTable().quality:
+        raise ConfigError(
+            "quality is for judges with vices: to a profile, a wrong response is worth 0 and a right one 1"
+        )
+    return profile_judge_of(table.profile, truth.is_right, seed=seed, features={"markdown": _headings})
+
+
+def _headings(view: RenderedGroup) -> list[float]:
+    """Return log2(headings + 1) of each candidate: the task's responses are one line, in which no heading begins."""
+    return [math.log2(own_text(one, view.prefix_length).count("## ") + 1) for one in view.candidates]

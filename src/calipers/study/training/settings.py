@@ -75,17 +75,23 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """A judge of the study. ``vices`` simulate it, ``model`` names it, or it is a ``panel``; else it is faultless."""
+    """A judge of the study: simulated from ``vices`` or a ``profile``, or a ``model``, or a ``panel`` of judges.
+
+    Without any of them, it is faultless.
+    """
 
     vices: Sequence[Mapping[str, Any]] | None = any_value(
         None, "The vices of a simulated judge: tables with kind, a name of calipers.testing or of this study."
+    )
+    profile: str | None = any_value(
+        None, "A judge's profile, a file or the name of one of calipers', perhaps with options: gpt-5.4?fidelity=0.5."
     )
     model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.")
     panel: Sequence[str] | None = any_value(
         None, "Names of this study's judges, which are a panel; each has its own randomness, also if named twice."
     )
     quality: Sequence[float] = any_value(
-        (0.375, 0.625), "What a simulated judge thinks a wrong and a right response are worth, from 0 to 1."
+        (0.375, 0.625), "What a judge with vices thinks a wrong and a right response are worth, from 0 to 1."
     )
     options: Mapping[str, Any] | None = any_value(None, "Options of Judge by their flat names, as in calipers.toml.")
 

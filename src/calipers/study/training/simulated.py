@@ -37,6 +37,11 @@ class Truth:
         del group_id
         return self._values[self._right[trajectory_id]]
 
+    def is_right(self, group_id: str, trajectory_id: str) -> float:
+        """Return 1 for a row that is right, else 0: its quality for a judge that has a profile."""
+        del group_id
+        return float(self._right[trajectory_id])
+
 
 def _vice_kinds() -> dict[str, type[Vice]]:
     return {
