@@ -4,12 +4,13 @@
 # make check  what a change must pass: lint, types, import contracts, tests
 # make mutants   whether a test fails when the code is changed a little: a sample of the code without I/O, in some
 #             20 minutes (make mutants COUNT=100 SEED=7 draws another)
+# make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench mutants clean
+.PHONY: demo test check lint types imports bench mutants study-figures clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -38,6 +39,11 @@ bench: $(VENV)/.test
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group mutants
 	$(BIN)/python -m scripts.mutants --count $(or $(COUNT),800) --seed $(or $(SEED),1)
+
+study-figures: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable ".[study]"
+	$(BIN)/python -m scripts.study_data draw
+	$(BIN)/python -m scripts.study_data tables
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.study.curves import paired, read_curves
+from calipers.study.curves import curves_of, paired, read_curves
 
 ARM = {"name": "clean", "against": None, "curves": {"step": [0, 1], "truth": [[0.5, 0.6], [0.4, None]]}}
 
@@ -23,7 +23,7 @@ def written(tmp_path: Path, content: Any) -> str:
 def test_a_run_is_a_row_and_what_was_not_measured_is_none(tmp_path: Path) -> None:
     study = read_curves(written(tmp_path, {"title": "a study", "arms": [ARM]}))
     (arm,) = study.arms
-    assert (study.title, arm.name, arm.against, arm.steps) == ("a study", "clean", None, (0, 1))
+    assert (study.title, arm.name, arm.against, arm.at) == ("a study", "clean", None, (0, 1))
     assert arm.runs["truth"] == ((0.5, 0.6), (0.4, None))
 
 
@@ -59,3 +59,32 @@ def test_runs_are_paired_by_their_place_and_unknown_points_stay_unknown() -> Non
     assert paired([(1.0, None), (3.0, 4.0)], [(0.5, 1.0), (1.0, None)]) == ((0.5, None), (2.0, None))
     with pytest.raises(ValueError, match="zip"):
         paired([(1.0,)], [(1.0,), (2.0,)])
+
+
+TRAINED = {
+    "name": "clean",
+    "curves": {"step": [0, 1], "truth": [[0.5, 0.6], [0.4, None]]},
+    "held_out": {"step": [0, 2], "truth": [[0.5, 0.7], [0.5, 0.9]], "kl": [[0, 0.2], [0, 0.4]]},
+}
+
+
+def test_curves_of_held_out_prompts_are_drawn_against_the_mean_of_what_is_measured_beside_them() -> None:
+    study = curves_of({"arms": [TRAINED]}, "r.json", over="kl")
+    (arm,) = study.arms
+    assert (study.over, study.names) == ("kl", ("truth", "kl"))
+    assert arm.at == pytest.approx((0, 0.3))
+    assert arm.runs["truth"] == ((0.5, 0.7), (0.5, 0.9))
+    assert curves_of({"arms": [TRAINED]}, "r.json").arms[0].at == (0, 1)
+
+
+def test_a_record_without_curves_of_steps_has_those_of_held_out_prompts() -> None:
+    recorded = {name: value for name, value in TRAINED.items() if name != "curves"}
+    assert curves_of({"arms": [recorded]}, "r.json").arms[0].at == (0, 2)
+
+
+def test_what_curves_cannot_be_drawn_against_is_said() -> None:
+    with pytest.raises(InputError, match=r"r\.json: arms\[0\]\.held_out: has no 'calls' to draw curves against"):
+        curves_of({"arms": [TRAINED]}, "r.json", over="calls")
+    unknown = {**TRAINED, "held_out": {"step": [0, 2], "kl": [[0, None], [0, None]]}}
+    with pytest.raises(InputError, match="kl: was not measured at every point"):
+        curves_of({"arms": [unknown]}, "r.json", over="kl")

@@ -50,6 +50,25 @@ def test_one_run_has_no_band(drawn: Any) -> None:
     assert not axes.collections
 
 
+def test_arms_can_be_chosen_and_curves_drawn_over_kl(drawn: Any) -> None:
+    arms = [ArmCurves(arm.name, (0.0, 0.25 * n), arm.runs, arm.against) for n, arm in enumerate(STUDY.arms, 1)]
+    study = StudyCurves("", tuple(arms), "kl")
+    (axes,) = drawn(study, "truth", arms=["biased"]).axes
+    (line,) = axes.get_lines()
+    assert [*map(float, line.get_xdata())] == [0, 0.5]
+    assert axes.get_xlabel() == "KL from the first policy (nats), mean over runs"
+    (axes,) = drawn(study, "truth", differences=True).axes
+    assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 0.5]
+    with pytest.raises(ConfigError, match=r"no arm 'baised'\. Did you mean biased\?"):
+        drawn(study, "truth", arms=["baised"])
+
+
+def test_runs_that_were_not_made_are_not_counted(drawn: Any) -> None:
+    rows = ((0.5, 0.6), (None, None))
+    (axes,) = drawn(StudyCurves("", (ArmCurves("a", (0, 1), {"truth": rows}),)), "truth").axes
+    assert axes.get_lines()[0].get_label() == "a (1 runs)"
+
+
 @pytest.mark.parametrize(("study", "name", "differences", "words"), [
     (STUDY, "trueth", False, "no curve 'trueth'; it has truth"),
     (StudyCurves("", (CLEAN,)), "truth", True, "no arm of the study is compared"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from calipers.cli.study_data import data
 from calipers.cli.study_export import export, table
 from calipers.cli.study_train import train
 from calipers.errors import ConfigError
+
+if TYPE_CHECKING:
+    from calipers.study.curves import Against
 
 
 @click.group(short_help="Study what a judge does to a policy.")
@@ -95,8 +99,18 @@ def simulate(
     metavar="NAME",
     help="A curve to draw, such as truth or length. May be repeated. [default: every curve of the result]",
 )
+@command_option("--arm", multiple=True, metavar="NAME", help="An arm to draw. May be repeated. [default: all]")
+@command_option(
+    "--over",
+    default="step",
+    show_default=True,
+    type=click.Choice(["step", "kl", "groups", "calls"]),
+    help="What curves are drawn against: steps; or, for held-out prompts, KL, judged groups or the judge's answers.",
+)
 @click.option("--differences", is_flag=True, help="Draw each arm's paired differences from its control arm instead.")
-def figures(result: str, out: str, curve: tuple[str, ...], *, differences: bool) -> int:
+def figures(
+    result: str, out: str, curve: tuple[str, ...], arm: tuple[str, ...], over: Against, *, differences: bool
+) -> int:
     """Draw the curves in RESULT, a result file of a study: a PNG and an SVG for each curve.
 
     Lines are means over runs, and bands are 95 % t-intervals. Existing figures of the same names are replaced.
@@ -104,21 +118,24 @@ def figures(result: str, out: str, curve: tuple[str, ...], *, differences: bool)
     \b
     calipers study figures simulation.json -o figures
     calipers study figures simulation.json --curve truth --curve length --differences
+    calipers study figures order/results.json --curve truth --over kl --arm content --arm arrival
 
     Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.study.curves import read_curves  # noqa: PLC0415 - --help stays quick
     from calipers.study.figures import draw_curve, save_figure  # noqa: PLC0415 - likewise
 
-    found = read_curves(result)
-    drawn = [(name, draw_curve(found, name, differences=differences)) for name in curve or found.names]
+    found = read_curves(result, over=over)
+    names = curve or tuple(name for name in found.names if name != over)
+    drawn = [(name, draw_curve(found, name, differences=differences, arms=arm)) for name in names]
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
     stem = Path(result).name.removesuffix(".json")
+    end = f"{'' if over == 'step' else f'-over-{over}'}{'-differences' if differences else ''}"
     for name, figure in drawn:
-        for path in save_figure(figure, folder / f"{stem}-{name}{'-differences' if differences else ''}"):
+        for path in save_figure(figure, folder / f"{stem}-{name}{end}"):
             click.echo(path)
     return 0

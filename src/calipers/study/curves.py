@@ -1,4 +1,4 @@
-"""Reads the curves of a study's result file: one row of numbers for each run of each arm.
+"""Reads the curves of a study's result file, or of its record: one row of numbers for each run of each arm.
 
 Not responsible for how curves are drawn (``figures``).
 """
@@ -9,11 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from calipers.errors import InputError
+from calipers.study.intervals import estimate
 from calipers.types.encoding import finite_number
 
+Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
 Row = tuple[float | None, ...]
 """A run's curve: one number for each point, None where it was not measured."""
 
@@ -22,21 +24,23 @@ Row = tuple[float | None, ...]
 class ArmCurves:
     """The curves of one arm of a study: ``runs`` maps a curve's name to a row for each run.
 
-    Each row has a number for each of ``steps``. ``against`` is the arm that this one is compared with, run by run.
+    Each row has a number for each of the points ``at``, which are steps or what else curves are drawn against.
+    ``against`` is the arm that this one is compared with, run by run.
     """
 
     name: str
-    steps: tuple[float, ...]
+    at: tuple[float, ...]
     runs: Mapping[str, tuple[Row, ...]]
     against: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StudyCurves:
-    """The curves of a study's result file, with the study's ``title``."""
+    """The curves of a study's result file, with the study's ``title``. ``over`` says what the points ``at`` are."""
 
     title: str
     arms: tuple[ArmCurves, ...]
+    over: Against = "step"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,10 +49,12 @@ class StudyCurves:
         return tuple(name for name in first.runs if all(name in arm.runs for arm in others))
 
 
-def read_curves(path: str) -> StudyCurves:
-    """Read the curves of a study from its result file, as ``calipers study simulate`` writes it.
+def read_curves(path: str, *, over: Against = "step") -> StudyCurves:
+    """Read the curves of a study from its result file or its record.
 
-    Raises InputError that names the file and what is wrong with it.
+    ``over`` says what they are drawn against: steps; or, for curves of held-out prompts, the mean over an arm's runs of
+    the KL divergence, the judged groups or the judge's answers at the same step. Raises InputError that names the file
+    and what is wrong with it.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -56,24 +62,43 @@ def read_curves(path: str) -> StudyCurves:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not a result file of calipers study: {error}") from error
+    return curves_of(found, path, over=over)
+
+
+def curves_of(found: Any, where: str, *, over: Against = "step") -> StudyCurves:
+    """Return the curves in the object of a study's result file, as ``read_curves`` does; errors name ``where``."""
     arms = found.get("arms") if isinstance(found, dict) else None
     if not isinstance(arms, list) or not arms:
-        raise InputError(f'{path}: is not a result file of calipers study: it has no "arms"')
-    return StudyCurves(
-        str(found.get("title") or ""), tuple(_arm(arm, f"{path}: arms[{place}]") for place, arm in enumerate(arms))
-    )
+        raise InputError(f'{where}: is not a result file of calipers study: it has no "arms"')
+    read = tuple(_arm(arm, f"{where}: arms[{place}]", over) for place, arm in enumerate(arms))
+    return StudyCurves(str(found.get("title") or ""), read, over)
 
 
-def _arm(arm: Any, where: str) -> ArmCurves:
-    curves = arm.get("curves") if isinstance(arm, dict) else None
-    if not isinstance(curves, dict) or not isinstance(arm.get("name"), str):
+def _arm(arm: Any, where: str, over: Against) -> ArmCurves:
+    parts = arm if isinstance(arm, dict) else {}
+    # Every result has curves by step, but a record of training has those of held-out prompts only.
+    kinds = ("curves", "held_out") if over == "step" else ("held_out", "curves")
+    kind = next((one for one in kinds if isinstance(parts.get(one), dict)), None)
+    if kind is None or not isinstance(parts.get("name"), str):
         raise InputError(f'{where}: an arm needs a "name" and "curves"')
+    curves = parts[kind]
     steps = tuple(finite_number(step) for step in curves.get("step") or ())
     if not steps or None in steps:
-        raise InputError(f"{where}.curves.step: is missing, or holds what is not a number")
-    rows = {name: _rows(runs, len(steps), f"{where}.curves.{name}") for name, runs in curves.items() if name != "step"}
-    against = arm.get("against")
-    return ArmCurves(arm["name"], tuple(step for step in steps if step is not None), rows, against)
+        raise InputError(f"{where}.{kind}.step: is missing, or holds what is not a number")
+    rows = {name: _rows(runs, len(steps), f"{where}.{kind}.{name}") for name, runs in curves.items() if name != "step"}
+    if over == "step":
+        return ArmCurves(parts["name"], tuple(step for step in steps if step is not None), rows, parts.get("against"))
+    if over not in rows:
+        raise InputError(f"{where}.{kind}: has no {over!r} to draw curves against")
+    return ArmCurves(parts["name"], _means(rows[over], f"{where}.{kind}.{over}"), rows, parts.get("against"))
+
+
+def _means(rows: Sequence[Row], where: str) -> tuple[float, ...]:
+    """Return the mean over runs at each point."""
+    columns = [[value for value in column if value is not None] for column in zip(*rows, strict=True)]
+    if not all(columns):
+        raise InputError(f"{where}: was not measured at every point")
+    return tuple(estimate(column).mean for column in columns)
 
 
 def _rows(runs: Any, points: int, where: str) -> tuple[Row, ...]:

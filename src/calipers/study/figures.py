@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.study.curves import ArmCurves, Row, StudyCurves, paired
 from calipers.study.intervals import Estimate, estimate
@@ -29,20 +30,30 @@ _LABELS: Final = {
     "kl": "KL from the first policy (nats)",
     "reward": "mean reward",
 }
+_POINTS: Final = {
+    "step": "GRPO step",
+    "kl": "KL from the first policy (nats), mean over runs",
+    "groups": "judged groups",
+    "calls": "the judge's answers, mean over runs",
+}
 _MOST_ARMS: Final = len(_COLOURS) * len(_DASHES)
 
 
-def draw_curve(study: StudyCurves, name: str, *, differences: bool = False) -> Figure:
-    """Return a matplotlib figure of the curve ``name`` of every arm of a study, over steps.
+def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms: Sequence[str] = ()) -> Figure:
+    """Return a matplotlib figure of the curve ``name`` of every arm of a study, or of ``arms``, over its points.
 
     With ``differences``, each arm's runs are compared with those of its control arm that have the same seed; arms
     without a control are left out. Raises ConfigError if matplotlib is not installed, for a curve that the study does
-    not have, for too many arms to tell apart, and if nothing can be compared.
+    not have, an unknown arm, for too many arms to tell apart, and if nothing can be compared.
     """
     figure_class = _figure_class()
     if name not in study.names:
         raise ConfigError(f"the study has no curve {name!r}; it has {', '.join(study.names)}")
     shown = _differences(study, name) if differences else [(arm, arm.runs[name]) for arm in study.arms]
+    if unknown := [one for one in arms if one not in {arm.name for arm in study.arms}]:
+        known = [arm.name for arm in study.arms]
+        raise ConfigError(f"the study has no arm {unknown[0]!r}.{did_you_mean(unknown[0], known)}")
+    shown = [(arm, rows) for arm, rows in shown if not arms or arm.name in arms]
     if not shown:
         raise ConfigError("no arm of the study is compared with another, so there are no differences to draw")
     if len(shown) > _MOST_ARMS:
@@ -51,10 +62,10 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False) -> F
     axes = figure.subplots()
     for place, (arm, rows) in enumerate(shown):
         label = f"{arm.name} − {arm.against}" if differences else arm.name
-        _draw_arm(axes, arm.steps, rows, label=f"{label} ({len(rows)} runs)", place=place)
+        _draw_arm(axes, arm.at, rows, label=f"{label} ({_runs(rows)} runs)", place=place)
     if differences:
         axes.axhline(0, color="#333333", linewidth=0.8)
-    _finish(axes, study.title, name, differences=differences)
+    _finish(axes, study, name, differences=differences)
     return figure
 
 
@@ -90,10 +101,16 @@ def _differences(study: StudyCurves, name: str) -> list[tuple[ArmCurves, tuple[R
         control = by_name.get(arm.against or "")
         if control is None:
             continue
-        if control.steps != arm.steps or len(control.runs[name]) != len(arm.runs[name]):
+        other_points = control.at != arm.at if study.over == "step" else len(control.at) != len(arm.at)
+        if other_points or len(control.runs[name]) != len(arm.runs[name]):
             raise ConfigError(f"arm {arm.name!r} cannot be compared with {control.name!r}: other steps or runs")
         found.append((arm, paired(arm.runs[name], control.runs[name])))
     return found
+
+
+def _runs(rows: Sequence[Row]) -> int:
+    """Return how many runs a curve has; a run that was not made, or has no partner, has no numbers."""
+    return sum(any(value is not None for value in row) for row in rows)
 
 
 def _draw_arm(axes: Axes, steps: Sequence[float], rows: Sequence[Row], *, label: str, place: int) -> None:
@@ -115,11 +132,11 @@ def _bounds(one: Estimate) -> tuple[float, float]:
     return one.mean - half, one.mean + half
 
 
-def _finish(axes: Axes, title: str, name: str, *, differences: bool) -> None:
+def _finish(axes: Axes, study: StudyCurves, name: str, *, differences: bool) -> None:
     label = _LABELS.get(name, name.replace("_", " "))
-    axes.set_xlabel("GRPO step")
+    axes.set_xlabel(_POINTS[study.over])
     axes.set_ylabel(f"difference in {label}" if differences else label)
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(study.title, loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.margins(x=0.01)

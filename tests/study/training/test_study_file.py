@@ -194,6 +194,14 @@ def test_flags_replace_the_files_numbers(tmp_path: Path):
     assert text == file.read_text()
 
 
+def test_a_flag_for_fewer_seeds_holds_for_arms_with_their_own_number(tmp_path: Path):
+    file = tmp_path / "mine.toml"
+    rows = "".join(f'[[arms]]\nname = "{name}"\njudge = "true"\nseeds = {name}\n' for name in (2, 5))
+    file.write_text(f"seeds = 9\n[judges.true]\n{rows}")
+    assert [arm.seeds for arm in read_study(str(file), seeds=3)[0].arms] == [2, 3]
+    assert [arm.seeds for arm in read_study(str(file), seeds=20)[0].arms] == [2, 5]
+
+
 @pytest.mark.parametrize("name", scenario_names())
 def test_the_studies_that_come_with_calipers_can_be_run(name: Any):
     made, text = read_study(name)

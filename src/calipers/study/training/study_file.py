@@ -54,7 +54,8 @@ def scenario_text(name: str) -> str:
 def read_study(config: str, **changes: int | None) -> tuple[TrainingStudy, str]:
     """Return the training study in a TOML file, or that of calipers with this name, and the text of its TOML.
 
-    ``changes`` (steps, seeds) replace the file's, unless they are None. Raises ConfigError with all problems.
+    ``changes`` (steps, seeds) replace the file's, unless they are None; no arm has more seeds than these. Raises
+    ConfigError with all problems.
     """
     if Path(config).is_file():
         text, source = _text_of(Path(config)), config
@@ -68,7 +69,15 @@ def read_study(config: str, **changes: int | None) -> tuple[TrainingStudy, str]:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from error
     content |= {name: value for name, value in changes.items() if value is not None}
+    if (seeds := changes.get("seeds")) is not None:
+        _cap_seeds(content.get("arms"), seeds)
     return study_from(content, source=source), text
+
+
+def _cap_seeds(rows: Any, most: int) -> None:
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and isinstance(row.get("seeds"), int):
+            row["seeds"] = min(row["seeds"], most)
 
 
 def _text_of(path: Path) -> str:

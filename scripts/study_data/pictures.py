@@ -1,0 +1,63 @@
+"""The figures of the documentation that are drawn from records of studies: docs/images/study-*.png and .svg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scripts.study_data.record import DATA
+
+from calipers.study.curves import Against, read_curves
+from calipers.study.figures import draw_curve, save_figure
+
+IMAGES: Final = DATA.parent / "images"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One figure of the documentation: a ``curve`` of some ``arms`` of the record ``study``; all arms without any."""
+
+    study: str
+    curve: str
+    arms: tuple[str, ...] = ()
+    over: Against = "step"
+    differences: bool = False
+
+    @property
+    def stem(self) -> Path:
+        """Return the path of the figure of a study, without its ending."""
+        ends = [self.study, self.curve, *([f"over-{self.over}"] if self.over != "step" else [])]
+        return IMAGES / "-".join(["study", *ends, *(["differences"] if self.differences else [])])
+
+
+_FAILURES: Final = ("no failures", *(f"failures length {how}" for how in ("zero", "group", "none")))
+_DEFENCES: Final = ("fair", "obeys", "quarantine", "floor", "canaries", "panel, one of three obeys")
+PICTURES: Final = (
+    Picture(
+        "order",
+        "length",
+        ("content early", "arrival early", "reversed early", "arrival late", "reversed late", "reversed first"),
+    ),
+    Picture("order", "truth", ("true", "content early", "arrival early", "arrival late", "placebo"), over="kl"),
+    Picture("failures", "length", _FAILURES),
+    Picture("failures", "truth", differences=True),
+    Picture("length", "length", differences=True),
+    Picture("length", "overconfident", ("fair", "confidence", "both", "both, control .3", "both, control .6")),
+    Picture("noise", "truth", ("true", "plain", "eight orders", "resolve", "reliability"), over="calls"),
+    Picture("noise", "truth", differences=True),
+    Picture("injection", "injection", _DEFENCES),
+    Picture("injection", "truth", _DEFENCES, over="kl"),
+)
+"""The figures of the documentation; those of a study that is not recorded are not drawn."""
+
+
+def draw_all() -> Iterator[Path]:
+    """Draw every figure whose study is recorded, and yield the files. Raises ConfigError without matplotlib."""
+    for picture in PICTURES:
+        path = DATA / f"{picture.study}.json"
+        if path.exists():
+            study = read_curves(str(path), over=picture.over)
+            figure = draw_curve(study, picture.curve, arms=picture.arms, differences=picture.differences)
+            yield from save_figure(figure, picture.stem)
