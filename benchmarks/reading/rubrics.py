@@ -25,6 +25,7 @@ from calipers.render import render
 from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading, as_rubric
 from calipers.rubric.formulas import graded
+from calipers.study.comparison.graded import as_grading, rubric_of
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup
 
 MOST = 1.15
@@ -32,35 +33,16 @@ MOST = 1.15
 
 Beside a question that shows the same criteria as its standards, everywhere; beside one with the built-in standards, on
 agents' trajectories only: 12 criteria are longer than a short chat answer, and no way of asking makes them shorter."""
-_CRITERION = re.compile(
-    r"^(\d+)\. \(points: (-?[\d.]+)\) (.*?)(?=^\d+\. \(points: |^</Rubrics>|\Z)", re.MULTILINE | re.DOTALL
-)
 _RESPONSE = re.compile(r"<Prompt>\n(.*)\n</Prompt>\n\n<Response>\n(.*)\n</Response>", re.DOTALL)
 
 
 # --- the sweep --------------------------------------------------------------------------------------------------------
 
 
-def rubric_of(prompt: str) -> Rubric:
-    """The criteria as the study's question listed them, with their points."""
-    listed = prompt.rpartition("<Rubrics>")[2]
-    found = [
-        {"id": number, "text": text, "points": float(points)} for number, points, text in _CRITERION.findall(listed)
-    ]
-    return as_rubric(found)
-
-
 def regraded(row: dict[str, Any]) -> tuple[str, float | None]:
     """The formula and the score of one recorded judgment, from its raw text alone."""
-    debug = row["judge_debug"]
-    if "response_text" in debug:
-        rubric, text, name = rubric_of(debug["prompt_text"]), debug["response_text"], "ruscarl_batch"
-    else:
-        rubric, text, name = as_rubric(["All constraints are kept."]), debug["judge_text"], "all_or_nothing"
-    ids = [str(place) for place in range(1, len(rubric.criteria) + 1)]
-    reading = extract_checklist(text, ids)
-    verdicts = {one.id: reading.verdicts.get(id_) for id_, one in zip(ids, rubric.criteria, strict=True)}
-    return name, graded(rubric, verdicts, normaliser=name).value  # type: ignore[arg-type]  # one of two names
+    found = as_grading(row)
+    return found.formula, found.score
 
 
 def sweep(rows: Sequence[dict[str, Any]]) -> bool:

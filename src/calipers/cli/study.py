@@ -11,6 +11,7 @@ import click
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
+from calipers.cli.study_compare import compare
 from calipers.cli.study_data import data
 from calipers.cli.study_export import export, table
 from calipers.cli.study_train import train
@@ -29,6 +30,7 @@ study.add_command(data)
 study.add_command(export)
 study.add_command(table)
 study.add_command(train)
+study.add_command(compare)
 
 
 @study.command(short_help="Simulate GRPO under a judge's vices, in seconds.")

@@ -73,7 +73,7 @@ def read_sources(
     """
     found = Sources()
     for path in paths:
-        match _kind(Path(path)):
+        match source_kind(Path(path)):
             case "ledger":
                 groups, records = asyncio.run(replayed_answers(path))
                 found.groups += groups
@@ -90,7 +90,8 @@ def read_sources(
     return found
 
 
-def _kind(path: Path) -> Literal["ledger", "groups", "judgments"]:
+def source_kind(path: Path) -> Literal["ledger", "groups", "judgments"]:
+    """Return what a profile's source holds, by its first line. Raises InputError for a file of another kind."""
     with open_binary(path) as stream:
         plain = decompressed_stream(stream)
         first = plain.readline(_LONGEST)

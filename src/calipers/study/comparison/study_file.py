@@ -1,0 +1,229 @@
+"""A comparison of judges from its TOML file: read whole, with every problem reported before the first question.
+
+Not responsible for types and ranges of single settings (``settings``), or for asking (``asking``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.calibration.series import Frame
+from calipers.config.flag_values import read_rubric_file
+from calipers.config.option import did_you_mean
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.inputs import read_groups
+from calipers.study.comparison.judges import judge_options
+from calipers.study.comparison.rewrites import REWRITES
+from calipers.study.comparison.settings import (
+    Cell,
+    Comparison,
+    JudgeTable,
+    OwnRewrite,
+    Wording,
+    cells_of,
+)
+from calipers.study.comparison.variants import (
+    Texts,
+    middle_of_gold,
+    rewritten_answers,
+    texts_from_column,
+    texts_from_file,
+)
+from calipers.study.tables import Tables
+from calipers.types import Rubric, TrajectoryGroup
+from calipers.types.encoding import finite_number
+
+_TABLES: Final = ("judges", "wordings", "own_rewrites")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A comparison that can be asked: its settings, ``groups``, ``cells``, rewritten answers and wordings.
+
+    ``texts`` holds the rewritten answers of each rewrite, ``rubrics`` the rubric of each wording (None: the judge's
+    own standards), ``text`` the TOML. ``notes`` are remarks for the user.
+    """
+
+    settings: Comparison
+    groups: tuple[TrajectoryGroup, ...]
+    cells: tuple[Cell, ...]
+    texts: Mapping[str, Texts]
+    rubrics: Mapping[str | None, str | Rubric | None]
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+def read_study(config: Path, *, samples: int | None = None) -> Study:
+    """Return the comparison that the TOML file ``config`` describes.
+
+    ``samples`` replaces the file's, unless it is None. Raises ConfigError with all problems.
+    """
+    tables = Tables(config)
+    settings = _settings(tables)
+    tables.require_none()
+    if samples is not None:
+        settings = replace(settings, samples=samples)
+    groups, notes = _groups(settings, tables, config.parent)
+    rubrics = _rubrics(settings, tables, config.parent)
+    tables.require_none()
+    texts = _texts(settings, tables, config.parent, groups)
+    cells = cells_of(settings)
+    _check_cells(settings, tables, cells, groups, rubrics)
+    tables.require_none()
+    notes += [f"rewrite {name!r} changes no answer" for name, found in texts.items() if not found]
+    return Study(settings, tuple(groups), tuple(cells), texts, rubrics, tables.text, tuple(notes))
+
+
+def _settings(tables: Tables) -> Comparison:
+    settings = tables.made(Comparison, also=_TABLES)
+    for key in ("temperatures", "rewrites"):
+        _require_list(tables, getattr(settings, key), (key,), texts=key == "rewrites")
+    _require_text(tables, settings.groups, ("groups",))
+    if not settings.groups:
+        tables.note('there are no groups: write groups = "FILE"', "groups")
+    judges = {name: tables.made(JudgeTable, "judges", name) for name in tables.table("judges")}
+    for name, table in judges.items():
+        for key in ("temperatures", "wordings"):
+            if getattr(table, key) is not None:
+                _require_list(tables, getattr(table, key), ("judges", name, key), texts=key == "wordings")
+    for name in judges:
+        if not name.strip():
+            tables.note("a judge needs a name: write [judges.NAME]", "judges", name)
+    if not judges:
+        tables.note("there are no judges: write at least one [judges.NAME] table", "judges")
+    wordings = {name: tables.made(Wording, "wordings", name) for name in tables.table("wordings")}
+    own = {name: tables.made(OwnRewrite, "own_rewrites", name) for name in tables.table("own_rewrites")}
+    for kind, name, key in (
+        *(("wordings", name, key) for name in wordings for key in ("rubric", "rubric_file")),
+        *(("own_rewrites", name, key) for name in own for key in ("file", "column")),
+    ):
+        _require_text(tables, tables.table(kind, name).get(key), (kind, name, key))
+    _check_names(tables, settings, judges, wordings, own)
+    return replace(settings, judges=judges, wordings=wordings, own_rewrites=own)
+
+
+def _require_text(tables: Tables, value: Any, path: tuple[str, ...]) -> None:
+    if value is not None and not isinstance(value, str):
+        tables.note(f"{path[-1]}={value!r:.60}: it must be a text", *path)
+
+
+def _require_list(tables: Tables, value: Any, path: tuple[str, ...], *, texts: bool) -> None:
+    """Note a problem if a setting is not a list of texts, or of numbers, that differ."""
+    kinds = "names" if texts else "numbers of at least 0"
+    fits = isinstance(value, list | tuple) and all(
+        isinstance(one, str) if texts else (number := finite_number(one)) is not None and number >= 0 for one in value
+    )
+    if not fits:
+        tables.note(f"{path[-1]}={value!r:.60}: it must be a list of {kinds}", *path)
+    elif len(set(value)) < len(value):
+        tables.note(f"{path[-1]} names something twice", *path)
+
+
+def _check_names(
+    tables: Tables,
+    settings: Comparison,
+    judges: Mapping[str, JudgeTable],
+    wordings: Mapping[str, Wording],
+    own: Mapping[str, OwnRewrite],
+) -> None:
+    _check_rewrites(tables, settings, own)
+    for judge, table in judges.items():
+        for wording in _texts_in(table.wordings):
+            if wording not in wordings:
+                hint = did_you_mean(wording, wordings) if wordings else " Write a [wordings.NAME] table."
+                tables.note(f"there is no wording {wording!r}.{hint}", "judges", judge, "wordings")
+    for name, words in wordings.items():
+        if words.rubric is not None and words.rubric_file is not None:
+            tables.note("rubric and rubric_file both say what the standards are: leave one out", "wordings", name)
+
+
+def _check_rewrites(tables: Tables, settings: Comparison, own: Mapping[str, OwnRewrite]) -> None:
+    for name in _texts_in(settings.rewrites):
+        if name not in REWRITES:
+            tables.note(f"there is no rewrite {name!r}.{did_you_mean(name, REWRITES)}", "rewrites")
+    for name, rewrite in own.items():
+        if name in REWRITES:
+            tables.note("a rewrite of calipers has this name; choose another", "own_rewrites", name)
+        if (rewrite.file is None) == (rewrite.column is None):
+            tables.note(f"{name!r} needs a file or a column, and not both", "own_rewrites", name)
+
+
+def _texts_in(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
+
+
+def _groups(settings: Comparison, tables: Tables, folder: Path) -> tuple[list[TrajectoryGroup], list[str]]:
+    """Return the groups that can be compared, and remarks on those that cannot."""
+    try:
+        every = list(read_groups(str(folder / settings.groups)))
+        Frame.of(every)
+    except CalipersError as error:
+        tables.note(str(error), "groups")
+        return [], []
+    notes = []
+    groups = [one for one in every if sum(bool(member.messages) for member in one.trajectories) > 1]
+    if len(groups) < len(every):
+        notes.append(f"{len(every) - len(groups)} of {len(every)} groups have fewer than two answers: left out")
+    if not groups:
+        tables.note(f"no group of {settings.groups} has two answers to compare", "groups")
+    return groups[: settings.most_groups], notes
+
+
+def _rubrics(settings: Comparison, tables: Tables, folder: Path) -> dict[str | None, str | Rubric | None]:
+    found: dict[str | None, str | Rubric | None] = {None: None}
+    for name, wording in settings.wordings.items():
+        found[name] = wording.rubric
+        if wording.rubric_file is not None:
+            try:
+                found[name] = read_rubric_file(str(folder / wording.rubric_file))
+            except CalipersError as error:
+                tables.note(str(error).removeprefix("--rubric "), "wordings", name, "rubric_file")
+    return found
+
+
+def _texts(settings: Comparison, tables: Tables, folder: Path, groups: Sequence[TrajectoryGroup]) -> dict[str, Texts]:
+    found: dict[str, Texts] = {}
+    below = middle_of_gold(groups) if settings.wrong_below is None else settings.wrong_below
+    for name in settings.rewrites:
+        if name == "confident_wrong" and below is None:
+            tables.note("confident_wrong needs answers with gold of two values, or wrong_below", "rewrites")
+            continue
+        found[name] = rewritten_answers(name, groups, wrong_below=below)
+    for name, own in settings.own_rewrites.items():
+        try:
+            if own.file is not None:
+                found[name] = texts_from_file(folder / own.file, groups)
+            else:
+                found[name] = texts_from_column(own.column or "", groups)
+        except InputError as error:
+            tables.note(str(error), "own_rewrites", name)
+    return found
+
+
+def _check_cells(
+    settings: Comparison,
+    tables: Tables,
+    cells: Sequence[Cell],
+    groups: Sequence[TrajectoryGroup],
+    rubrics: Mapping[str | None, str | Rubric | None],
+) -> None:
+    from calipers.judging.judge import Judge  # noqa: PLC0415 - quick to import this module without it
+
+    for problem in _same_names(cells):
+        tables.note(problem, "judges")
+    for cell in cells:
+        try:
+            Judge.of(judge_options(cell, settings, groups, rubrics[cell.wording])).close()
+        except ConfigError as error:
+            asked = "" if cell.wording is None else f"with wording {cell.wording!r}: "
+            tables.note(f"{asked}{error}", "judges", cell.name, "model")
+
+
+def _same_names(cells: Sequence[Cell]) -> Iterator[str]:
+    names = [str(cell) for cell in cells]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"{names.count(name)} cells have the name {name!r}"
