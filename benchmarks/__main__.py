@@ -26,6 +26,7 @@ BENCHMARKS = {
     "fidelity.recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
     "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated "
     "groups",
+    "fidelity.stop_rules": "how often a watched run's stop rules are broken by chance, and how soon by a growing gap",
     "fidelity.members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
     "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",
     "fidelity.elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",

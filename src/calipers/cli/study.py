@@ -113,7 +113,9 @@ def simulate(
 def figures(
     result: str, out: str, curve: tuple[str, ...], arm: tuple[str, ...], over: Against, *, differences: bool
 ) -> int:
-    """Draw the curves in RESULT, a result file of a study: a PNG and an SVG for each curve.
+    """Draw the curves in RESULT, a result file of a study, or the folder of one or of a watched run.
+
+    Each curve is a PNG and an SVG.
 
     Lines are means over runs, and bands are 95 % t-intervals. Existing figures of the same names are replaced.
 

@@ -59,6 +59,7 @@ def train(config: str, out: str, steps: int | None, seeds: int | None, workers: 
     Exit code: 0 all runs are made, 1 some failed, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.study.training import train_study  # noqa: PLC0415 - --help stays quick
+    from calipers.study.training.results import stopped_runs  # noqa: PLC0415 - likewise
     from calipers.study.training.study_file import read_study, scenario_text  # noqa: PLC0415 - likewise
 
     if show:
@@ -71,6 +72,8 @@ def train(config: str, out: str, steps: int | None, seeds: int | None, workers: 
     summaries, valid, failed = train_study(study, text, Path(out), workers=workers, tell=print_message)
     _print(study, summaries)
     _print_validity(valid)
+    for sentence in stopped_runs(study, Path(out)):
+        print_message(f"Stopped early: {sentence}")
     for one in failed:
         print_message(f"Failed: {one.run.name}: {one.why}")
     print_message(f"Curves and all figures: {Path(out) / 'results.json'}")

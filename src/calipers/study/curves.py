@@ -9,13 +9,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import InputError
 from calipers.study.intervals import estimate
 from calipers.types.encoding import finite_number
 
 Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
+_RESULTS: Final = "results.json"
+
 Row = tuple[float | None, ...]
 """A run's curve: one number for each point, None where it was not measured."""
 
@@ -53,9 +55,14 @@ def read_curves(path: str, *, over: Against = "step") -> StudyCurves:
     """Read the curves of a study from its result file or its record.
 
     ``over`` says what they are drawn against: steps; or, for curves of held-out prompts, the mean over an arm's runs of
-    the KL divergence, the judged groups or the judge's answers at the same step. Raises InputError that names the file
-    and what is wrong with it.
+    the KL divergence, the judged groups or the judge's answers at the same step. A folder is that of ``calipers study
+    train``, or of a watched run, whose curves are over steps. Raises InputError that names the file and what is wrong
+    with it.
     """
+    if Path(path).is_dir():
+        if not (Path(path) / _RESULTS).is_file():
+            return _watched(Path(path), over)
+        path = str(Path(path) / _RESULTS)
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -72,6 +79,14 @@ def curves_of(found: Any, where: str, *, over: Against = "step") -> StudyCurves:
         raise InputError(f'{where}: is not a result file of calipers study: it has no "arms"')
     read = tuple(_arm(arm, f"{where}: arms[{place}]", over) for place, arm in enumerate(arms))
     return StudyCurves(str(found.get("title") or ""), read, over)
+
+
+def _watched(folder: Path, over: Against) -> StudyCurves:
+    from calipers.study.watching.files import WatchFolder  # noqa: PLC0415 - it imports this module
+
+    if over != "step":
+        raise InputError(f"{folder}: curves of a watched run are drawn over steps only, not over {over}")
+    return WatchFolder(folder).curves()
 
 
 def _arm(arm: Any, where: str, over: Against) -> ArmCurves:

@@ -29,6 +29,12 @@ _LABELS: Final = {
     "length": "length (tokens)",
     "kl": "KL from the first policy (nats)",
     "reward": "mean reward",
+    "characters": "length (characters)",
+    "audit": "mean score of the audit judge",
+    "audit_gap": "reward less the audit's score",
+    "audit_fidelity": "agreement with the audit (Somers' D)",
+    "truth_gap": "reward less truth",
+    "truth_fidelity": "agreement with truth (Somers' D)",
 }
 _POINTS: Final = {
     "step": "GRPO step",

@@ -82,6 +82,26 @@ class Tables:
             raise ConfigError(f"{self.source}: {len(found)} problems:" + "".join(f"\n  {one}" for one in found))
 
 
+def read_table(kind: Any, table: object, where: str, problems: list[str]) -> Any:
+    """Return the settings ``kind`` that a table of a study's TOML describes, or None with what is wrong with it.
+
+    ``where`` names the table in ``problems``, to which a sentence is added for each problem.
+    """
+    if not isinstance(table, Mapping):
+        problems.append(f"{where} must be a table")
+        return None
+    known = {option.name: option for option in options_of(kind)}
+    found = [f"{where}: unknown key {key!r}.{did_you_mean(key, known)}" for key in table if key not in known]
+    for key, value in table.items():
+        try:
+            if key in known:
+                known[key].require(value)
+        except ConfigError as error:
+            found.append(f"{where}: {error}")
+    problems += found
+    return None if found else kind(**table)
+
+
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
     """Return the line on which each table and each key begins, as far as lines show it."""
     found: dict[tuple[str, ...], int] = {}

@@ -17,6 +17,7 @@ from calipers.study.export.plan import Plan
 from calipers.study.export.recipes import family_of, find_variant, recipe_names
 from calipers.study.export.run_settings import all_settings
 from calipers.study.export.settings import ClusterSettings, ServeSettings
+from calipers.study.export.watching import MANAGER
 from calipers.study.export.writing import plan_files
 from calipers.study.training.study_file import scenario_names, scenario_text, study_from
 from study.export.tomls import SERVED, STUDY, study
@@ -413,3 +414,44 @@ def test_problems_of_the_studys_other_tables_are_reported_too(tmp_path: Path) ->
     (tmp_path / "study.toml").write_text("[cluster\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="not valid TOML"):
         checked_plan(str(tmp_path / "study.toml"))
+
+
+AUDITED = """
+[audit]
+judge = "{judge}"
+every = 5
+sample = 4
+
+[stop]
+gap = 0.05
+length = 2.0
+kl = 5.0
+"""
+
+
+def test_an_audit_and_stop_rules_go_to_verls_watch(tmp_path: Path) -> None:
+    plan = planned(study() + AUDITED.format(judge="gpt"), tmp_path)
+    found = settings_of(plan, "big-no-std-rubric-rl-0")
+    assert found["+actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == MANAGER
+    watch = {key.removeprefix("+watch."): value for key, value in found.items() if key.startswith("+watch.")}
+    assert watch.pop("folder") == InStudy("watched/big-no-std-rubric-rl-0")
+    assert watch == {
+        "rules.gap": 0.05, "rules.length": 2.0, "rules.window": 3, "stop": True, "every": 5, "sample": 4,
+        "audit.judge": "openai/gpt-5-mini",
+    }  # fmt: skip
+    assert "verl logs nats per token" in plan.study.arms.left_out["[stop] kl"]
+    assert plan.keys == ("OPENAI_API_KEY",)
+
+
+def test_a_simulated_audit_judge_stays_behind_with_the_rules_that_need_it(tmp_path: Path) -> None:
+    plan = planned(study() + AUDITED.format(judge="noisy"), tmp_path)
+    watch = {key for key in settings_of(plan, "gpt-rubric-rl-0") if key.startswith("+watch.")}
+    assert watch == {"+watch.folder", "+watch.rules.length", "+watch.rules.window", "+watch.stop"}
+    assert {"[audit]", "[stop] gap, fidelity", "[stop] kl"} <= plan.study.arms.left_out.keys()
+    assert not any("watch" in key for key in settings_of(planned(study(), tmp_path), "gpt-rubric-rl-0"))
+
+
+def test_an_audit_judge_that_the_node_serves_for_its_own_arms_only_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = problems(study() + AUDITED.format(judge="big"), tmp_path)
+    assert problem.startswith("[audit]: judge 'big' is served on the node at most while its own arms are trained")
+    assert "not for gpt: give it a base_url" in problem

@@ -63,6 +63,16 @@ def test_verls_configuration_has_what_the_study_says(tmp_path: Path, monkeypatch
     assert config.actor_rollout_ref.actor.optim.lr == 1e-6
 
 
+def test_verl_accepts_a_watched_run_and_a_watch_that_cannot_work_is_reported(tmp_path: Path) -> None:
+    watched = study() + '\n[audit]\njudge = "gpt"\n[stop]\ngap = 0.05\n'
+    (tmp_path / "study.toml").write_text(watched, encoding="utf-8")
+    plan, _, by_verl = checked_plan(str(tmp_path / "study.toml"))
+    assert by_verl
+    settings = all_settings(plan.runs[0], plan.study.settings, plan.study.variants)
+    found = problem_in_verl({**settings, "+watch.evry": 3})
+    assert found == "+watch: unknown key 'evry'. Did you mean every?"
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -214,3 +214,28 @@ def test_the_studies_that_come_with_calipers_can_be_run(name: Any):
 def test_the_smoke_study_has_eleven_arms_and_three_seeds():
     made, _ = read_study("smoke")
     assert (len(made.arms), made.seeds) == (11, 3)
+
+
+@pytest.mark.parametrize(
+    ("tables", "problem"),
+    [
+        ({"audit": {"judge": "tru"}}, "[audit]: there is no judge 'tru'. Did you mean true?"),
+        ({"audit": {}}, "[audit]: there is no judge ''. Known: early, true."),
+        ({"audit": {"judge": "true", "every": 0}}, "[audit]: every=0: it must be a whole number from 1"),
+        ({"audit": {"judge": "true", "samples": 1}}, "[audit]: unknown key 'samples'. Did you mean sample?"),
+        ({"audit": {"judge": ["true"]}}, "[audit]: there is no judge ['true']. Did you mean true?"),
+        ({"audit": 1}, "[audit] must be a table"),
+        ({"stop": {"gap": -1}}, "[stop]: gap=-1: it must be a number from 0"),
+        ({"stop": {"window": 2}}, "[stop]: it has no rule: set gap, fidelity, length or kl"),
+    ],
+)
+def test_a_mistake_about_the_audit_is_one_sentence(tables: dict[str, Any], problem: str):
+    with pytest.raises(ConfigError) as error:
+        study({}, **tables)
+    assert str(error.value).split("\n")[1].strip() == problem
+
+
+def test_an_audit_judge_that_cannot_be_made_is_a_problem():
+    judges = {"true": {}, "early": {}, "none": {"model": "no-such-provider/x"}}
+    with pytest.raises(ConfigError, match=r"\[audit\]: judge 'none': "):
+        study({}, judges=judges, audit={"judge": "none"})

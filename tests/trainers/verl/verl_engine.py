@@ -185,6 +185,7 @@ class Engine:
         size: int = 4,
         reward_model: Mapping[str, Any] = MappingProxyType({"ground_truth": "the truth"}),
         extra_info: Mapping[str, Any] = MappingProxyType({}),
+        step: int = 1,
     ) -> dict[str, Any]:
         """Send prompts the way verl's trainer does and wait: status by prompt, rewards and what goes with them."""
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
@@ -203,10 +204,10 @@ class Engine:
                 "__rollout_n__": [size] * len(names),
             }
         )
-        tu.assign_non_tensor_data(batch, "global_steps", 1)
+        tu.assign_non_tensor_data(batch, "global_steps", step)
         if partition == "val":
             tu.assign_non_tensor_data(batch, "validate", True)
-        tags = [{"is_prompt": True, "status": "pending", "global_steps": 1} for _ in uids]
+        tags = [{"is_prompt": True, "status": "pending", "global_steps": step} for _ in uids]
         tq.kv_batch_put(keys=uids, partition_id=partition, tags=tags)
         self.manager.generate_sequences(batch)
         return self._settled(uids, partition)

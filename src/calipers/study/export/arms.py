@@ -19,7 +19,8 @@ _LOSSES: Final = MappingProxyType({
 })  # fmt: skip
 """verl's names for TRL's ways of averaging tokens."""
 
-_NO_CLUSTER_JUDGE: Final = re.compile(r"(scripted|replay|profile|local):")
+NO_CLUSTER_JUDGE: Final = re.compile(r"(scripted|replay|profile|local):")
+"""Names of judges that a cluster cannot ask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _reasons_to_stay(arm: Arm) -> Iterator[str]:
     table, judge = arm.table, arm.judge
     if judge.model is None:
         yield "its judge is simulated, and knows the truth of the study's own task only"
-    elif _NO_CLUSTER_JUDGE.match(judge.model):
+    elif NO_CLUSTER_JUDGE.match(judge.model):
         yield f"its judge {judge.model} is not one that a cluster can ask"
     if table.control is not None:
         yield "it is a control, which needs the truth of the study's own task"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calipers.study.export.settings import ClusterSettings, ServeSettings
-from calipers.study.export.tables import read_table
+from calipers.study.tables import read_table
 
 SLOT_PORTS: Final = 1000
 """Ports of each slot: 20 for Ray's own services and the policy's server, the others for Ray's workers. As many before

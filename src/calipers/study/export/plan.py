@@ -17,6 +17,7 @@ from calipers.study.export.data_sets import data_sets
 from calipers.study.export.layout import Layout, lay_out
 from calipers.study.export.run_settings import Run
 from calipers.study.export.study_file import ClusterStudy
+from calipers.study.export.watching import is_audited, watch_settings
 
 BASE: Final = "base"
 """The name under which the untrained policy is evaluated."""
@@ -66,8 +67,16 @@ def make_plan(study: ClusterStudy) -> Plan:
         ]
         for number, (arm, recipe, seed) in enumerate(of_judge if slots else ()):
             name = f"{_slug(arm.name)}-{recipe.name}-{seed}"
-            runs.append(Run(name, arm, recipe, seed, slots[number % len(slots)], layout.servers.get(judge)))
+            server = layout.servers.get(judge)
+            watch = watch_settings(study.training, name, server if judge == audit_name(study) else None)
+            runs.append(Run(name, arm, recipe, seed, slots[number % len(slots)], server, watch))
     return Plan(study, layout, tuple(runs), _keys(study))
+
+
+def audit_name(study: ClusterStudy) -> str | None:
+    """Return the name of the judge that audits a study's runs on a cluster; None if none does."""
+    audit = study.training.audit
+    return audit.judge if audit is not None and is_audited(study.training) else None
 
 
 def repeated_names(plan: Plan) -> list[str]:
@@ -100,7 +109,8 @@ def _served_models(study: ClusterStudy) -> Mapping[str, str]:
 
 def _keys(study: ClusterStudy) -> tuple[str, ...]:
     """Return the variables of the keys that the node needs: of judges that are asked, and of gated data sets."""
-    asked = {arm.judge for arm in study.arms.arms} | ({study.evaluator} if study.evaluator else set())
+    others = (study.evaluator, audit_name(study))
+    asked = {arm.judge for arm in study.arms.arms} | {name for name in others if name is not None}
     found = []
     for name in sorted(asked):
         judge = study.judges.get(name)

@@ -14,7 +14,14 @@ from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.study.export.data_sets import data_sets
 from calipers.study.export.overrides import InStudy, overrides_file
-from calipers.study.export.plan import IFEVAL, Plan, addresses_of, provider_and_model, repeated_names
+from calipers.study.export.plan import (
+    IFEVAL,
+    Plan,
+    addresses_of,
+    audit_name,
+    provider_and_model,
+    repeated_names,
+)
 from calipers.study.export.run_settings import (
     BATCH,
     GROUP_SIZE,
@@ -39,6 +46,7 @@ def problems_of_plan(plan: Plan) -> list[str]:
     found += _problems_of_evaluation(plan)
     for arm in plan.study.arms.arms:
         found += _problems_of_server(arm.judge, arm.model, arm.options, plan)
+    found += _problems_of_audit(plan)
     used = {arm.judge for arm in plan.study.arms.arms} | {plan.study.evaluator}
     found += [
         f"[cluster.serve.{name}]: no arm asks this judge, and it is not the evaluator"
@@ -79,6 +87,26 @@ def _problems_of_evaluation(plan: Plan) -> Iterator[str]:
         Judge.of({"judge": judge.model, **(judge.options or {}), **_graded(), **_INSTEAD_OF_KEYS}).close()
     except ConfigError as error:
         yield f"[cluster] evaluator: judge {name!r}: {error}"
+
+
+def _problems_of_audit(plan: Plan) -> Iterator[str]:
+    name, auditor = audit_name(plan.study), plan.study.training.auditor
+    if name is None or auditor is None:
+        return
+    model = str(auditor.judge.model)
+    addresses = addresses_of(model, auditor.options)
+    others = [arm.name for arm in plan.study.arms.arms if arm.judge != name]
+    if provider_and_model(model)[0] == "vllm" and not addresses and others:
+        yield (
+            f"[audit]: judge {name!r} is served on the node at most while its own arms are trained, and not for "
+            f"{', '.join(others)}: give it a base_url among its options, or name another judge"
+        )
+    if any("@" in urlsplit(url).netloc for url in addresses):
+        yield f"judge {name!r}: its address has a user or a password, which would be written to files"
+    try:
+        Judge.of({"judge": model, **auditor.options, **_INSTEAD_OF_KEYS}).close()
+    except ConfigError as error:
+        yield f"[audit]: judge {name!r}: {error}"
 
 
 def _graded() -> dict[str, Any]:

@@ -6,7 +6,7 @@ Pure. Not responsible for how they are written (``overrides``) or checked (``pro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +32,10 @@ _MANY: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of the study on the cluster: an arm with a recipe and a seed, in a slot; ``server`` is its judge's."""
+    """A run of the study on the cluster: an arm with a recipe and a seed, in a slot; ``server`` is its judge's.
+
+    ``watch`` are verl's settings for the watch of the run, by dotted names.
+    """
 
     name: str
     arm: ClusterArm
@@ -40,6 +43,7 @@ class Run:
     seed: int
     slot: Slot
     server: Server | None = None
+    watch: Mapping[str, Any] = field(default_factory=dict)
 
 
 def verl_settings(run: Run, settings: ClusterSettings, variants: Mapping[str, Variant]) -> dict[str, Any]:
@@ -105,4 +109,4 @@ def all_settings(run: Run, settings: ClusterSettings, variants: Mapping[str, Var
     """Return all settings of a run by dotted names, as verl's command line takes them."""
     found = verl_settings(run, settings, variants)
     own = calipers_settings(run, settings, group_size=found[GROUP_SIZE])
-    return found | {f"+calipers.{key}": value for key, value in flat(own).items()}
+    return found | {f"+calipers.{key}": value for key, value in flat(own).items()} | flat(run.watch)

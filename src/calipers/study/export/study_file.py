@@ -6,7 +6,7 @@ Not responsible for the tables that ``calipers study train`` reads (``training.s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.config.option import did_you_mean, options_of
@@ -14,7 +14,8 @@ from calipers.errors import ConfigError
 from calipers.study.export.arms import ClusterArms, arms_for_cluster
 from calipers.study.export.recipes import Recipe, Variant, find_recipe, find_variant
 from calipers.study.export.settings import ClusterSettings
-from calipers.study.export.tables import read_table
+from calipers.study.export.watching import watch_left_out
+from calipers.study.tables import read_table
 from calipers.study.training.settings import JudgeTable, TrainingStudy
 
 
@@ -22,7 +23,7 @@ from calipers.study.training.settings import JudgeTable, TrainingStudy
 class ClusterStudy:
     """A study on a cluster. ``judges`` are all under [judges]; ``variants`` and ``recipes`` are by name.
 
-    ``problems`` say what is wrong with the file.
+    ``problems`` say what is wrong with the file. ``training`` is the study of ``calipers study train``.
     """
 
     title: str
@@ -32,6 +33,7 @@ class ClusterStudy:
     recipes: tuple[Recipe, ...]
     variants: Mapping[str, Variant]
     problems: tuple[str, ...] = ()
+    training: TrainingStudy = field(default_factory=lambda: TrainingStudy(()))
 
     @property
     def evaluator(self) -> str | None:
@@ -47,6 +49,7 @@ def cluster_study(study: TrainingStudy, judges: Mapping[str, JudgeTable], table:
     settings = _settings(table, variants, problems)
     recipes = _named(find_recipe, settings.recipes, problems)
     arms = arms_for_cluster(study.arms)
+    arms = replace(arms, left_out={**arms.left_out, **dict(watch_left_out(study))})
     if not arms.arms:
         listed = "".join(f"\n    {name}: {why}" for name, why in arms.left_out.items())
         problems.append(f"no arm can be trained on a cluster:{listed}")
@@ -54,7 +57,7 @@ def cluster_study(study: TrainingStudy, judges: Mapping[str, JudgeTable], table:
         hint = did_you_mean(settings.evaluator, judges)
         problems.append(f"[cluster] evaluator: there is no judge {settings.evaluator!r}.{hint}")
     return ClusterStudy(
-        study.title, settings, arms, judges, tuple(recipes.values()), variants, tuple(dict.fromkeys(problems))
+        study.title, settings, arms, judges, tuple(recipes.values()), variants, tuple(dict.fromkeys(problems)), study
     )
 
 

@@ -27,7 +27,7 @@ def composed(settings: Mapping[str, Any]) -> Any:
     """Return verl's configuration with a run's settings, as its command line composes it. Raises hydra's errors."""
     from hydra import compose, initialize_config_module  # noqa: PLC0415 - only where verl is
 
-    plain = {key: value.path if isinstance(value, InStudy) else value for key, value in settings.items()}
+    plain = {key: f"/study/{value.path}" if isinstance(value, InStudy) else value for key, value in settings.items()}
     with initialize_config_module(_CONFIG, version_base=None):
         return compose("ppo_trainer", overrides=[override(key, value) for key, value in plain.items()])
 
@@ -54,6 +54,7 @@ def _validate(config: Any) -> None:
     from verl.trainer.ppo.utils import need_critic, need_reference_policy  # noqa: PLC0415 - likewise
     from verl.utils.config import validate_config  # noqa: PLC0415 - likewise
 
+    from calipers.study.watching.verl import watch_in_config  # noqa: PLC0415 - likewise
     from calipers.trainers.verl.agent_loop import require_groups, settings_in_config  # noqa: PLC0415 - likewise
     from calipers.trainers.verl.scaffold import (  # noqa: PLC0415 - likewise
         require_scaffold_outside_training,
@@ -70,3 +71,5 @@ def _validate(config: Any) -> None:
     require_groups(config, settings_in_config(config))
     if scaffold_in_config(config) is not None:
         require_scaffold_outside_training(config)
+    if OmegaConf.select(config, "watch") is not None:
+        watch_in_config(config)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.study.profiles.named import profile_judge_of
 from calipers.study.training.arrival import ArrivalJudge
-from calipers.study.training.rewarding import Tally
 from calipers.study.training.seeds import PANEL, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
 from calipers.study.training.simulated import Truth, vices_from
@@ -23,6 +22,10 @@ from calipers.testing import SimulatedJudge
 from calipers.testing.features import own_text
 from calipers.types import RenderedGroup
 from calipers.types.encoding import finite_number
+
+if TYPE_CHECKING:
+    from calipers.study.training.rewarding import Tally
+    from calipers.study.watching.watch import Watch
 
 NOT_IN_A_STUDY: Final = {
     "judge": "name the judge under [judges.NAME], as model",
@@ -44,10 +47,18 @@ def truth_for(table: JudgeTable) -> Truth:
     return Truth(*known)
 
 
-def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, ledger: Path | None = None) -> Judge:
+def judge_for(
+    arm: Arm,
+    seed: int,
+    truth: Truth,
+    tally: Tally | None = None,
+    ledger: Path | None = None,
+    *,
+    watch: Watch | None = None,
+) -> Judge:
     """Return the judge of a run of ``arm``. Raises ConfigError for settings that cannot work.
 
-    ``truth`` is what it knows if it is simulated, and ``tally`` counts its work.
+    ``truth`` is what it knows if it is simulated; ``tally`` counts its work, and ``watch`` sees what it judged.
     """
     options: dict[str, Any] = {"rubric": RUBRIC, "seed": seed, **arm.options}
     for name, instead in NOT_IN_A_STUDY.items():
@@ -56,8 +67,8 @@ def judge_for(arm: Arm, seed: int, truth: Truth, tally: Tally | None = None, led
     if options.get("protocol") == "checklist" and "rubric" not in arm.options:
         raise ConfigError("options: protocol checklist needs a rubric with criteria")
     options["judge"] = _panel(arm, seed, truth) if arm.members else _backend(arm.judge, seed, truth)
-    if tally is not None:
-        options["watchers"] = (tally,)
+    if watchers := tuple(one for one in (tally, watch) if one is not None):
+        options["watchers"] = watchers
     if ledger is not None:
         options["ledger"] = ledger
     return (ArrivalJudge if arm.table.order == "arrival" else Judge).of(options)

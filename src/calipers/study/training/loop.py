@@ -47,11 +47,15 @@ class Loop:
             self._restore(state)
         for file in (STEPS, EVALUATIONS):
             folder.keep(file, self._step)
+        rewarder.begin(self._step)
 
     def run(self, after_step: Callable[[int], None] = lambda _: None) -> None:
-        """Train to the last step. ``after_step`` is called with the number of steps done."""
+        """Train to the last step, or until a stop rule is broken.
+
+        ``after_step`` is called with the number of steps done.
+        """
         every = self._study.evaluation.every
-        while self._step < self._study.steps:
+        while self._step < self._study.steps and not self._rewarder.stopped:
             began = time.process_time()
             if self._step % every == 0:
                 self._evaluate()
@@ -62,7 +66,7 @@ class Loop:
             if self._study.checkpoints:
                 self._folder.save_state(self._state())
             after_step(self._step)
-        self._folder.keep(EVALUATIONS, self._study.steps)
+        self._folder.keep(EVALUATIONS, self._step)
         self._evaluate()
 
     @property
@@ -82,10 +86,12 @@ class Loop:
         figures = step_figures(found, judged, given.numpy(), size)
         did = self._learner.step(asked, responses, given)
         tally = self._rewarder.tally
-        return {"step": self._step, **figures, **asdict(did), "groups": tally.groups, "calls": tally.calls}
+        audited = self._rewarder.audited(self._step)
+        return {"step": self._step, **figures, **audited, **asdict(did), "groups": tally.groups, "calls": tally.calls}
 
     def _evaluate(self) -> None:
         row = evaluate(self._learner.parameters, self._learner.initial, self._study, self._seed)
+        self._rewarder.evaluated(self._step, row["kl"])
         tally = self._rewarder.tally
         self._folder.add(EVALUATIONS, {"step": self._step, **row, "groups": tally.groups, "calls": tally.calls})
 

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from calipers.errors import CalipersError
+from calipers.study.training.auditing import Auditing
 from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.problems import folder_name
 from calipers.study.training.rewarding import Rewarder, Tally
-from calipers.study.training.run_folder import RunFolder
+from calipers.study.training.run_folder import STEPS, RunFolder
 from calipers.study.training.seeds import REHEARSAL, generator_of, seed_of
 from calipers.study.training.settings import Arm, TrainingStudy
 from calipers.study.training.starts import Starts
@@ -68,6 +69,8 @@ def settings_of_run(study: TrainingStudy, run: Run) -> dict[str, Any]:
     arm = run.arm
     how = {key: value for key, value in asdict(arm.table).items() if key in _DECIDING}
     trl = {"trl": dict(study.trl or {})} if arm.engine == "trl" else {}
+    watched = {name: getattr(study, name) for name in ("audit", "auditor", "stop")}
+    found |= {name: asdict(table) for name, table in watched.items() if table is not None}
     members = {"members": [asdict(one) for one in arm.members]} if arm.members else {}
     own = {"judge": asdict(arm.judge), **members, "options": dict(arm.options), "training": asdict(arm.training)}
     return {**found, **own, **how, "engine": arm.engine, **trl}
@@ -103,13 +106,18 @@ def make(study: TrainingStudy, run: Run, out: Path) -> None:
     arm, tally = run.arm, Tally()
     truth = truth_for(arm.judge)
     ledger = _learnt(study, run, starts, folder) if arm.table.learn else None
-    judge = judge_for(arm, run.seed, truth, tally, ledger)
+    auditing = Auditing(study, run.seed, folder) if study.audit is not None or study.stop is not None else None
+    judge = judge_for(arm, run.seed, truth, tally, ledger, watch=auditing.watch if auditing else None)
     try:
-        rewarder = Rewarder(judge, arm, truth, tally, run.seed)
+        rewarder = Rewarder(judge, arm, truth, tally, run.seed, auditing)
         seconds = _train(study, run, starts, rewarder, folder)
     finally:
         judge.close()
-    folder.finish({"seconds": seconds, **{f"judging_{key}": value for key, value in tally.counts().items()}})
+        if auditing is not None:
+            auditing.close()
+    broken = asdict(auditing.stopped) if auditing is not None and auditing.stopped is not None else None
+    judging = {f"judging_{key}": value for key, value in tally.counts().items()}
+    folder.finish({"seconds": seconds, "steps": len(folder.rows(STEPS)), "stopped": broken, **judging})
 
 
 def _train(study: TrainingStudy, run: Run, starts: Starts, rewarder: Rewarder, folder: RunFolder) -> float:

@@ -39,6 +39,7 @@ def problems_of_study(study: TrainingStudy) -> Iterator[str]:
             yield f"arm {name!r}: another arm's name differs in spaces only"
     for arm in study.arms:
         yield from (f"arm {arm.name!r}: {one}" for one in _problems_of_arm(arm, study))
+    yield from _problems_of_watch(study)
     yield from _problems_of_trl(study)
 
 
@@ -93,6 +94,17 @@ def _problems_of_pair(arm: Arm, study: TrainingStudy) -> Iterator[str]:
         yield f"there is no other arm {arm.against!r} to pair it with.{known}"
     elif min(arm.seeds, other.seeds) < 2:
         yield f"it shares one seed with {arm.against!r}, and a paired difference needs two or more"
+
+
+def _problems_of_watch(study: TrainingStudy) -> Iterator[str]:
+    rules = study.stop
+    if rules is not None and {rules.gap, rules.fidelity, rules.length, rules.kl} == {None}:
+        yield "[stop]: it has no rule: set gap, fidelity, length or kl"
+    if study.auditor is not None and study.audit is not None:
+        try:
+            judge_for(study.auditor, 0, truth_for(study.auditor.judge)).close()
+        except CalipersError as error:
+            yield f"[audit]: judge {study.audit.judge!r}: {error}"
 
 
 def _problems_of_trl(study: TrainingStudy) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from calipers._version import __version__
 from calipers.study.intervals import Estimate
+from calipers.study.training.auditing import AUDITED
 from calipers.study.training.matrix import Failed, runs_of
 from calipers.study.training.one_run import Run, settings_of_run, starts_in
 from calipers.study.training.run_folder import EVALUATIONS, STEPS
@@ -91,6 +92,7 @@ def _results(
                 "figures": _estimates(summary.figures),
                 "pairs": list(summary.pairs),
                 "differences": _estimates(summary.differences),
+                "stopped": _stopped(study, out, arm.name),
                 "cost": _cost(study, out, arm.name),
                 **_curves(study, runs[arm.name]),
             }
@@ -101,24 +103,48 @@ def _results(
 
 def _curves(study: TrainingStudy, runs: Sequence[Trained]) -> dict[str, Any]:
     """Return an arm's curves against steps, and those of its evaluations."""
-    evaluated = sorted({*range(0, study.steps, study.evaluation.every), study.steps})
     steps = {run.seed: run.steps for run in runs}
     evaluations = {run.seed: run.evaluations for run in runs}
+    stopped = {row["step"] for run in runs for row in run.evaluations}
+    evaluated = sorted({*range(0, study.steps, study.evaluation.every), study.steps, *stopped})
+    watched = AUDITED if study.audit is not None or study.stop is not None else ()
     return {
-        "curves": run_curves(steps, study.seeds, CURVES, range(study.steps)),
+        "curves": run_curves(steps, study.seeds, (*CURVES, *watched), range(study.steps)),
         "held_out": run_curves(evaluations, study.seeds, HELD_OUT_CURVES, evaluated),
     }
 
 
 def _cost(study: TrainingStudy, out: Path, arm: str) -> dict[str, float]:
     """Return CPU milliseconds a step, judging and evaluation included, and the share of them spent in judging."""
-    facts = [run.folder(out).finished for run in runs_of(study) if run.arm is not None and run.arm.name == arm]
-    done = [one for one in facts if one is not None]
+    done = [facts for _, facts in _finished(study, out, arm)]
     seconds = sum(one["seconds"] for one in done)
     if not seconds:
         return {}
     judging = sum(one["judging_seconds"] for one in done)
-    return {"cpu_ms_per_step": 1e3 * seconds / (len(done) * study.steps), "judging_share": judging / seconds}
+    steps = sum(one.get("steps", study.steps) for one in done)
+    return {"cpu_ms_per_step": 1e3 * seconds / steps, "judging_share": judging / seconds}
+
+
+def _stopped(study: TrainingStudy, out: Path, arm: str) -> list[dict[str, Any]]:
+    """Return the runs of an arm that a stop rule ended, with the rule, the step and what was found."""
+    return [{"seed": seed, **facts["stopped"]} for seed, facts in _finished(study, out, arm) if facts.get("stopped")]
+
+
+def stopped_runs(study: TrainingStudy, out: Path) -> list[str]:
+    """Return a sentence for each run of a training study that a stop rule ended."""
+    return [
+        f"{arm.name}, seed {one['seed']}, after step {one['step']} by rule {one['rule']}: {one['found']}"
+        for arm in study.arms
+        for one in _stopped(study, out, arm.name)
+    ]
+
+
+def _finished(study: TrainingStudy, out: Path, arm: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the seeds of an arm's finished runs, with the facts about each."""
+    found = [
+        (run.seed, run.folder(out).finished) for run in runs_of(study) if run.arm is not None and run.arm.name == arm
+    ]
+    return [(seed, facts) for seed, facts in found if facts is not None]
 
 
 def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from calipers.judging.judge import Judge
 from calipers.study.training.arrival import arrival_places
+from calipers.study.training.auditing import Auditing
 from calipers.study.training.judged import Judged, reliability_weights
 from calipers.study.training.seeds import ARRIVAL, generator_of
 from calipers.study.training.settings import Arm, Missing
@@ -62,16 +63,38 @@ class Rewarder:
     """A judge as a training run uses it: its rewards for the rollouts of a step, in the rollouts' order.
 
     ``truth`` is what a simulated judge knows. Rollouts arrive in the order that the arm describes, drawn from ``seed``
-    and the step.
+    and the step. ``auditing`` watches the run.
     """
 
-    def __init__(self, judge: Judge, arm: Arm, truth: Truth, tally: Tally, seed: int) -> None:
+    def __init__(
+        self, judge: Judge, arm: Arm, truth: Truth, tally: Tally, seed: int, auditing: Auditing | None = None
+    ) -> None:
         self.tally = tally
+        self.auditing = auditing
         self._arm, self._truth, self._seed = arm, truth, seed
         self._size = arm.training.group_size
         self._adapter: BlockingReward = reward_func(
             judge, num_generations=self._size, only_reward=True, blocking=True, check=False
         )
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop rule ends the run."""
+        return self.auditing is not None and self.auditing.stopped is not None
+
+    def begin(self, step: int) -> None:
+        """Begin the run, or go on with it, at ``step``."""
+        if self.auditing is not None:
+            self.auditing.watch.begin(step, again=True)
+
+    def audited(self, step: int) -> dict[str, Any]:
+        """Return what was measured of a step beside its own figures; nothing if the run is not watched."""
+        return {} if self.auditing is None else self.auditing.figures(step)
+
+    def evaluated(self, step: int, kl: float) -> None:
+        """Take note of the KL divergence from the first policy before a training step."""
+        if self.auditing is not None:
+            self.auditing.watch.add_log(step, {"kl": kl})
 
     def rewards(self, step: int, prompts: Tokens, responses: Tokens, found: Features) -> Judged:
         """Return what the judge makes of a training step's ``responses``, rows in groups of neighbours.
@@ -99,7 +122,10 @@ class Rewarder:
             correlation=arm.correlation,
         ).tolist()
         # Rows are numbered as they arrive: the adapter's ids are positions in the batch, from 1.
-        self._truth.look_at({str(number): bool(found.right[row]) for number, row in enumerate(places, 1)})
+        right = {str(number): bool(found.right[row]) for number, row in enumerate(places, 1)}
+        self._truth.look_at(right)
+        if self.auditing is not None:
+            self.auditing.look_at(right)
         # TRL counts updates, of which a step may have several; groups are named by the step.
         columns = {**columns, "trainer_state": SimpleNamespace(global_step=step)}
         self.tally.results.clear()
@@ -109,6 +135,8 @@ class Rewarder:
             rewards[row] = reward
         weights = self._weights(places) if arm.weights == "reliability" else None
         self.tally.seconds += time.process_time() - began
+        if self.auditing is not None:
+            self.auditing.step_done(step)
         unscored = rewards.count(None) / len(rewards)
         return Judged(_completed(rewards, self._size, arm.missing), weights, unscored)
 

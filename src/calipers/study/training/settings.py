@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 from calipers.config.option import any_value, choice, flag, number, whole_number
+from calipers.study.watching.rules import StopRules
 
 Engine: TypeAlias = Literal["loop", "trl"]
 Loss: TypeAlias = Literal["dr_grpo", "dapo", "grpo"]
@@ -71,6 +72,15 @@ class Evaluation:
 
     prompts: int = whole_number(200, "Prompts, each answered once.", low=1, high=100_000)
     every: int = whole_number(10, "Steps between evaluations.", low=1)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A second judge that scores a sample of the rollouts, and whose scores never become rewards."""
+
+    judge: str = any_value("", "The name of the audit judge under [judges].")
+    every: int = whole_number(10, "Steps between audits.", low=1)
+    sample: int = whole_number(8, "Groups of a step that are audited.", low=1)
 
 
 @dataclass(frozen=True)
@@ -173,6 +183,10 @@ class TrainingStudy:
     policy: Size = field(default_factory=Size)
     pretraining: Pretraining = field(default_factory=Pretraining)
     evaluation: Evaluation = field(default_factory=Evaluation)
+    audit: Audit | None = None
+    auditor: Arm | None = None
+    """The audit judge, as an arm that is not trained."""
+    stop: StopRules | None = None
     trl: Mapping[str, Any] | None = any_value(None, "Arguments of TRL's GRPOConfig.")
     shared_noise: bool = flag(
         False, "TRL samples with the noise of the loop, so that the engines' runs begin with the same rollouts."

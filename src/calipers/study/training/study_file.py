@@ -1,8 +1,8 @@
 """A training study from its TOML file: read whole, with every problem reported before the first step.
 
-The tables [policy], [pretraining], [training], [evaluation] and [trl] hold for all arms; each [judges.NAME] is a
-judge, and each [[arms]] an arm of the matrix, or several with ``vary``. Not responsible for what fits together
-(``problems``).
+The tables [policy], [pretraining], [training], [evaluation], [audit], [stop] and [trl] hold for all arms; each
+[judges.NAME] is a judge, and each [[arms]] an arm of the matrix, or several with ``vary``. Not responsible for what
+fits together (``problems``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from calipers.study.training.problems import problems_of_study
 from calipers.study.training.settings import (
     Arm,
     ArmTable,
+    Audit,
     Evaluation,
     JudgeTable,
     Pretraining,
@@ -28,8 +29,10 @@ from calipers.study.training.settings import (
     Training,
     TrainingStudy,
 )
+from calipers.study.watching.rules import StopRules
 
 _TABLES: Final = {"policy": Size, "pretraining": Pretraining, "training": Training, "evaluation": Evaluation}
+_OPTIONAL: Final = {"audit": Audit, "stop": StopRules}
 _CLUSTER: Final = "cluster"
 """The table for ``calipers study export``, which is not read here."""
 _SCENARIOS: Final = "calipers.study.training"
@@ -119,13 +122,14 @@ class _Reading:
     def study(self) -> TrainingStudy:
         """Read the whole training study; it is only usable if there are no problems."""
         own = {option.name for option in options_of(TrainingStudy)}
-        self._unknown(self.content, {*own, *_TABLES, "judges", "arms", _CLUSTER}, "")
+        self._unknown(self.content, {*own, *_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER}, "")
         tables = {name: self._made(kind, self.content.get(name, {}), f"[{name}]") for name, kind in _TABLES.items()}
         self.judges = {
             name: self._made(JudgeTable, table, f"[judges.{name}]")
             for name, table in self._table(self.content.get("judges", {}), "[judges]").items()
         }
         given = {name: self.content[name] for name in own if name in self.content}
+        given |= self._watching()
         training: Training = tables.pop("training")
         study = replace(TrainingStudy(()), **given, **tables)
         self._out_of_range(study, "")
@@ -133,6 +137,25 @@ class _Reading:
             return study
         arms = [self._arm(table, self.judges, training, study) for table in self._arm_tables()]
         return replace(study, arms=tuple(arm for arm in arms if arm is not None))
+
+    def _watching(self) -> dict[str, Any]:
+        """Read the tables that a study may leave out, and find the audit judge."""
+        given = {
+            name: self._made(kind, self.content[name], f"[{name}]")
+            for name, kind in _OPTIONAL.items()
+            if name in self.content
+        }
+        if "audit" not in given:
+            return given
+        name = given["audit"].judge
+        judge = self.judges.get(name) if isinstance(name, str) else None
+        if judge is None:
+            self.problems.append(f"[audit]: there is no judge {name!r}.{did_you_mean(str(name), self.judges)}")
+            return given
+        options = self._table(judge.options or {}, f"[judges.{name}]: options")
+        members = tuple(self._members(judge, name, self.judges))
+        auditor = Arm("audit", judge, ArmTable(), Training(), options, "loop", 1, members=members)
+        return {**given, "auditor": auditor}
 
     def _arm_tables(self) -> Iterator[ArmTable]:
         rows = self.content.get("arms", [])

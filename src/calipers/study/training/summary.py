@@ -121,15 +121,18 @@ def run_curves(
 ) -> dict[str, Any]:
     """Return the curves of an arm as in a result file of ``calipers study``: a row of numbers for each seed, by name.
 
-    ``runs`` are the rows of the finished runs by their seed, each with a row for each of ``steps``; a seed without one
-    has a curve of None. Numbers have six significant digits.
+    ``runs`` are the rows of the finished runs by their seed. A step that a run has no row for, or where the figure is
+    unknown, is None. Numbers have six significant digits.
     """
-    nothing = [None] * len(steps)
+    by_step = [{row["step"]: row for row in runs.get(seed, ())} for seed in range(seeds)]
     found: dict[str, Any] = {"step": list(steps)}
     for name in names:
-        rows = ([rounded(float(row[name])) for row in runs[seed]] if seed in runs else nothing for seed in range(seeds))
-        found[name] = list(rows)
+        found[name] = [[_number(rows[step][name]) if step in rows else None for step in steps] for rows in by_step]
     return found
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else rounded(float(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,10 @@ class TrlRun:
         """CPU time of the run since it was last started, evaluation and judging included."""
 
     def run(self, after_step: Callable[[int], None] = lambda _: None) -> None:
-        """Train to the last step. ``after_step`` is called with the number of steps done."""
+        """Train to the last step, or until a stop rule is broken.
+
+        ``after_step`` is called with the number of steps done.
+        """
         import datasets  # noqa: PLC0415 - heavy, and an extra
         import trl  # noqa: PLC0415 - likewise
 
@@ -118,8 +121,9 @@ class TrlRun:
         last = self._last_checkpoint()
         self._go_on_from(0 if last is None else _steps_done(last) // self._arm.training.updates)
         trainer.train(resume_from_checkpoint=None if last is None else str(last))
-        self._folder.keep(EVALUATIONS, self._study.steps)
-        self._evaluate(trainer.model, self._study.steps)
+        done = trainer.state.global_step // self._arm.training.updates
+        self._folder.keep(EVALUATIONS, done)
+        self._evaluate(trainer.model, done)
         self.seconds = time.process_time() - began
 
     def _last_checkpoint(self) -> Path | None:
@@ -131,6 +135,7 @@ class TrlRun:
     def _go_on_from(self, step: int) -> None:
         for file in (STEPS, EVALUATIONS):
             self._folder.keep(file, step)
+        self._rewarder.begin(step)
         if rows := self._folder.rows(STEPS):
             self._rewarder.tally.groups, self._rewarder.tally.calls = rows[-1]["groups"], rows[-1]["calls"]
 
@@ -148,7 +153,8 @@ class TrlRun:
             given = advantages(judged.rewards, size, scale, judged.weights)
             figures = step_figures(found, judged, given.numpy(), size)
             tally = self._rewarder.tally
-            self._rows[step] = {"step": step, **figures, "groups": tally.groups, "calls": tally.calls}
+            audited = self._rewarder.audited(step)
+            self._rows[step] = {"step": step, **figures, **audited, "groups": tally.groups, "calls": tally.calls}
             for name in ("truth", "length", "overconfident"):
                 columns["log_metric"](f"study/{name}", figures[name])
             return judged.rewards
@@ -191,6 +197,11 @@ class TrlRun:
                 if update == 0 and step % every == 0:
                     run._evaluate(model, step)
 
+            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                del args
+                if run._rewarder.stopped and state.global_step % updates == 0:
+                    control.should_training_stop = True
+
             def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
                 del args, control
                 step = (state.global_step - 1) // updates
@@ -205,6 +216,7 @@ class TrlRun:
 
     def _evaluate(self, model: Any, step: int) -> None:
         row = evaluate(parameters_of(model, self._study.policy), self._start, self._study, self._seed)
+        self._rewarder.evaluated(step, row["kl"])
         tally = self._rewarder.tally
         self._folder.add(EVALUATIONS, {"step": step, **row, "groups": tally.groups, "calls": tally.calls})
 

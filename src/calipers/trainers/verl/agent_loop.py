@@ -29,6 +29,7 @@ from calipers.trainers.verl.scaffold import (
     scaffold_in_config,
 )
 from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
+from calipers.types import GroupResult, TrajectoryGroup
 
 _log = logging.getLogger(__name__)
 _VERL_LOGGER = AgentLoopManagerTQ.__module__
@@ -62,8 +63,9 @@ class JudgingWorker(ScaffoldingWorker):
         self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
         scorer = group_scorer(self._settings, self._judge)
         self._run = judged_run(self._judge, self._settings)
+        self._scored = self._run.wrap(scorer.score_group)
         self._cohorts = Cohorts(
-            self._run.wrap(scorer.score_group),
+            self._score_group,
             size=rollout.n,
             preparing=scorer.preparing,
             quorum=self._settings.min_group,
@@ -72,6 +74,10 @@ class JudgingWorker(ScaffoldingWorker):
         )
         omit_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
+
+    async def _score_group(self, group: TrajectoryGroup) -> GroupResult:
+        """Return the result of a whole group; what watches a run overrides this."""
+        return await self._scored(group)
 
     async def generate_sequences(self, batch: Any) -> None:
         """Start the rollouts of verl's ``batch``.
