@@ -126,13 +126,16 @@ def test_a_damaged_profile_is_refused_with_its_line(tmp_path: Path) -> None:
     assert "p.json:3: nmae is an unknown key; did you mean 'name'?" in done.stderr
 
 
-def test_shipped_profiles_are_listed_shown_and_judge(recorded: Path, tmp_path: Path) -> None:
+def test_shipped_profiles_are_listed_and_shown(tmp_path: Path) -> None:
     listed = calipers("judges", cwd=tmp_path)
     assert "profile:NAME" in listed.stdout
     assert all(name in listed.stdout for name in shipped_names())
     assert json.loads(calipers("judges", "--json", cwd=tmp_path).stdout)["profiles"] == list(shipped_names())
     shown = calipers("profile", "gpt-5.4-mini", cwd=tmp_path)
     assert "gpt-5.4-mini, pointwise, base, temperature 1" in shown.stdout
+
+
+def test_a_shipped_profile_judges_and_its_ledger_is_fitted_again(recorded: Path, tmp_path: Path) -> None:
     groups = [json.loads(line) for line in (recorded / "groups.jsonl").read_text(encoding="utf-8").splitlines()]
     for group in groups:
         for one in group["trajectories"]:
