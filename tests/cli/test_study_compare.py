@@ -92,3 +92,13 @@ def test_bad_usage_is_told_in_a_sentence(tmp_path: Path, arguments: tuple[str, .
     assert done.returncode == 2
     assert problem in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_figures_refuses_what_is_for_curves(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text('{"format": "calipers-comparison/1", "cells": []}', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "calipers", "study", "figures", "comparison.json", "--differences"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "--arm, --over and --differences are for curves" in done.stderr

@@ -117,7 +117,9 @@ def figures(
 
     Each curve is a PNG and an SVG.
 
-    Lines are means over runs, and bands are 95 % t-intervals. Existing figures of the same names are replaced.
+    Lines are means over runs, and bands are 95 % t-intervals. Of a comparison of judges (comparison.json) rewrites,
+    per_unit and drift are drawn, with a point and an interval for each judge. Existing figures of the same names are
+    replaced.
 
     \b
     calipers study figures simulation.json -o figures
@@ -126,12 +128,19 @@ def figures(
 
     Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.study.curves import read_curves  # noqa: PLC0415 - --help stays quick
+    from calipers.study.comparison.drawing import DRAWN, draw_comparison, read_comparison  # noqa: PLC0415 - --help stays quick
+    from calipers.study.curves import read_curves  # noqa: PLC0415 - likewise
     from calipers.study.figures import draw_curve, save_figure  # noqa: PLC0415 - likewise
 
-    found = read_curves(result, over=over)
-    names = curve or tuple(name for name in found.names if name != over)
-    drawn = [(name, draw_curve(found, name, differences=differences, arms=arm)) for name in names]
+    compared = read_comparison(result)
+    if compared is not None:
+        if differences or arm or over != "step":
+            raise ConfigError("--arm, --over and --differences are for curves; a comparison of judges has none")
+        drawn = [(name, draw_comparison(compared, name)) for name in curve or DRAWN]
+    else:
+        found = read_curves(result, over=over)
+        names = curve or tuple(name for name in found.names if name != over)
+        drawn = [(name, draw_curve(found, name, differences=differences, arms=arm)) for name in names]
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

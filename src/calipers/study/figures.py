@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("png", "svg")
 _SIZE: Final = (7.2, 4.2)
-_COLOURS: Final = ("#4269d0", "#d1495b", "#2a9d8f", "#e9a03b", "#8e6bbf", "#6b705c", "#1b998b", "#a44a3f")
+COLOURS: Final = ("#4269d0", "#d1495b", "#2a9d8f", "#e9a03b", "#8e6bbf", "#6b705c", "#1b998b", "#a44a3f")
 """Told apart by readers with colour blindness up to the fourth; further arms also differ in their dashes."""
 _DASHES: Final = ("-", "--", ":", "-.")
 _LABELS: Final = {
@@ -42,7 +42,7 @@ _POINTS: Final = {
     "groups": "judged groups",
     "calls": "the judge's answers, mean over runs",
 }
-_MOST_ARMS: Final = len(_COLOURS) * len(_DASHES)
+_MOST_ARMS: Final = len(COLOURS) * len(_DASHES)
 
 
 def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms: Sequence[str] = ()) -> Figure:
@@ -52,7 +52,7 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
     without a control are left out. Raises ConfigError if matplotlib is not installed, for a curve that the study does
     not have, an unknown arm, for too many arms to tell apart, and if nothing can be compared.
     """
-    figure_class = _figure_class()
+    figure_class = matplotlib_figure_class()
     if name not in study.names:
         raise ConfigError(f"the study has no curve {name!r}; it has {', '.join(study.names)}")
     shown = _differences(study, name) if differences else [(arm, arm.runs[name]) for arm in study.arms]
@@ -91,7 +91,8 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
     return paths
 
 
-def _figure_class() -> type[Figure]:
+def matplotlib_figure_class() -> type[Figure]:
+    """Return matplotlib's class of figures, for a study's. Raises ConfigError if matplotlib is not installed."""
     try:
         from matplotlib import figure  # noqa: PLC0415 - an extra, and slow to import
     except ImportError:
@@ -125,7 +126,7 @@ def _draw_arm(axes: Axes, steps: Sequence[float], rows: Sequence[Row], *, label:
         for step, column in zip(steps, zip(*rows, strict=True), strict=True)
         if (values := [value for value in column if value is not None])
     ]
-    colour, dashes = _COLOURS[place % len(_COLOURS)], _DASHES[place // len(_COLOURS)]
+    colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS)]
     places = [step for step, _ in known]
     axes.plot(places, [one.mean for _, one in known], color=colour, linestyle=dashes, linewidth=1.8, label=label)
     if all(one.half_width is not None for _, one in known):

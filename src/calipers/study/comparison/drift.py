@@ -2,28 +2,37 @@
 
 The judge's measured preferences, noise, position bias and failures become settings of the simulator's judge, which
 rewards the simulator's standard policy. In that policy features say nothing about quality, so that all drift of a
-feature is the judge's doing. Not responsible for the simulation itself (``simulation``).
+feature is the judge's doing. Settings are in scores, not in a profile's latent opinions (``simulation.profiled``): the
+levels of a profile are those of the answers as they are, which may never have had the feature. Not responsible for the
+simulation itself (``simulation``).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import numpy as np
+
+from calipers.calibration.arrays import Array
+from calipers.calibration.measures import centred_values
 from calipers.study.comparison.preferences import Preferences
 from calipers.study.intervals import Estimate, estimate
 from calipers.study.profiles.figures import Figure
 from calipers.study.profiles.profile import Profile
 from calipers.study.simulation.runs import run_arm
-from calipers.study.simulation.settings import Arm, JudgeSettings
-from calipers.testing.features import TextFeature
+from calipers.study.simulation.settings import Arm, JudgeSettings, PolicySettings
+from calipers.testing.features import TEXT_FEATURES, TextFeature
 
 DRIFTS: Final = ("quality", "length", "format", "flattery", "confidence")
 """The features of the simulator's policy whose drift is predicted."""
 _SEEDS: Final = 256
 _FEWER_SEEDS: Final = 64
 """For the ends of intervals: differences between runs with the same seeds have little error."""
+_QUALITY_SD: Final = math.sqrt(sum(one * (1 - one) for one in PolicySettings().quality) / len(PolicySettings().quality))
+"""The standard deviation of quality within the groups of the simulator's standard policy, right or wrong."""
 _MEASURED: Final[Mapping[str, TextFeature]] = {
     "length": "length",
     "format": "markdown",
@@ -31,6 +40,19 @@ _MEASURED: Final[Mapping[str, TextFeature]] = {
     "confidence": "confidence",
 }
 """The simulator's features, and those of texts that they stand for."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanScores:
+    """A judge's mean score of each answer of a comparison over ``calls`` calls, with the answer's quality and features.
+
+    ``means`` and ``quality`` have the shape (groups, members), ``features`` (groups, members, features); NaN unknown.
+    """
+
+    means: Array
+    quality: Array
+    features: Array
+    calls: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +69,7 @@ class Drift:
     assumed: tuple[str, ...] = field(default=())
 
 
-def predicted_drift(profile: Profile, found: Preferences) -> Drift | None:
+def predicted_drift(profile: Profile, found: Preferences, scores: MeanScores) -> Drift | None:
     """Return the drift of features in the first step of GRPO under a comparison's judge with these measures.
 
     None if no preference of the judge is known.
@@ -55,7 +77,7 @@ def predicted_drift(profile: Profile, found: Preferences) -> Drift | None:
     measured = {name: _preference(profile, found, name) for name in DRIFTS}
     if not any(measured[name].known for name in DRIFTS if name != "quality"):
         return None
-    judge, assumed = simulated_judge(profile, found)
+    judge, assumed = simulated_judge(profile, found, scores)
     middle = _simulated(judge, _SEEDS)
     return Drift({name: _with_bounds(name, middle[name], measured[name], judge) for name in DRIFTS}, judge, assumed)
 
@@ -96,21 +118,28 @@ def _preference(profile: Profile, found: Preferences, name: str) -> Figure:
     return own if own is not None and own.known else profile.preferences[_MEASURED[name]].per_unit
 
 
-def simulated_judge(profile: Profile, found: Preferences) -> tuple[JudgeSettings, tuple[str, ...]]:
+def simulated_judge(profile: Profile, found: Preferences, scores: MeanScores) -> tuple[JudgeSettings, tuple[str, ...]]:
     """Return a comparison's judge as the simulator's, and what had to be assumed."""
     assumed: list[str] = []
 
     def value(figure: Figure, default: float, what: str) -> float:
         if figure.value is not None:
             return figure.value
-        assumed.append(f"{what} {default:g} ({figure.reason})")
+        assumed.append(f"{what} {default:.3g} ({figure.reason})")
         return default
 
     worth = {name: value(_preference(profile, found, name), 0.0, f"{name} adds") for name in _MEASURED}
+    repeats = profile.repeatability
+    spread = repeats.spread if repeats.spread.known else repeats.one_call
+    gain = value(
+        _preference(profile, found, "quality"), (spread.value or 0.0) / _QUALITY_SD, "quality from 0 to 1 adds"
+    )
+    noise = value(repeats.order_noise if repeats.order_noise.known else repeats.noise, 0.0, "noise")
     positions = profile.position
     judge = JudgeSettings(
-        gain=value(_preference(profile, found, "quality"), 1.0, "quality from 0 to 1 adds"),
-        noise=value(profile.repeatability.noise, 0.0, "noise"),
+        gain=gain,
+        noise=noise,
+        response_noise=_response_noise(scores, gain, worth, noise),
         length=worth["length"],
         format=worth["format"],
         flattery=worth["flattery"],
@@ -121,3 +150,18 @@ def simulated_judge(profile: Profile, found: Preferences) -> tuple[JudgeSettings
         failures=min(profile.failures.rate.value or 0.0, 0.999),
     )
     return judge, tuple(assumed)
+
+
+def _response_noise(scores: MeanScores, gain: float, worth: Mapping[str, float], noise: float) -> float:
+    """Return the standard deviation of what a judge adds to an answer in every call, beyond quality and features.
+
+    Without gold, all stable differences are taken for quality, so that it is 0.
+    """
+    features = [scores.features[..., TEXT_FEATURES.index(_MEASURED[name])] for name in worth]
+    known = ~np.isnan(scores.means + scores.quality + sum(features))
+    freedom = float(np.maximum(known.sum(axis=1) - 1, 0).sum())
+    if not freedom:
+        return 0.0
+    explained = gain * scores.quality + sum(one * values for one, values in zip(worth.values(), features, strict=True))
+    squares = float((centred_values(scores.means - explained, known) ** 2).sum())
+    return math.sqrt(max(squares / freedom - noise**2 / scores.calls, 0.0))

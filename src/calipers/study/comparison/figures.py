@@ -25,7 +25,7 @@ from calipers.study.comparison.agreement import (
     pair_agreement,
 )
 from calipers.study.comparison.answers import CellAnswers, Evidence
-from calipers.study.comparison.drift import Drift, predicted_drift
+from calipers.study.comparison.drift import Drift, MeanScores, predicted_drift
 from calipers.study.comparison.preferences import Preferences, TextFeatures, preferences
 from calipers.study.profiles.answers import tabulate
 from calipers.study.profiles.fitting import measure_profile
@@ -141,8 +141,12 @@ def _on_unit_scale(record: Record) -> Record:
 
 
 def _cell(cell: CellAnswers, measured: TextFeatures, problem: str | None, mean: Array, single: Array) -> CellFigures:
-    profile = None if problem else measure_profile(cell.records, measured.frame, cell.records[0].key)
     found = preferences(cell, measured)
+    profile = drift = None
+    if problem is None:
+        profile = measure_profile(cell.records, measured.frame, cell.records[0].key)
+        calls = len(single) / max(int((~np.isnan(mean)).sum()), 1)
+        drift = predicted_drift(profile, found, MeanScores(mean, measured.quality, measured.originals, calls))
     return CellFigures(
         cell.name,
         cell.key,
@@ -151,7 +155,7 @@ def _cell(cell: CellAnswers, measured: TextFeatures, problem: str | None, mean: 
         _distribution(single),
         profile,
         found,
-        None if profile is None else predicted_drift(profile, found),
+        drift,
         cell.cost,
         cell.rewritten_cost,
         cell.failed or problem,

@@ -87,6 +87,21 @@ class TextFeatures:
             self._found[place] = self._measured(row, rewrite, ids)
         return self._found[place]
 
+    @property
+    def originals(self) -> Array:
+        """The features of a comparison's answers as they are: (groups, members, features)."""
+        rows = range(len(self.frame.groups))
+        empty = np.empty((0, self.frame.gold.shape[1], len(TEXT_FEATURES)))
+        return np.stack([self.of(row, "", frozenset()) for row in rows]) if rows else empty
+
+    @property
+    def quality(self) -> Array:
+        """The gold of a comparison's answers, from 0 for the lowest to 1 for the highest; NaN unknown."""
+        gold = self.frame.gold
+        known = gold[~np.isnan(gold)]
+        low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+        return np.asarray((gold - low) / (high - low)) if high > low else np.full_like(gold, np.nan)
+
     def _measured(self, row: int, rewrite: str, ids: frozenset[str]) -> Array:
         found = np.full((self.frame.gold.shape[1], len(TEXT_FEATURES)), np.nan)
         shown = self.frame.groups[row]
