@@ -1,8 +1,8 @@
 """Tables of the documentation that are made of a study's record, between two marks in a page of docs.
 
 ``<!-- table of study-data/order.json: length held_out_truth -->`` begins a table with these figures of every arm, and
-``<!-- end of table -->`` ends it; ``of content early; arrival early`` behind the figures chooses arms. Whatever is
-between the marks is replaced.
+``<!-- end of table -->`` ends it; ``of content early; arrival early`` behind the figures chooses arms. The first mark
+may be several lines long. Whatever is between the marks is replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from calipers.study.intervals import Estimate
 
 DOCS: Final = DATA.parent
 _MARKED: Final = re.compile(
-    r"(?P<begin><!-- table of study-data/(?P<name>[\w-]+)\.json: (?P<figures>[\w ]+?)(?: of (?P<arms>[^\n]+))? -->\n)"
+    r"(?P<begin><!-- table of study-data/(?P<name>[\w-]+)\.json: "
+    r"(?P<figures>[\w\s]+?)(?:\sof\s(?P<arms>[^>]+?))? -->\n)"
     r".*?(?P<end><!-- end of table -->)",
     re.DOTALL,
 )
@@ -55,7 +56,7 @@ def with_tables(text: str, folder: Path = DATA) -> str:
 
     def made(found: re.Match[str]) -> str:
         record = read_record(folder / f"{found['name']}.json")
-        arms = [one.strip() for one in (found["arms"] or "").split(";") if one.strip()]
+        arms = [" ".join(one.split()) for one in (found["arms"] or "").split(";") if one.strip()]
         return f"{found['begin']}{table(record, found['figures'].split(), arms)}{found['end']}"
 
     return _MARKED.sub(made, text)

@@ -6,6 +6,7 @@ matplotlib. Not responsible for reading results (``curves``).
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,6 +43,8 @@ _POINTS: Final = {
     "groups": "judged groups",
     "calls": "the judge's answers, mean over runs",
 }
+_TITLE: Final = 80
+"""Characters of a line of the title."""
 _MOST_ARMS: Final = len(COLOURS) * len(_DASHES)
 
 
@@ -143,7 +146,7 @@ def _finish(axes: Axes, study: StudyCurves, name: str, *, differences: bool) -> 
     label = _LABELS.get(name, name.replace("_", " "))
     axes.set_xlabel(_POINTS[study.over])
     axes.set_ylabel(f"difference in {label}" if differences else label)
-    axes.set_title(study.title, loc="left", fontsize=11)
+    axes.set_title(textwrap.fill(study.title, _TITLE), loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.margins(x=0.01)
