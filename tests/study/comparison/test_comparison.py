@@ -218,8 +218,7 @@ def test_other_protocols_find_the_vice_too(tmp_path: Path, protocol: str) -> Non
     vain, honest = (one.preferences.rewrites["sycophantic"] for one in found.cells)
     assert (vain.low or 0) > 0
     assert honest.covers(0, slack=0.02)
-    if protocol == "pointwise":
-        assert vain.value == pytest.approx(0.15, abs=0.01)
+    assert vain.value == pytest.approx(0.15, abs=0.01)  # of pairs, margins
 
 
 def test_criteria_are_compared_one_by_one(tmp_path: Path) -> None:
