@@ -20,9 +20,11 @@ from calipers.cli.judges import judges
 from calipers.cli.messages import print_message
 from calipers.cli.profile import profile
 from calipers.cli.replay import replay
+from calipers.cli.report import report
 from calipers.cli.rubric import rubric
 from calipers.cli.score import score
 from calipers.cli.settings_file import use_settings_file
+from calipers.cli.show import show
 from calipers.cli.study import study
 from calipers.errors import CalipersError
 
@@ -49,6 +51,8 @@ def app(context: click.Context, config: str | None) -> None:
 
 app.add_command(score)
 app.add_command(replay)
+app.add_command(report)
+app.add_command(show)
 app.add_command(calibrate)
 app.add_command(ifeval)
 app.add_command(generate)

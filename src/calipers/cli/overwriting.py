@@ -78,6 +78,12 @@ def _is_simulation(path: Path) -> bool:
         return file.read(len(_SIMULATION)) == _SIMULATION
 
 
+def _is_report(path: Path) -> bool:
+    with path.open("rb") as file:
+        return _REPORT in file.read(200)
+
+
+_REPORT: Final = b"<!-- calipers report "
 _SIMULATION: Final = b'{"format":"calipers-simulation/'
 
 
@@ -93,6 +99,7 @@ JUDGMENTS: Final = Kind("a judgments file", _rows_with(frozenset({"group_id", "j
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
 SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
 PROFILE: Final = Kind("a judge's profile", _is_profile)
+REPORT: Final = Kind("a report of calipers", _is_report)
 RESPONSES: Final = Kind(
     "a file of responses",
     _rows_with(frozenset({"responses"}), frozenset({"prompt", "response"}), frozenset({"group_id", "trajectories"})),

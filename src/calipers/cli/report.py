@@ -1,0 +1,73 @@
+"""``calipers report``: writes a page that shows judged groups."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from calipers.cli.command_options import command_option
+from calipers.cli.messages import BadLines, print_message
+from calipers.cli.overwriting import REPORT, add_force_option, require_replaceable
+from calipers.errors import ConfigError, InputError
+
+
+@click.command(short_help="Write a page that shows judged groups.")
+@click.argument("source", nargs=-1, required=True, type=click.Path())
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="The page (.html): one file.")
+@command_option(
+    "--groups",
+    type=click.Path(),
+    metavar="FILE",
+    help="The groups file that was scored: its texts are shown. [default: those in the ledger]",
+)
+@command_option(
+    "--run", type=int, metavar="ID", help="The number of the run in a ledger among SOURCE. [default: the latest]"
+)
+@command_option(
+    "--redact",
+    is_flag=True,
+    help="Leave out every text of prompts, trajectories and judges; ids, scores and counts stay.",
+)
+@add_force_option
+def report(source: tuple[str, ...], out: str, groups: str | None, run: int | None, *, redact: bool, force: bool) -> int:
+    """Write one HTML file that shows the judged groups in SOURCE: result files of calipers score, and ledgers.
+
+    Candidates are shown side by side, ranked with error bars, with the judge's words and every question that was
+    asked. The page works offline and runs nothing that a trajectory contains. If OUT.ledger.db lies beside the only
+    result file OUT, it is read as well.
+
+    \b
+    calipers report scored.jsonl -o report.html
+    calipers report scored.jsonl --groups groups.jsonl -o report.html
+    calipers report runs.db --run 3 -o report.html
+
+    Exit code: 0 the page was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.report import open_sources, write_report  # noqa: PLC0415 - --help stays quick
+
+    if out == "-":
+        raise ConfigError("--out -: a page is not written to stdout; name a file, such as report.html")
+    if not Path(out).absolute().parent.is_dir():
+        raise ConfigError(f"--out {out}: its folder does not exist; create it first")
+    named = {f"the source {path}": path for path in source} | {"the groups file": groups}
+    require_replaceable("--out", out, REPORT, force=force, beside=named)
+    bad = BadLines()
+    with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
+        count = write_report(sources, Path(out), redact=redact)
+    if bad.count and not count:
+        raise InputError("no line in it can be read; the page shows no group", source=source[0])
+    lacking = f", {sources.notes.without_texts:,} without texts" if sources.notes.without_texts else ""
+    size = Path(out).stat().st_size / 1e6
+    print_message(f"{out}: {count:,} group{'s' * (count != 1)}{lacking}, {size:,.1f} MB")
+    return 1 if bad.count else 0
+
+
+def with_ledger_beside(source: tuple[str, ...], groups: str | None) -> tuple[str, ...]:
+    """Add to a command's only SOURCE the ledger that calipers score wrote beside it, unless the texts are named."""
+    from calipers.report.sources import ledger_beside  # noqa: PLC0415 - --help stays quick
+
+    if len(source) != 1 or groups is not None or (beside := ledger_beside(source[0])) is None:
+        return source
+    print_message(f"Texts, questions and answers are read from {beside}")
+    return (*source, beside)

@@ -1,0 +1,110 @@
+"""Reads from a ledger, for people, what a run recorded: its results, its groups, and every question with its answer.
+
+Groups and questions are read one at a time, so that a long run needs no more memory than a short one. Not responsible
+for repeating a run (``replayer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calipers.ledger.answers import require_object
+from calipers.ledger.compression import Damaged, decompress_text
+from calipers.ledger.sqlite import Ledger
+from calipers.types.encoding import finite_number
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedQuestion:
+    """A question of a recorded group, and how it ended.
+
+    ``detail`` holds the ``judgments`` that were read and what is ``missing``, or the ``kind`` and ``reason`` of a
+    failure. ``request`` is the body that was sent, as JSON text; ``answer`` holds the columns of the ledger's table of
+    answers, by name. Both are None for a question that got no answer.
+    """
+
+    number: int
+    cause: str
+    outcome: str
+    reason: str | None
+    detail: Mapping[str, Any]
+    request: str | None
+    answer: Mapping[str, Any] | None
+
+
+_ANSWER = (
+    "text", "finish_reason", "reasoning", "served_model", "input_tokens", "output_tokens", "cached_tokens", "cost_usd",
+    "latency", "attempts", "answered_at",
+)  # fmt: skip
+_NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts"))
+
+
+def positions_of_groups(ledger: Ledger, run: int) -> dict[str, int]:
+    """Return the position of every group of a ledger's run by its id, in input order; of equal ids the first."""
+    found: dict[str, int] = {}
+    for group_id, position in ledger.rows(
+        "SELECT group_id, position FROM groups WHERE run = ? ORDER BY position", (run,)
+    ):
+        if not isinstance(position, int) or not isinstance(group_id, str):
+            raise ledger.damaged()
+        found.setdefault(group_id, position)
+    return found
+
+
+def recorded_results(ledger: Ledger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the position and the result of every group of a ledger's run, in input order.
+
+    Groups that a running run records meanwhile are included.
+    """
+    query = "SELECT position, result FROM groups WHERE run = ? AND position > ? ORDER BY position LIMIT 1"
+    position = -1
+    while found := ledger.rows(query, (run, position)):
+        position, result = found[0]
+        if not isinstance(position, int):
+            raise ledger.damaged()
+        yield position, ledger.decoded(result, require_object)
+
+
+def recorded_group(ledger: Ledger, run: int, position: int) -> dict[str, Any]:
+    """Return the group at ``position`` of a ledger's run, an object of a groups file."""
+    found = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))
+    if not found:
+        raise ledger.damaged()
+    return ledger.decoded(found[0][0], require_object)
+
+
+def recorded_questions(ledger: Ledger, run: int, position: int) -> Iterator[RecordedQuestion]:
+    """Yield the questions about the group at ``position`` of a ledger's run, in the order in which they were asked."""
+    query = (
+        "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
+    )
+    for number, cause, outcome, reason, detail, key in ledger.rows(query, (run, position)):
+        found = ledger.rows(f"SELECT request, {', '.join(_ANSWER)} FROM answers WHERE key = ?", (key,))  # noqa: S608
+        request, *values = found[0] if found else (None,)
+        yield RecordedQuestion(
+            number=number,
+            cause=str(cause),
+            outcome=str(outcome),
+            reason=None if reason is None else str(reason),
+            detail=ledger.decoded(detail, require_object),
+            request=None if request is None else _text(ledger, request),
+            answer=_checked(ledger, dict(zip(_ANSWER, values, strict=True))) if found else None,
+        )
+
+
+def _text(ledger: Ledger, stored: str | bytes) -> str:
+    try:
+        text = decompress_text(stored)
+    except Damaged as error:
+        raise ledger.damaged() from error
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+def _checked(ledger: Ledger, answer: dict[str, Any]) -> dict[str, Any]:
+    for name, value in answer.items():
+        right = finite_number(value) is not None if name in _NUMBERS else isinstance(value, str)
+        if value is not None and not right:
+            raise ledger.damaged()
+    return answer

@@ -1,0 +1,146 @@
+// The candidates of a group side by side, best first, with the judge's words about each.
+import { button, el, fill, folded } from "./elements.js";
+import { differenceTable } from "./difference.js";
+import { chat, json } from "./messages.js";
+import { decimal, whole } from "./numbers.js";
+import { ranked } from "./ranking.js";
+import { labelled, name, textBlock } from "./text.js";
+
+/** The columns, each with the id of its trajectory in `data-candidate`. */
+export function candidateColumns(detail, { markdown }) {
+  const columns = ranked(detail.trajectories).map(({ one, rank }) => column(one, rank, detail, { markdown }));
+  return el("div.columns", { tabindex: "0", role: "region", "aria-label": "candidates side by side" }, columns);
+}
+
+function column(one, rank, detail, { markdown }) {
+  const marks = [...one.attacks.map((hit) => hit.excerpt), ...one.criteria.map((verdict) => verdict.quote)].filter(
+    (mark) => typeof mark === "string",
+  );
+  const number =
+    one.reward === null
+      ? el("span.status", { "data-status": one.status }, one.status)
+      : el("span.reward", {}, decimal(one.reward));
+  return el(
+    "article.candidate",
+    { "data-candidate": one.id, tabindex: "0" },
+    el("header", {}, el("span.rank", {}, rank), el("h3", {}, name(one.id, 60)), number),
+    judgeWords(one),
+    one.attacks.length ? attacksOf(one.attacks) : null,
+    one.criteria.length ? criteriaOf(one.criteria) : null,
+    messagesOf(one, detail, { markdown, marks }),
+    metadataOf(one),
+  );
+}
+
+function judgeWords(one) {
+  const parts = [];
+  if (one.explanation)
+    parts.push(
+      el("div.judge-words", {}, el("div.label", {}, "the judge says"), textBlock(one.explanation, { limit: 1500 })),
+    );
+  if (one.reason)
+    parts.push(
+      el(
+        "div.judge-words.none",
+        {},
+        el("div.label", {}, one.reward === null ? `${one.status}, because` : "note"),
+        textBlock(one.reason, { limit: 1500 }),
+      ),
+    );
+  return parts;
+}
+
+function attacksOf(attacks) {
+  const items = attacks
+    .slice(0, 50)
+    .map((hit) =>
+      el(
+        "li",
+        {},
+        el("strong", {}, name(hit.kind.replaceAll("_", " "), 40)),
+        ` (${hit.certainty}) in message ${whole(hit.message)}, by `,
+        name(hit.role, 30),
+        hit.excerpt ? [": ", el("q", {}, name(hit.excerpt, 200))] : null,
+      ),
+    );
+  const more = attacks.length > items.length ? el("li", {}, `${whole(attacks.length - items.length)} more`) : null;
+  return el("div.attacks", {}, el("div.label", {}, "addresses the judge"), el("ul", {}, items, more));
+}
+
+const MET = { true: "met", false: "not met", null: "no verdict" };
+
+function criteriaOf(criteria) {
+  const rows = criteria.map((one) =>
+    el(
+      "li",
+      { "data-met": String(one.met ?? null) },
+      el("span.met", {}, MET[String(one.met ?? null)] ?? "no verdict"),
+      " ",
+      name(one.id, 60),
+      typeof one.share === "number" ? ` (${decimal(one.share, 2)})` : null,
+      one.by === "rule" ? el("span.quiet", {}, " by a rule") : null,
+      one.reason ? el("div.quiet", {}, name(one.reason, 400)) : null,
+      one.quote ? el("q.quiet", {}, name(one.quote, 300)) : null,
+    ),
+  );
+  return folded(
+    `criteria: ${criteria.filter((one) => one.met === true).length} of ${criteria.length} met`,
+    () => el("ul.criteria", {}, rows),
+    { open: criteria.length <= 8 },
+  );
+}
+
+function messagesOf(one, detail, options) {
+  if (one.messages === null || one.messages === undefined)
+    return el(
+      "p.quiet.lacking",
+      {},
+      detail.shared === null
+        ? "The texts are not in this report."
+        : "The groups file has no trajectory with this id.",
+    );
+  if (!one.messages.length) return el("p.quiet.lacking", {}, "It has no messages.");
+  return chat(one.messages, options);
+}
+
+function metadataOf(one) {
+  const known = { ...(one.metadata ? { metadata: one.metadata } : {}), ...one.more };
+  return Object.keys(known).length ? folded("metadata", () => json(known)) : null;
+}
+
+/** A choice of two candidates, and what differs between them. */
+export function comparison(detail) {
+  const members = ranked(detail.trajectories)
+    .map(({ one }) => one)
+    .filter((one) => one.messages?.length && one.messages[0].characters === undefined);
+  if (members.length < 2) return null;
+  const shown = el("div.compared");
+  const select = (chosen, label) => {
+    const made = el(
+      "select",
+      { "aria-label": label },
+      members.map((one, at) => el("option", { value: at }, labelled(one.id))),
+    );
+    made.value = String(chosen);
+    return made;
+  };
+  const [left, right] = [select(0, "first candidate"), select(members.length - 1, "second candidate")];
+  const show = () =>
+    fill(shown, differenceTable(members[Number(left.value)].messages, members[Number(right.value)].messages));
+  return el(
+    "div.comparison",
+    {},
+    el(
+      "div.choice",
+      {},
+      "Compare ",
+      left,
+      " with ",
+      right,
+      " ",
+      button("Compare", show),
+      button("Close", () => fill(shown), { class: "plain" }),
+    ),
+    shown,
+  );
+}

@@ -1,0 +1,155 @@
+// What differs between two candidates: their messages as lines, compared by the algorithm of Myers (1986).
+import { el } from "./elements.js";
+import { whole } from "./numbers.js";
+import { visible } from "./text.js";
+
+const MOST_EDITS = 1500;
+const CONTEXT = 3;
+// Two lines with less in common are shown as they are: marks on nearly every word would say nothing.
+const LEAST_ALIKE = 0.4;
+const LONGEST_LINE = 4000;
+
+/**
+ * Messages as plain lines, to compare them.
+ * @param {Record<string, unknown>[]} messages
+ */
+export function linesOf(messages) {
+  const found = [];
+  for (const message of messages) {
+    found.push(`[${message.role}]`);
+    const parts = Array.isArray(message.content)
+      ? message.content.map((part) => part?.text ?? JSON.stringify(part))
+      : [message.content ?? ""];
+    for (const part of parts) if (part !== "") found.push(...String(part).split("\n"));
+    for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : [])
+      found.push(`calls ${call?.function?.name}: ${call?.function?.arguments}`);
+  }
+  return found;
+}
+
+/**
+ * The edits that turn `a` into `b`, as [kind, value] with the kinds "same", "out" and "in"; null if there are too many.
+ * @template T
+ * @param {T[]} a
+ * @param {T[]} b
+ * @param {number} [most]
+ * @returns {["same" | "out" | "in", T][] | null}
+ */
+export function edits(a, b, most = MOST_EDITS) {
+  let start = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
+  let end = 0;
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end])
+    end += 1;
+  const middle = shortest(a.slice(start, a.length - end), b.slice(start, b.length - end), most);
+  if (middle === null) return null;
+  const same = (values) => values.map((value) => /** @type {["same", T]} */ (["same", value]));
+  return [...same(a.slice(0, start)), ...middle, ...same(a.slice(a.length - end))];
+}
+
+function shortest(a, b, most) {
+  const trace = [];
+  let reach = new Map([[1, 0]]);
+  for (let depth = 0; depth <= Math.min(most, a.length + b.length); depth += 1) {
+    trace.push(new Map(reach));
+    for (let k = -depth; k <= depth; k += 2) {
+      const down = k === -depth || (k !== depth && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
+      let x = down ? (reach.get(k + 1) ?? 0) : (reach.get(k - 1) ?? 0) + 1;
+      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
+      reach.set(k, x);
+      if (x >= a.length && x - k >= b.length) return walkedBack(a, b, trace, depth);
+    }
+  }
+  return null;
+}
+
+function walkedBack(a, b, trace, last) {
+  const found = [];
+  let x = a.length;
+  let y = b.length;
+  for (let depth = last; depth >= 0; depth -= 1) {
+    const reach = trace[depth];
+    const k = x - y;
+    const down = k === -depth || (k !== depth && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
+    const before = down ? k + 1 : k - 1;
+    const fromX = depth === 0 ? 0 : (reach.get(before) ?? 0);
+    const fromY = depth === 0 ? 0 : fromX - before;
+    while (x > fromX && y > fromY) {
+      found.push(["same", a[x - 1]]);
+      x -= 1;
+      y -= 1;
+    }
+    if (depth === 0) break;
+    if (down) found.push(["in", b[--y]]);
+    else found.push(["out", a[--x]]);
+  }
+  return found.reverse();
+}
+
+/** The difference of two candidates as a table: lines of the first at the left, of the second at the right. */
+export function differenceTable(first, second) {
+  const found = edits(linesOf(first), linesOf(second));
+  if (found === null)
+    return el(
+      "p.quiet",
+      {},
+      `They have more than ${whole(MOST_EDITS)} different lines: little of one is in the other.`,
+    );
+  if (found.every(([kind]) => kind === "same")) return el("p.quiet", {}, "Their messages are the same.");
+  const rows = [];
+  for (let at = 0; at < found.length;) {
+    let end = at;
+    const isSame = found[at][0] === "same";
+    while (end < found.length && (found[end][0] === "same") === isSame) end += 1;
+    rows.push(
+      ...(isSame
+        ? sameRows(
+            found.slice(at, end).map(([, line]) => line),
+            at === 0,
+            end === found.length,
+          )
+        : changedRows(found.slice(at, end))),
+    );
+    at = end;
+  }
+  return el("table.difference", {}, el("tbody", {}, rows));
+}
+
+function sameRows(lines, isFirst, isLast) {
+  const row = (line) => el("tr", {}, cell("same", line), cell("same", line));
+  const [head, tail] = [isFirst ? 0 : CONTEXT, isLast ? 0 : CONTEXT];
+  if (lines.length <= head + tail + 1) return lines.map(row);
+  const gap = el("tr.gap", {}, el("td", { colspan: 2 }, `${whole(lines.length - head - tail)} equal lines`));
+  return [...lines.slice(0, head).map(row), gap, ...lines.slice(lines.length - tail).map(row)];
+}
+
+function changedRows(changes) {
+  const out = changes.filter(([kind]) => kind === "out").map(([, line]) => line);
+  const coming = changes.filter(([kind]) => kind === "in").map(([, line]) => line);
+  return Array.from({ length: Math.max(out.length, coming.length) }, (_, at) => {
+    const [left, right] = words(out[at], coming[at]);
+    return el("tr", {}, left, right);
+  });
+}
+
+function words(before, after) {
+  if (before === undefined || after === undefined || before.length + after.length > LONGEST_LINE)
+    return [cell("out", before), cell("in", after)];
+  const split = (line) => line.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+  const found = edits(split(before), split(after), 200);
+  const alike = (found ?? []).reduce((sum, [kind, word]) => sum + (kind === "same" ? word.length : 0), 0);
+  if (found === null || alike < LEAST_ALIKE * Math.max(before.length, after.length))
+    return [cell("out", before), cell("in", after)];
+  const side = (own) =>
+    found
+      .filter(([kind]) => kind === "same" || kind === own)
+      .map(([kind, word]) => (kind === own ? el(own === "in" ? "ins" : "del", {}, visible(word)) : visible(word)));
+  return [el("td.out", { dir: "auto" }, side("out")), el("td.in", { dir: "auto" }, side("in"))];
+}
+
+function cell(kind, line) {
+  if (line === undefined) return el("td.none");
+  const shown =
+    line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}\u2026 (${whole(line.length)} characters)` : line;
+  return el(`td.${kind}`, { dir: "auto" }, visible(shown));
+}

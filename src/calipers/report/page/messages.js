@@ -1,0 +1,120 @@
+// Chat messages: text, reasoning, tool calls and their results, images. Everything in them is untrusted.
+import { button, el, folded } from "./elements.js";
+import { markdown } from "./markdown.js";
+import { counted, whole } from "./numbers.js";
+import { name, textBlock } from "./text.js";
+
+const RASTER = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
+const LONGEST_RESULT = 1200;
+const LONGEST_MARKDOWN = 20_000;
+
+/**
+ * A list of messages as a chat.
+ * @param {Record<string, unknown>[]} messages
+ * @param {{markdown: boolean, marks?: string[]}} options
+ */
+export function chat(messages, options) {
+  return el(
+    "div.chat",
+    {},
+    messages.map((message) => messageOf(message, options)),
+  );
+}
+
+function messageOf(message, options) {
+  const role = typeof message.role === "string" ? message.role : "unknown";
+  const known = ["system", "developer", "user", "assistant", "tool"].includes(role) ? role : "other";
+  const title = el("div.role", {}, name(role, 30), message.name ? [" ", name(message.name, 60)] : null);
+  const made = el(`section.message.${known}`, {}, title);
+  if (message.characters !== undefined) {
+    made.append(
+      el(
+        "p.quiet",
+        {},
+        `${whole(message.characters)} characters`,
+        message.calls ? `, ${counted(message.calls, "tool call")}` : null,
+        ", left out of this report",
+      ),
+    );
+    return made;
+  }
+  for (const key of ["reasoning", "reasoning_content"])
+    if (typeof message[key] === "string" && message[key]) made.append(thoughts(message[key]));
+  made.append(...contentOf(message.content, role, options));
+  if (typeof message.refusal === "string" && message.refusal)
+    made.append(el("p.quiet", {}, "refusal:"), textBlock(message.refusal));
+  for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : [])
+    made.append(callOf(call, options));
+  if (made.childElementCount === 1) made.append(el("p.quiet", {}, "empty"));
+  return made;
+}
+
+function thoughts(text) {
+  return folded(`reasoning, ${whole(text.length)} characters`, () => textBlock(text), { name: "reasoning" });
+}
+
+function contentOf(content, role, options) {
+  if (typeof content === "string") return content ? [written(content, role, options)] : [];
+  if (!Array.isArray(content)) return content === null || content === undefined ? [] : [json(content)];
+  return content.map((part) => {
+    if (typeof part?.text === "string") return written(part.text, role, options);
+    if (part?.type === "image_url") return image(part.image_url?.url ?? part.image_url);
+    return json(part);
+  });
+}
+
+function written(text, role, { markdown: formatted, marks = [] }) {
+  if (role === "tool" || role === "function")
+    return textBlock(indentedJson(text), { limit: LONGEST_RESULT, mono: true, marks });
+  if (!formatted || text.length > LONGEST_MARKDOWN) return textBlock(text, { marks });
+  return textBlock(text, { limit: LONGEST_MARKDOWN, marks, whole: markdown });
+}
+
+/** JSON on one line, indented so that people can read it; other text as it is. */
+function indentedJson(text) {
+  if (text.length > 200_000 || !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+/** Any other value, as JSON. @param {unknown} value */
+export function json(value) {
+  return textBlock(JSON.stringify(value, null, 2) ?? "", { limit: LONGEST_RESULT, mono: true });
+}
+
+function callOf(call, { marks = [] }) {
+  const wanted = call?.function ?? call ?? {};
+  const given = typeof wanted.arguments === "string" ? wanted.arguments : JSON.stringify(wanted.arguments ?? null);
+  return el(
+    "div.call",
+    {},
+    el("div.call-name", {}, "calls ", name(wanted.name ?? "?", 80)),
+    textBlock(indentedJson(given), { limit: LONGEST_RESULT, mono: true, marks }),
+  );
+}
+
+/** An image is shown when somebody asks for it, and only if it is in the file and of a kind that runs nothing. */
+function image(address) {
+  const url = typeof address === "string" ? address : "";
+  if (!RASTER.test(url)) {
+    const what = url.startsWith("data:")
+      ? `an image of a kind that is not shown (${url.slice(5, 40)}\u2026)`
+      : "an image that is not in the file";
+    return el(
+      "div.image",
+      {},
+      el("p.quiet", {}, what),
+      url.startsWith("data:") ? null : textBlock(url, { limit: 300, mono: true }),
+    );
+  }
+  const made = el("div.image");
+  made.append(
+    button(`Show the image (${whole((url.length * 3) / 4 / 1024)} kB)`, () =>
+      made.replaceChildren(el("img", { src: url, alt: "an image of the trajectory" })),
+    ),
+  );
+  return made;
+}

@@ -1,0 +1,152 @@
+"""Judged groups as plain text for a terminal: a line for each group, or one group with ranking, words and questions.
+
+Not responsible for escaping what controls a terminal: callers pass the text through ``types.encoding.printable``.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from calipers.types.encoding import to_json_text
+
+_BAR: Final = 31
+"""Columns of an error bar."""
+_Z95: Final = 1.959964
+_SHORT: Final = 400
+"""Characters of a message that are shown unless everything is wanted."""
+_MESSAGES: Final = 3
+
+
+def overview_line(row: Mapping[str, Any], detail: Mapping[str, Any]) -> str:
+    """Return a line about a group of a report: id, status, the best candidate, the range of scores, and flags."""
+    ranked = _ranked(detail["trajectories"])
+    best = next((one for one in ranked if one["reward"] is not None), None)
+    scores = [score for score, _, _ in row["scores"] if score is not None]
+    spread = f"spread {max(scores) - min(scores):.3f}" if len(scores) > 1 else ""
+    first = "" if best is None else f"best {_short(best['id'], 24)} {best['reward']:.3f}"
+    flags = ", ".join(flag for flag in row["flags"] if flag != row["status"])
+    return f"{_short(row['id'], 32):<32}  {row['status']:<9}  {first:<36}  {spread:<12}  {flags}".rstrip()
+
+
+def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False) -> str:
+    """Return a group of a report as text of at most ``width`` columns: prompt, ranking, answers, warnings, questions.
+
+    With ``full``, messages are not shortened.
+    """
+    flags = [flag for flag in detail["flags"] if flag != detail["status"]]
+    lines = [f"group {detail['id']}: {detail['status']}" + (f" ({', '.join(flags)})" if flags else "")]
+    shared = detail["shared"]
+    if shared:
+        lines += ["", "prompt", *_messages(shared, width=width, full=full)]
+    lines += ["", *_ranking(detail["trajectories"])]
+    for one in _ranked(detail["trajectories"]):
+        lines += ["", *_trajectory(one, width=width, full=full)]
+    if detail["warnings"]:
+        lines += ["", "warnings"]
+        for warning in detail["warnings"]:
+            lines += _wrapped(warning, width=width, indent=2)
+    if detail["questions"]:
+        lines += ["", "questions"]
+        for question in detail["questions"]:
+            lines += _wrapped(_question(question), width=width, indent=2)
+    return "\n".join(lines)
+
+
+def _ranked(members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the trajectories, best reward first, those without a reward last."""
+    return sorted(members, key=lambda one: (one["reward"] is None, -one["reward"] if one["reward"] is not None else 0))
+
+
+def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    scores = [one["score"] for one in members if one["score"] is not None]
+    low, high = min([0.0, *scores]), max([1.0, *scores])
+    ids = max(len(_short(one["id"], 32)) for one in members) if members else 0
+    rewards = [one["reward"] for one in members if one["reward"] is not None]
+    for one in _ranked(members):
+        name = f"{_short(one['id'], 32):<{ids}}"
+        if one["reward"] is None:
+            yield f"   -  {name}  {one['status']}"
+            continue
+        error = "" if one["stderr"] is None else f" ± {one['stderr']:.3f}"
+        bar = "" if one["score"] is None else _bar(one["score"], one["stderr"], low, high)
+        rank = 1 + sum(other > one["reward"] for other in rewards)
+        tied = "=" if rewards.count(one["reward"]) > 1 else " "
+        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}{error:<8}  {bar}".rstrip()
+
+
+def _bar(score: float, stderr: float | None, low: float, high: float) -> str:
+    """Return an error bar over the 95 % interval, between ``low`` at its left end and ``high`` at its right."""
+
+    def column(value: float) -> int:
+        return round((_BAR - 1) * (min(high, max(low, value)) - low) / (high - low))
+
+    half = _Z95 * (stderr or 0.0)
+    cells = ["·"] * _BAR
+    for at in range(column(score - half), column(score + half) + 1):
+        cells[at] = "─"
+    cells[column(score)] = "●"
+    return "".join(cells)
+
+
+def _trajectory(one: Mapping[str, Any], *, width: int, full: bool) -> Iterator[str]:
+    yield one["id"]
+    if one["explanation"]:
+        yield from _wrapped(f"judge: {one['explanation']}", width=width, indent=2)
+    if one["reason"]:
+        yield from _wrapped(f"{one['status']}: {one['reason']}", width=width, indent=2)
+    for hit in one["attacks"]:
+        said = f"addresses the judge ({hit['certainty']}, {hit['kind']}, message {hit['message']}): {hit['excerpt']}"
+        yield from _wrapped(said, width=width, indent=2)
+    for verdict in one["criteria"]:
+        met = {True: "met", False: "not met"}.get(verdict.get("met"), "no verdict")
+        yield from _wrapped(f"{verdict['id']}: {met}", width=width, indent=2)
+    if one["messages"] is not None:
+        yield from _messages(one["messages"], width=width, full=full)
+
+
+def _messages(messages: Sequence[Mapping[str, Any]], *, width: int, full: bool) -> Iterator[str]:
+    shown = messages if full else messages[-_MESSAGES:]
+    if len(shown) < len(messages):
+        hidden = len(messages) - len(shown)
+        yield f"  … {hidden} earlier message{'s' * (hidden > 1)} (--full shows all)"
+    for message in shown:
+        text = _text(message)
+        if not full and len(text) > _SHORT:
+            text = f"{text[:_SHORT]} … ({len(text):,} characters; --full shows all)"
+        yield from _wrapped(f"{message.get('role', '?')}: {text}", width=width, indent=2)
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) else content if isinstance(content, list | tuple) else []
+    texts = [one if isinstance(one, str) else str(one.get("text") or "[image]") for one in parts]
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list | tuple) else ():
+        function = call.get("function") or {}
+        arguments = function.get("arguments")
+        given = arguments if isinstance(arguments, str) else to_json_text(arguments)
+        texts.append(f"calls {function.get('name')} {given}")
+    return "\n".join(one for one in texts if one) or "(empty)"
+
+
+def _question(question: Mapping[str, Any]) -> str:
+    values = {one["item"]: one["value"] for one in question["judgments"] if "item" in one and "value" in one}
+    shown = [f"{name} {values[name]:.2f}" for name in question["order"] if name in values]
+    judge = f" {question['judge']}" if question["judge"] else ""
+    reason = f": {question['reason']}" if question["reason"] else ""
+    order = f", shown {', '.join(shown)}" if shown else ""
+    return f"{question['number']}{judge}, {question['cause']}, {question['outcome']}{reason}{order}"
+
+
+def _wrapped(text: str, *, width: int, indent: int) -> Iterator[str]:
+    for line in text.splitlines() or [""]:
+        yield textwrap.fill(
+            line, max(width, 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -1,0 +1,62 @@
+"""The page's own script, style and security policy.
+
+The sources in ``page/`` are ES modules, one for each concern. They are joined into one inline script, and the policy
+allows this script and this style by their SHA-256 hashes and nothing else. Not responsible for data (``writing``).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+MODULES: Final = (
+    "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
+    "candidates", "questions", "group", "list", "keys", "main",
+)  # fmt: skip
+"""The page's modules; each imports only from those before it."""
+STYLES: Final = ("base", "frame", "group", "text", "narrow")
+_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./\w+\.js\";\n", re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
+
+
+def page_file(name: str) -> str:
+    """Return the text of a file of the page, such as ``"main.js"``."""
+    return files("calipers.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def page_script() -> str:
+    """Return the page's whole script: all modules, joined without their imports and exports."""
+    return "".join(_EXPORT.sub("", _IMPORT.sub("", page_file(f"{name}.js"))) for name in MODULES)
+
+
+@cache
+def page_head() -> str:
+    """Return the beginning of the page, up to where its data begin: policy, style and an empty body."""
+    style = "".join(page_file(f"{name}.css") for name in STYLES)
+    head = page_file("head.html").replace("@POLICY@", _policy(page_script(), style))
+    return head.replace("@STYLE@", style)
+
+
+def _policy(script: str, style: str) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(style)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

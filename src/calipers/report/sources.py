@@ -1,0 +1,234 @@
+"""Reads what a report shows: result files and ledgers, and the texts that belong to them.
+
+A file's kind is recognised by its content. Not responsible for what the page makes of a group (``details``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import as_group, read_groups
+from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
+from calipers.ledger import Ledger
+from calipers.ledger.answers import RecordedRun, find_run
+from calipers.ledger.contents import (
+    RecordedQuestion,
+    positions_of_groups,
+    recorded_group,
+    recorded_questions,
+    recorded_results,
+)
+from calipers.report.groups import GroupsById
+from calipers.types import TrajectoryGroup
+
+_SQLITE = b"SQLite format 3\x00"
+_FIRST_LINE = 2**26
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged group for a report: its ``result`` (a line of a result file), and what else is known of it.
+
+    ``source`` is the position of the file among the report's sources. ``group`` holds the texts, or is None.
+    ``recorded`` is the group as the judge's run had it, with ``questions`` about it, if a ledger has them. ``judges``
+    are the names of that run's judges by slot, and ``reasoning`` says whether they saw the candidates' reasoning.
+    """
+
+    source: int
+    result: Mapping[str, Any]
+    group: TrajectoryGroup | None = None
+    recorded: TrajectoryGroup | None = None
+    questions: tuple[RecordedQuestion, ...] = ()
+    judges: tuple[str, ...] = ()
+    reasoning: str = "hidden"
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a report's sources lack: ``without_texts`` and ``without_questions`` count groups, ``bad_lines`` lines.
+
+    ``unjudged`` counts the groups of the groups file that have no result.
+    """
+
+    without_texts: int = 0
+    without_questions: int = 0
+    bad_lines: int = 0
+    unjudged: int = 0
+    runs: list[dict[str, Any]] = field(default_factory=list)
+
+
+class _RecordedRun:
+    """A run of a ledger, whose groups are found by id."""
+
+    def __init__(self, location: str, run: int | None, stack: ExitStack) -> None:
+        self.ledger = Ledger(location, create=False)
+        stack.callback(self.ledger.close)
+        self.recorded: RecordedRun = find_run(self.ledger, run)
+        settings = self.recorded.settings
+        self.judges = _judge_names(settings["judges"])
+        self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
+        self._positions: dict[str, int] | None = None
+
+    def about(self) -> dict[str, Any]:
+        settings = self.recorded.settings
+        known = {name: settings[name] for name in ("protocol", "orders", "samples", "seed") if name in settings}
+        return {"run": self.recorded.id, "version": self.recorded.version, "judges": list(self.judges), **known}
+
+    def position(self, group_id: str) -> int | None:
+        if self._positions is None:
+            self._positions = positions_of_groups(self.ledger, self.recorded.id)
+        return self._positions.get(group_id)
+
+    def judged(self, source: int, result: Mapping[str, Any], position: int, group: TrajectoryGroup | None) -> Judged:
+        recorded = as_group(recorded_group(self.ledger, self.recorded.id, position))
+        questions = tuple(recorded_questions(self.ledger, self.recorded.id, position))
+        return Judged(source, result, group or recorded, recorded, questions, self.judges, self.reasoning)
+
+
+class Sources:
+    """The judged groups of a report's sources, read one after the other by iterating. Use it as a context manager.
+
+    ``paths`` are result files and ledgers. ``groups`` is the groups file with the texts. If there is a result file,
+    ledgers only add texts, questions and answers to its groups. ``run`` is the number of the run in a ledger, by
+    default the latest. ``notes`` is complete after the iteration. Raises InputError, LedgerError or ConfigError for
+    files that cannot be read; lines of a result file that cannot be read go to ``on_error``, and are skipped.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        groups: str | None = None,
+        run: int | None = None,
+        on_error: Callable[[InputError], None],
+    ) -> None:
+        self.notes = Notes()
+        self._stack = ExitStack()
+        self._on_error = on_error
+        kinds = [(path, _is_ledger(path)) for path in paths]
+        self.results = [path for path, is_ledger in kinds if not is_ledger]
+        for path in self.results:
+            _require_results(path)
+        if run is not None and all(not is_ledger for _, is_ledger in kinds):
+            raise ConfigError("--run names a run of a ledger, and no source is a ledger")
+        self.ledgers = [path for path, is_ledger in kinds if is_ledger]
+        self.names = [Path(path).name for path in self.results or self.ledgers]
+        try:
+            self._runs = [_RecordedRun(path, run, self._stack) for path in self.ledgers]
+            self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
+        except BaseException:
+            self._stack.close()
+            raise
+        self.notes.runs = [one.about() for one in self._runs]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def __iter__(self) -> Iterator[Judged]:
+        for judged in self._from_results() if self.results else self._from_ledgers():
+            self.notes.without_texts += judged.group is None
+            self.notes.without_questions += judged.recorded is None
+            yield judged
+        if self._groups is not None:
+            self.notes.unjudged = self._groups.count_left()
+
+    def _open_groups(self, path: str) -> GroupsById:
+        return GroupsById(read_groups(path, on_error=self._bad_line))
+
+    def _bad_line(self, error: InputError) -> None:
+        self.notes.bad_lines += 1
+        self._on_error(error)
+
+    def _from_results(self) -> Iterator[Judged]:
+        for source, path in enumerate(self.results):
+            for line, value in read_json_lines(path):
+                problem = value if isinstance(value, str) else _problem(value)
+                if problem is not None or isinstance(value, str):
+                    self._bad_line(InputError(problem or "", source=path, line=line))
+                    continue
+                yield self._completed(source, value)
+
+    def _completed(self, source: int, result: Mapping[str, Any]) -> Judged:
+        group_id = str(result["group_id"])
+        group = None if self._groups is None else self._groups.take(group_id)
+        for run in reversed(self._runs):
+            if (position := run.position(group_id)) is not None:
+                return run.judged(source, result, position, group)
+        return Judged(source, result, group)
+
+    def _from_ledgers(self) -> Iterator[Judged]:
+        for source, run in enumerate(self._runs):
+            for position, result in recorded_results(run.ledger, run.recorded.id):
+                group = None if self._groups is None else self._groups.take(str(result.get("group_id")))
+                yield run.judged(source, result, position, group)
+
+
+def open_sources(
+    paths: Sequence[str],
+    *,
+    groups: str | None = None,
+    run: int | None = None,
+    on_error: Callable[[InputError], None],
+) -> Sources:
+    """Open the files that a report shows. See ``Sources``."""
+    return Sources(paths, groups=groups, run=run, on_error=on_error)
+
+
+def ledger_beside(path: str) -> str | None:
+    """Return the ledger that ``calipers score`` wrote beside the result file ``path`` of a report, if it is there."""
+    beside = Path(f"{path}.ledger.db")
+    return str(beside) if beside.is_file() else None
+
+
+def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names of a run's judges by slot; equal names are told apart by the model."""
+    counts = Counter(str(one["judge"]) for one in judges)
+    return tuple(
+        f"{one['judge']} ({one['model']})" if counts[str(one["judge"])] > 1 else str(one["judge"]) for one in judges
+    )
+
+
+def _is_ledger(path: str) -> bool:
+    if path.startswith("sqlite:///"):
+        return True
+    with open_binary(Path(path)) as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
+def _require_results(path: str) -> None:
+    """Raise InputError, with the remedy, for a file that is certainly not a result file; an empty one may be."""
+    with open_binary(Path(path)) as stream:
+        line = stream.readline(_FIRST_LINE)
+    if line.startswith(b"\x1f\x8b") or not line.strip():
+        return
+    value = parse_json_line(line)
+    if isinstance(value, dict) and "status" not in value and "trajectories" in value:
+        raise InputError(
+            "is a groups file, which has no results; score it first, and name it after --groups", source=path, line=1
+        )
+    if isinstance(value, dict) and "trajectories" not in value:
+        found = ", ".join([*value][:6]) or "no keys"
+        raise InputError(
+            f"is not a result file (it has {found[:200]}); a report shows what calipers score wrote, and ledgers",
+            source=path,
+            line=1,
+        )
+
+
+def _problem(value: Mapping[str, Any]) -> str | None:
+    """Return why a line of a result file cannot be shown, or None if it can."""
+    members = value.get("trajectories")
+    if not isinstance(value.get("group_id"), str) or not isinstance(value.get("status"), str):
+        return "has no group_id and status, so it is not a result"
+    if not isinstance(members, list) or not all(isinstance(one, dict) and "id" in one for one in members):
+        return "has no list of trajectories with ids, so it is not a result"
+    return None

@@ -1,0 +1,113 @@
+"""Writes a report's page as a stream: memory holds one chunk of groups at a time, however many there are.
+
+The page holds two kinds of data blocks, compressed JSON in base64: *details*, a few groups each, which the page unpacks
+when one of them is looked at, and *rows* of the index, which it unpacks when it opens. No text from a file gets into
+the page in any other form, so none is ever parsed as HTML. Not responsible for what the data say (``details``).
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from calipers._version import __version__
+from calipers.errors import ConfigError
+from calipers.report.details import details_of, index_row
+from calipers.report.scripts import page_head, page_script
+from calipers.report.sources import Sources
+from calipers.types.encoding import to_json
+
+_CHUNK: Final = 192 * 1024
+"""Bytes of JSON after which a block of details is complete: small enough to unpack in a few milliseconds."""
+_ROWS: Final = 1000
+_LEVEL: Final = 6
+
+
+class Page:
+    """Writes the page to ``stream``: ``add`` each group's row and details, then ``finish``."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._details: list[bytes] = []
+        self._size = 0
+        self._chunks = 0
+        self._rows: list[bytes] = []
+        self.count = 0
+        stream.write(page_head().encode())
+
+    def add(self, row: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
+        """Add a group to the page. ``row`` must not have the keys ``chunk`` and ``line``, which say where it is."""
+        self._rows.append(to_json({**row, "chunk": self._chunks, "line": len(self._details)}, lone="replace"))
+        encoded = to_json(detail, lone="replace")
+        self._details.append(encoded)
+        self._size += len(encoded)
+        self.count += 1
+        if self._size >= _CHUNK:
+            self._write_details()
+        if len(self._rows) >= _ROWS:
+            self._write_rows()
+
+    def finish(self, about: Mapping[str, Any]) -> None:
+        """Write what is left, what the page says ``about`` itself, and the script that shows it all."""
+        self._write_details()
+        self._write_rows()
+        self._write_block("about", to_json(about, lone="replace"))
+        self._stream.write(f'<script type="module">{page_script()}</script>\n</body>\n</html>\n'.encode())
+
+    def _write_details(self) -> None:
+        if self._details:
+            self._write_block("details", b"\n".join(self._details))
+            self._details, self._size = [], 0
+            self._chunks += 1
+
+    def _write_rows(self) -> None:
+        if self._rows:
+            self._write_block("rows", b"\n".join(self._rows))
+            self._rows = []
+
+    def _write_block(self, kind: str, data: bytes) -> None:
+        # A type that is no script's makes a browser keep the contents as text, without reading it.
+        self._stream.write(f'<script type="application/x-calipers-{kind}">'.encode())
+        self._stream.write(base64.b64encode(zlib.compress(data, _LEVEL)))
+        self._stream.write(b"</script>\n")
+
+
+def write_report(sources: Sources, out: Path, *, redact: bool = False) -> int:
+    """Write the page that shows ``sources`` to ``out``, and return its number of groups.
+
+    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``out`` is replaced when the page is
+    complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
+    ``sources`` raises.
+    """
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with part.open("wb") as stream:
+            page = Page(stream)
+            for judged in sources:
+                detail = details_of(judged, redact=redact)
+                page.add(index_row(detail), detail)
+            page.finish(_about(sources, redact=redact))
+        part.replace(out)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return page.count
+
+
+def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
+    notes = sources.notes
+    return {
+        "version": __version__,
+        "sources": sources.names,
+        "ledgers": [Path(path).name for path in sources.ledgers],
+        "runs": notes.runs,
+        "redacted": redact,
+        "without_texts": notes.without_texts,
+        "without_questions": notes.without_questions,
+        "bad_lines": notes.bad_lines,
+        "unjudged": notes.unjudged,
+    }

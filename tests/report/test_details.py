@@ -1,0 +1,108 @@
+"""What a report knows of a group: texts, questions with ids, and only checked values."""
+
+from pathlib import Path
+
+import pytest
+
+from calipers.interfaces import Backend
+from calipers.report import Judged
+from calipers.report.details import details_of, index_row
+from calipers.testing import Flaky, PositionBias, SimulatedJudge
+from calipers.types import Trajectory, TrajectoryGroup
+from groups import FOUR, QUALITY, group_of
+from reported import details_in, judged, member, report_of, result_of
+
+
+async def test_questions_name_candidates_by_id_in_the_order_shown(tmp_path: Path):
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)], orders=2)
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    first, second = detail["questions"]
+    assert sorted(first["order"]) == sorted(FOUR)
+    assert second["order"] == first["order"][::-1]
+    assert {one["item"]: one["value"] for one in first["judgments"]} == QUALITY
+    assert [first["cause"], second["cause"]] == ["first", "order"]
+    assert sorted(first["names"].values()) == sorted(FOUR)
+
+
+async def test_the_request_is_put_together_again_exactly(tmp_path: Path):
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)], orders=2)
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    first, second = (
+        "\\n".join(detail["lines"][line] if isinstance(line, int) else line for line in one["request"])
+        for one in detail["questions"]
+    )
+    assert "What is 17 + 25?" in first
+    assert "I cannot add numbers." in second
+    assert sum("Answer with one JSON object" in line for line in detail["lines"]) == 1, "shared lines are stored once"
+    for key, name in detail["questions"][0]["names"].items():
+        assert f"candidate {key}\\n" in first, name
+
+
+async def test_identical_and_empty_trajectories_do_not_shift_the_names(tmp_path: Path):
+    answers = {"a": "41", "b": "42", "twin": "42", "z": "7"}
+    group = group_of(answers)
+    empty = Trajectory("crashed", ())
+    group = TrajectoryGroup(group.group_id, (empty, *group.trajectories), context=group.context)
+    judge = SimulatedJudge({"a": 0.4, "b": 0.9, "twin": 0.9, "z": 0.1, "crashed": 0.0})
+    results, ledger = await judged(tmp_path, [group], [judge])
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    values = {one["item"]: one["value"] for one in detail["questions"][0]["judgments"]}
+    assert values == {"a": 0.4, "b": 0.9, "z": 0.1}
+    assert next(one for one in detail["trajectories"] if one["id"] == "crashed")["messages"] == []
+
+
+async def test_a_failed_question_and_its_reason_are_shown(tmp_path: Path):
+    judge = SimulatedJudge(QUALITY, Flaky(timeout=1.0))
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], [judge])
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    assert detail["status"] == "failed"
+    assert all(one["failed"] and one["outcome"] == "timeout" for one in detail["questions"])
+    assert detail["trajectories"][0]["reward"] is None
+
+
+async def test_judges_of_one_name_are_told_apart_by_their_model(tmp_path: Path):
+    judges: list[Backend] = [
+        SimulatedJudge(QUALITY, model="mild"),
+        SimulatedJudge(QUALITY, PositionBias(0.1), model="harsh"),
+    ]
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], judges)
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    assert [one["judge"] for one in detail["questions"]] == ["SimulatedJudge (mild)", "SimulatedJudge (harsh)"]
+
+
+def test_messages_that_all_candidates_begin_with_are_stored_once():
+    start = ({"role": "user", "content": "Which year?"}, {"role": "assistant", "content": "Let me look."})
+    members = tuple(Trajectory(name, (*start, {"role": "assistant", "content": name})) for name in ("1815", "1816"))
+    group = TrajectoryGroup("g", members)
+    detail = details_of(Judged(0, result_of("g", member("1815"), member("1816")), group))
+    assert detail["shared"] == list(start)
+    assert [len(one["messages"]) for one in detail["trajectories"]] == [1, 1]
+
+
+def test_candidates_that_are_all_equal_keep_a_message_of_their_own():
+    group = group_of({"a": "same", "b": "same"})
+    detail = details_of(Judged(0, result_of("g", member("a"), member("b")), group))
+    assert [len(one["messages"]) for one in detail["trajectories"]] == [1, 1]
+
+
+@pytest.mark.parametrize("wrong", ["0.5", True, [], {}, float("nan"), 10**400])
+def test_a_value_that_is_no_number_is_missing_and_not_zero(wrong: object):
+    broken = member("a") | {"reward": wrong, "score": wrong, "stderr": wrong}
+    detail = details_of(Judged(0, result_of("g", broken)))
+    assert [detail["trajectories"][0][name] for name in ("reward", "score", "stderr")] == [None] * 3
+    assert index_row(detail)["scores"] == [[None, None, None]]
+
+
+def test_a_result_of_an_older_version_lacks_keys_and_is_shown():
+    old = {"group_id": "g", "status": "scored", "trajectories": [{"id": "a", "status": "scored", "reward": 0.5}]}
+    detail = details_of(Judged(0, old))
+    assert detail["attempts"] is None
+    assert detail["usage"] is None
+    assert detail["shared"] is None, "None says that the texts are not known; [] would say that there are none"
+
+
+def test_the_row_of_the_list_shows_what_the_user_asked():
+    detail = details_of(
+        Judged(0, result_of("g", member("right"), member("far")), group_of(FOUR, question="What\nis it?"))
+    )
+    assert index_row(detail)["prompt"] == "What is it?"

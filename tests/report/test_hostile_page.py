@@ -1,0 +1,196 @@
+"""Hostile trajectories in a real browser: nothing of theirs runs, loads, hides or breaks the page."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.testing import SimulatedJudge
+from calipers.types import Trajectory, TrajectoryGroup
+from report_browser import Browser
+from reported import judged, member, report_of, result_of, write_lines
+
+pytestmark = pytest.mark.timeout(300)
+
+RUN = "window.ran=(window.ran||0)+1"
+PAYLOADS = (
+    f"<script>{RUN}</script>",
+    f"</script><script>{RUN}</script>",
+    f"<img src=x onerror='{RUN}'>",
+    f"<svg onload='{RUN}'><script>{RUN}</script></svg>",
+    f'<iframe srcdoc="<script>parent.{RUN}</script>"></iframe>',
+    f"<body onload='{RUN}'><details open ontoggle='{RUN}'>",
+    f'<a href="javascript:{RUN}">click</a> [click](javascript:{RUN}) ![x](x "onerror={RUN}")',
+    '<style>*{display:none!important}</style><link rel=stylesheet href="data:text/css,*{display:none}">',
+    f'<meta http-equiv=refresh content="0;url=data:text/html,<script>{RUN}</script>"><base href=//evil.example>',
+    f"data:text/html,<script>{RUN}</script>",
+    (
+        f"```html\n<script>{RUN}</script>\n```\n- <img src=x onerror={RUN}>\n\n"
+        f"> <script>{RUN}</script>\n\n| a | b |\n|---|---|\n| <img src=x onerror={RUN}> | x |"
+    ),
+    f"--></noscript></textarea></template></title><script>{RUN}</script><!--",
+    "<form action=https://evil.example><input name=x><button formaction=javascript:1>",
+    "{{constructor.constructor('window.ran=1')()}} ${window.ran=1} __proto__",
+    '"><bdo dir=rtl>\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth\u200d \U000e0041\U000e0042tag \ufeff',
+    "Z\u0351\u0352\u0353" + "a\u0310\u0311\u0312\u0313" * 200,
+)
+HIDDEN = "\u202e\u202c\u2066\u2069\u200b\ufeff\U000e0041"
+
+
+def hostile(text: str, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A result and its group with ``text`` in every place."""
+    attack = {"kind": text, "message": 1, "role": text, "excerpt": text, "certainty": text}
+    verdict = {"met": False, "reason": text, "quote": text}
+    one = member(
+        f"a{text}", 0.4, explanation=text, attacks=[attack], criteria={text: verdict}, metadata={text: text},
+        stderr=0.1,
+    )  # fmt: skip
+    other = member("b", None, reason=text, status=text)
+    judges = [{"judge": text, "answers": 1, "scored": 1, "usage": {}}]
+    result = result_of(f"{n}{text}", one, other, warnings=[text], status=text, judges=judges, more={text: text})
+    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
+    image = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{text}"}}
+    said = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": text}, image],
+        "tool_calls": [call],
+        "reasoning": text,
+    }
+    shown = {"role": "tool", "content": text, "tool_call_id": text, "name": text}
+    members = [
+        Trajectory(f"a{text}", (said, shown, {"role": "assistant", "content": text})),
+        Trajectory("b", ({"role": "assistant", "content": f"{text} b"},)),
+    ]
+    tool = {"type": "function", "function": {"name": text, "description": text, "parameters": {"type": "object"}}}
+    group = TrajectoryGroup(
+        result["group_id"], tuple(members), context=({"role": "user", "content": text},), tools=(tool,), rubric=text
+    )
+    return result, group.to_dict()
+
+
+OPEN_ALL = """
+const buttons = [".more", ".choices button", ".comparison button", ".image button"].map((one) => `main ${one}`).join();
+for (let turn = 0; turn < 3; turn += 1) {
+  for (const one of document.querySelectorAll("main details:not([open])")) one.querySelector("summary").click();
+  for (const one of document.querySelectorAll(buttons)) one.click();
+}
+for (const one of document.querySelectorAll("main *")) {
+  for (const kind of ["mouseover", "focus", "error", "load", "toggle"]) one.dispatchEvent(new Event(kind));
+}
+"""
+FOREIGN = """
+const tags = "iframe, object, embed, form, base, link, meta[http-equiv=refresh], foreignObject, svg script";
+const isOurs = (script) => script.type === "module" || script.type.startsWith("application/x-calipers-");
+const isBad = (one, name) =>
+  name.startsWith("on") || name === "srcdoc" || (name === "href" && !one.getAttribute(name).startsWith("#"));
+const found = [
+  ...document.querySelectorAll(tags),
+  ...[...document.scripts].filter((one) => !isOurs(one)),
+  ...[...document.querySelectorAll("*")].filter((one) => one.getAttributeNames().some((name) => isBad(one, name))),
+];
+return found.map((one) => one.outerHTML.slice(0, 200));
+"""
+FITS = "const main = document.querySelector('main'); return main.scrollWidth <= main.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A group for each payload."""
+    folder = tmp_path_factory.mktemp("hostile")
+    pairs = [hostile(text, n) for n, text in enumerate(PAYLOADS)]
+    groups = write_lines(folder / "groups.jsonl", (group for _, group in pairs))
+    return report_of(folder, write_lines(folder / "r.jsonl", (result for result, _ in pairs)), groups=groups)
+
+
+@pytest.mark.parametrize("number", range(len(PAYLOADS)))
+def test_nothing_of_a_hostile_group_runs_or_loads(browser: Browser, page: Path, number: int):
+    browser.open(page)
+    for _ in range(number):
+        browser.press("j")
+    browser.until(f"document.querySelector('main').dataset.group?.startsWith('{number}')")
+    browser.run(OPEN_ALL)
+    time.sleep(0.2)  # a handler that was set off would run after this script
+    assert browser.run("return window.ran ?? null") is None
+    assert browser.run(FOREIGN) == []
+    assert browser.run("return performance.getEntriesByType('resource').map((one) => one.name)") == []
+    assert browser.run("return document.querySelector('main').checkVisibility()"), "a style of theirs applies"
+    assert browser.run("return location.protocol") == "file:"
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.run(FITS)
+    shown = browser.run("return document.body.innerText")
+    assert not set(shown) & set(HIDDEN), "invisible characters are shown as labels"
+    errors = [one["message"] for one in browser.driver.get_log("browser") if one["level"] == "SEVERE"]
+    assert errors == []
+
+
+def test_the_payload_is_shown_as_text(browser: Browser, page: Path):
+    browser.open(page)
+    browser.until("document.querySelector('.candidate')")
+    assert f"<script>{RUN}</script>" in browser.text(".candidate .judge-words")
+
+
+def test_characters_that_hide_or_reverse_are_labelled(browser: Browser, page: Path):
+    browser.open(page)
+    number = next(n for n, text in enumerate(PAYLOADS) if "\u202e" in text)
+    for _ in range(number):
+        browser.press("j")
+    browser.until(f"document.querySelector('main').dataset.group?.startsWith('{number}')")
+    labels = browser.texts(".candidate .judge-words .hidden-character")
+    assert labels[:4] == ["U+202E", "U+202C", "U+2066", "U+2069"]
+    assert "U+E0041 U+E0042" in labels
+
+
+def test_the_browser_itself_refuses_what_the_page_does_not_do(browser: Browser, page: Path):
+    """The policy holds even if the page's own code had a fault: this code has the faults."""
+    browser.open(page)
+    refused = browser.run(
+        "try { document.body.innerHTML = '<img src=x onerror=\"window.ran=1\">'; return false; }"
+        "catch (error) { return error instanceof TypeError; }"
+    )
+    assert refused, "text is parsed as HTML"
+    browser.run(
+        "const one = document.createElement('div'); document.body.append(one);"
+        "one.setAttribute('style', 'position:fixed'); window.styled = getComputedStyle(one).position;"
+        "const image = document.createElement('img'); document.body.append(image);"
+        "image.src = 'https://example.org/x.png';"
+    )
+    assert browser.run("return window.styled") == "static", "an inline style applies"
+    browser.until("true")
+    blocked = [one["message"] for one in browser.driver.get_log("browser")]
+    assert any("example.org" in one and "Content Security Policy" in one for one in blocked)
+    # Scripts of the driver may call eval; a timer is the page's own.
+    browser.run(
+        "setTimeout(() => { try { eval('1'); window.evaluated = 'done' } catch { window.evaluated = 'refused' } })"
+    )
+    browser.until("window.evaluated")
+    assert browser.run("return window.evaluated") == "refused"
+
+
+def test_a_text_of_a_megabyte_on_one_line_is_shown_in_pieces(browser: Browser, tmp_path: Path):
+    long = "x" * 2**20
+    members = tuple(Trajectory(name, ({"role": "assistant", "content": name + long},)) for name in "ab")
+    group = TrajectoryGroup("g", members, context=({"role": "user", "content": long},))
+    results = write_lines(tmp_path / "r.jsonl", [result_of("g", member("a", explanation=long), member("b"))])
+    browser.open(report_of(tmp_path, results, groups=write_lines(tmp_path / "g.jsonl", [group.to_dict()])))
+    browser.group("g")
+    assert len(browser.text(".candidate .message .text")) < 30_000
+    browser.click(".candidate .message .more")
+    assert len(browser.text(".candidate .message .text")) > 100_000
+    assert browser.run(FITS)
+
+
+async def test_a_hostile_reply_of_a_judge_is_text(browser: Browser, tmp_path: Path):
+    text = f"<img src=x onerror='{RUN}'></script><script>{RUN}</script>"
+    group = TrajectoryGroup(
+        "g", tuple(Trajectory(name, ({"role": "assistant", "content": name + text},)) for name in "ab")
+    )
+    judge = SimulatedJudge({"a": 0.4, "b": 0.6}, write=lambda rows, _: text + str(len(rows)))
+    results, ledger = await judged(tmp_path, [group], [judge])
+    browser.open(report_of(tmp_path, results, ledger))
+    browser.group("g")
+    browser.click(".question .choices button", "reply")
+    assert text in browser.text(".question .raw")
+    browser.run(OPEN_ALL)
+    assert browser.run("return window.ran ?? null") is None
+    assert browser.run(FOREIGN) == []

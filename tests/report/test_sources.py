@@ -1,0 +1,92 @@
+"""Files of a report: recognised by their content, joined by group id, and refused in words."""
+
+from pathlib import Path
+
+import pytest
+
+import calipers
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.report import open_sources
+from calipers.testing import SimulatedJudge
+from groups import FOUR, QUALITY, group_of
+from reported import data_of, details_in, judged, member, report_of, result_of, write_lines
+
+
+def groups_file(folder: Path, *names: str) -> Path:
+    return write_lines(folder / "groups.jsonl", (group_of(FOUR, group_id=name).to_dict() for name in names))
+
+
+def results_file(folder: Path, *names: str) -> Path:
+    return write_lines(folder / "scored.jsonl", (result_of(name, member("right"), member("far")) for name in names))
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_results_find_their_groups_in_any_order(tmp_path: Path, order: str):
+    page = report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *order))
+    assert [one["id"] for one in details_in(page)] == ["a", "b", "c"]
+    assert all(one["shared"] for one in details_in(page))
+
+
+def test_what_is_lacking_is_counted(tmp_path: Path):
+    page = report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *"bxyz"))
+    (about,) = data_of(page)["about"]
+    assert [about["without_texts"], about["unjudged"], about["without_questions"]] == [2, 3, 3]
+
+
+async def test_a_ledger_alone_is_a_source(tmp_path: Path):
+    _, ledger = await judged(tmp_path, [group_of(FOUR, group_id=name) for name in "ab"], [SimulatedJudge(QUALITY)])
+    page = report_of(tmp_path, ledger)
+    assert [one["id"] for one in details_in(page)] == ["a", "b"]
+    assert data_of(page)["about"][0]["runs"][0]["run"] == 1
+
+
+async def test_a_ledger_adds_texts_and_questions_to_results(tmp_path: Path):
+    results, ledger = await judged(tmp_path, [group_of(FOUR, group_id="a")], [SimulatedJudge(QUALITY)])
+    write_lines(results, [result_of("other", member("right")), result_of("a", member("right", 0.123))])
+    other, ours = details_in(report_of(tmp_path, results, ledger))
+    assert other["questions"] is None
+    assert ours["trajectories"][0]["reward"] == 0.123, "the result file decides"
+    assert len(ours["questions"]) == 1
+
+
+async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_path: Path):
+    ledger = tmp_path / "runs.db"
+    async with calipers.Judge(SimulatedJudge(QUALITY), ledger=str(ledger)) as judge:
+        await judge.score_group(group_of(FOUR, group_id="a"))
+        assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a"]
+        await judge.score_group(group_of(FOUR, group_id="b"))
+        assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a", "b"]
+
+
+async def test_a_run_that_a_ledger_lacks_is_refused(tmp_path: Path):
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)])
+    with pytest.raises(CalipersError, match="no run 7"):
+        open_sources([str(ledger)], run=7, on_error=print)
+    with pytest.raises(ConfigError, match="no source is a ledger"):
+        open_sources([str(results)], run=1, on_error=print)
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ('{"group_id": "g", "trajectories": []}\n', "is a groups file"),
+    ('{"judge": "x", "met": true}\n', "is not a result file"),
+])  # fmt: skip
+def test_a_file_of_another_kind_is_refused_with_the_remedy(tmp_path: Path, content: str, message: str):
+    (tmp_path / "other.jsonl").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        open_sources([str(tmp_path / "other.jsonl")], on_error=print)
+
+
+def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
+    path = write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x")), {"group_id": 3}, ["x"]])
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"group_id": "cut off')
+    problems: list[str] = []
+    with open_sources([str(path)], on_error=lambda error: problems.append(str(error))) as sources:
+        assert [one.result["group_id"] for one in sources] == ["a"]
+    assert [one.split(":")[1] for one in problems] == ["2", "3", "4"]
+    assert sources.notes.bad_lines == 3
+
+
+def test_an_empty_result_file_is_an_empty_report(tmp_path: Path):
+    (tmp_path / "scored.jsonl").write_text("", encoding="utf-8")
+    assert data_of(report_of(tmp_path, tmp_path / "scored.jsonl"))["rows"] == []

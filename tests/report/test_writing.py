@@ -1,0 +1,129 @@
+"""The page as a file: a stream of blocks, a strict policy, and nothing of the data outside of base64."""
+
+import base64
+import hashlib
+import re
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import ConfigError, InputError
+from calipers.report import open_sources, write_report
+from calipers.report.scripts import MODULES, STYLES, page_file, page_script
+from calipers.types import Trajectory, TrajectoryGroup
+from reported import data_of, details_in, member, report_of, result_of, write_lines
+
+HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\u202e", "<!--", "\ud800"]
+
+
+def test_text_from_files_is_only_in_base64(tmp_path: Path):
+    results = [result_of(text, member(text, explanation=text), warnings=[text]) for text in HOSTILE]
+    page = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", results))
+    text = page.read_text(encoding="utf-8")
+    outside = re.sub(r'(<script type="application/x-calipers-\w+">)[A-Za-z0-9+/=]*(?=</script>)', r"\1", text)
+    for one in ("alert(1)", "onerror", "\u202e"):
+        assert one not in outside
+    assert [one["id"] for one in details_in(page)] == [*HOSTILE[:-1], "\ufffd"]
+
+
+def test_the_policy_allows_this_script_and_this_style_and_nothing_else(tmp_path: Path):
+    text = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", [])).read_text(encoding="utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', text, flags=re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.DOTALL)
+    rules = dict(one.split(" ", 1) for one in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    for name, content in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[name] == f"'sha256-{digest}'"
+    assert "unsafe" not in policy
+    assert text.index("Content-Security-Policy") < text.index("<style>"), "a policy holds for what comes after it"
+
+
+def test_the_script_builds_elements_and_parses_no_html():
+    for name in MODULES:
+        source = page_file(f"{name}.js")
+        for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "DOMParser", "srcdoc"):
+            assert way not in source, f"{name}.js: {way}"
+    assert "</script" not in page_script()
+    assert "<!--" not in page_script()
+
+
+def test_modules_import_only_from_modules_before_them():
+    for at, name in enumerate(MODULES):
+        for other in re.findall(r'^import \{[^}]*\} from "\./(\w+)\.js";$', page_file(f"{name}.js"), re.MULTILINE):
+            assert other in MODULES[:at], f"{name}.js imports {other}.js"
+    assert not re.search(r"^(import|export) ", page_script(), re.MULTILINE)
+
+
+def test_no_name_is_used_at_the_top_of_two_modules():
+    found: dict[str, str] = {}
+    for name in MODULES:
+        for one in re.findall(
+            r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", page_file(f"{name}.js"), re.MULTILINE
+        ):
+            assert one not in found, f"{one} is in {found.get(one)}.js and {name}.js"
+            found[one] = name
+    assert len(found) > 50
+
+
+@pytest.mark.parametrize("name", [*(f"{one}.js" for one in MODULES), *(f"{one}.css" for one in STYLES)])
+def test_the_page_loads_nothing(name: str):
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(", page_file(name))
+
+
+class Many:
+    """A stream of judged groups that is never in memory as a whole."""
+
+    def __init__(self, count: int) -> None:
+        self.lines = (result_of(f"g{n}", member("a", 0.1), member("b", 0.9)) for n in range(count))
+
+    def write(self, path: Path) -> Path:
+        return write_lines(path, self.lines)
+
+
+def groups(count: int) -> Iterator[dict[str, Any]]:
+    for n in range(count):
+        said = "".join(hashlib.sha256(f"{n}{k}".encode()).hexdigest() for k in range(16))
+        yield TrajectoryGroup(
+            f"g{n}", tuple(Trajectory(name, ({"role": "assistant", "content": said + name},)) for name in "ab")
+        ).to_dict()
+
+
+def test_memory_does_not_grow_with_the_number_of_groups(tmp_path: Path):
+    peaks = []
+    for count in (1200, 3600):
+        results = Many(count).write(tmp_path / f"{count}.jsonl")
+        texts = write_lines(tmp_path / f"{count}.groups.jsonl", groups(count))
+        tracemalloc.start()
+        page = report_of(tmp_path, results, groups=texts)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert len(data_of(page)["rows"]) == count
+    assert peaks[1] < 1.3 * peaks[0], peaks
+
+
+def test_an_error_leaves_the_older_page_as_it_was(tmp_path: Path):
+    out = report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x"))]))
+    before = out.read_bytes()
+
+    def refuse(error: Exception) -> None:
+        raise error
+
+    write_lines(tmp_path / "scored.jsonl", [result_of("a", member("x")), {"group_id": "b"}])
+    with (
+        open_sources([str(tmp_path / "scored.jsonl")], on_error=refuse) as sources,
+        pytest.raises(InputError, match=r"scored\.jsonl:2"),
+    ):
+        write_report(sources, out)
+    assert out.read_bytes() == before
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_folder_in_the_way_is_one_sentence(tmp_path: Path):
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(ConfigError, match="cannot be written"):
+        report_of(tmp_path, write_lines(tmp_path / "scored.jsonl", []))

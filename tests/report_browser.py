@@ -1,0 +1,77 @@
+"""Debian's Chromium with a report open in it, driven by Selenium, for tests of the page."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+PATIENCE = 60.0
+"""Seconds to wait for the page; a busy machine takes long to start a browser."""
+
+
+class Browser:
+    """A Chromium with a page open in it."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def resize(self, width: int, height: int) -> None:
+        """Make the window as large as a phone's or a desk's."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def open(self, page: Path, address: str = "") -> None:
+        """Open a report and wait until it shows something."""
+        self.driver.get("about:blank")
+        self.driver.get(page.resolve().as_uri() + address)
+        self.until("document.documentElement.dataset.ready === 'true'")
+        self.driver.execute_script("return 1")
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """The value of a script's ``return``."""
+        return self.driver.execute_script(script, *arguments)
+
+    def until(self, condition: str) -> None:
+        """Wait until an expression is true."""
+        ends = time.monotonic() + PATIENCE
+        while not self.run(f"return Boolean({condition})"):
+            assert time.monotonic() < ends, f"never: {condition}\n{self.text('body')[:2000]}"
+            time.sleep(0.02)
+
+    def text(self, selector: str) -> str:
+        """The text that is shown in the first element that a selector finds."""
+        return str(self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector))
+
+    def texts(self, selector: str) -> list[str]:
+        """The texts of all elements that a selector finds."""
+        return list(
+            self.run("return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText)", selector)
+        )
+
+    def click(self, selector: str, text: str = "") -> None:
+        """Click the first element that a selector finds, or the one with this text."""
+        found = self.run(
+            "const all = [...document.querySelectorAll(arguments[0])];"
+            "const one = all.find((each) => each.innerText.includes(arguments[1]));"
+            "one?.click(); return Boolean(one);",
+            selector, text,
+        )  # fmt: skip
+        assert found, f"there is no {selector} with {text!r}"
+
+    def press(self, *keys: str) -> None:
+        """Type keys into whatever has the focus."""
+        from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
+
+        chain = ActionChains(self.driver)
+        for key in keys:
+            chain.send_keys(key)
+        chain.perform()
+
+    def group(self, name: str) -> None:
+        """Wait until this group is shown."""
+        self.until(f"document.querySelector('main').dataset.group === {name!r}")
