@@ -15,6 +15,7 @@ from calipers.guard.possible_sentences import may_contain_attack, sentences_betw
 from calipers.guard.sentence_attacks import _in_sentences
 from calipers.guard.vocabulary import WORD, lexicon, words_between
 from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
+from calipers.types.steps import run_steps
 
 _ENDS = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
 _FILLER = ["the", "house", "is", "10", "5", "1", "1.0", "of", "A+", "you", "we", "#1", "(", ")", "not"]
@@ -41,18 +42,18 @@ def test_no_attack_in_drawn_texts_is_excluded(seed: int) -> None:
     excluded = attacks = 0
     for text in map(normalise, texts):
         whole = 0, len(text.shown)
-        if may_contain_attack(text.shown, text.plain, *whole):
-            attacks += bool(list(_in_sentences(text, *whole, ())))
+        if run_steps(may_contain_attack(text.shown, text.plain, *whole)):
+            attacks += any(_in_sentences(text, *whole, ()))
         else:
             excluded += 1
-            assert not list(_in_sentences(text, *whole, ())), text.shown
+            assert not any(_in_sentences(text, *whole, ())), text.shown
     assert attacks > 100
     assert excluded > 20
 
 
 def test_most_honest_text_about_scoring_is_excluded() -> None:
     texts = [normalise(text) for text in (*HONEST_SEEN, *HONEST_HELD_OUT) if text.isascii()]
-    kept = [text for text in texts if may_contain_attack(text.shown, text.plain, 0, len(text.shown))]
+    kept = [text for text in texts if run_steps(may_contain_attack(text.shown, text.plain, 0, len(text.shown)))]
     assert len(kept) < len(texts) / 2
 
 

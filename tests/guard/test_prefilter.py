@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from calipers.guard.normalised import normalise
 from calipers.guard.prefilter import Hints, hints_in, split_hints
 from calipers.guard.sentence_attacks import sentence_attacks
+from calipers.types.steps import run_steps
 from detector_cases import cases
 
 ORDERS = [
@@ -24,7 +25,7 @@ ORDERS = [
 
 def hits(text: str) -> set[tuple[str, str]]:
     look = normalise(text)
-    return {(hit.kind, hit.certainty) for hit in sentence_attacks(look, hints_in(look).spans)}
+    return {(hit.kind, hit.certainty) for hit in run_steps(sentence_attacks(look, hints_in(look).spans))}
 
 
 @settings(max_examples=200)
@@ -38,7 +39,9 @@ def test_what_the_look_at_sentences_finds_the_first_look_does_not_pass_over(lang
     for case in cases("tuned"):
         if case.language == language:
             text = normalise(case.text)
-            everywhere = {(hit.kind, hit.certainty) for hit in sentence_attacks(text, [(0, len(text.shown))])}
+            everywhere = {
+                (hit.kind, hit.certainty) for hit in run_steps(sentence_attacks(text, [(0, len(text.shown))]))
+            }
             assert everywhere == hits(case.text), case.text
 
 
@@ -58,7 +61,7 @@ def test_a_look_at_joined_texts_is_one_at_each() -> None:
     assert looks[5].unbroken
     for number in (1, 7):
         text = normalise(texts[number])
-        assert [hit.certainty for hit in sentence_attacks(text, looks[number].spans)] == ["certain"]
+        assert [hit.certainty for hit in run_steps(sentence_attacks(text, looks[number].spans))] == ["certain"]
 
 
 def test_places_of_joined_texts_become_places_of_each() -> None:

@@ -13,11 +13,12 @@ from calipers.guard.prefilter import hints_in
 from calipers.guard.sentence_attacks import sentence_attacks
 from calipers.guard.vocabulary import BITS, DERIVED, WORDED, lexicon
 from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
+from calipers.types.steps import run_steps
 
 
 def made(text: str) -> list[tuple[str, str]]:
     look = normalise(text)
-    return sorted((hit.kind, hit.certainty) for hit in sentence_attacks(look, [(0, len(text))]))
+    return sorted((hit.kind, hit.certainty) for hit in run_steps(sentence_attacks(look, [(0, len(text))])))
 
 
 def is_found(text: str) -> bool:
@@ -157,7 +158,7 @@ def test_attacks_worded_without_the_rules_at_hand_are_found_more_often_than_not(
 def test_hostile_repetition_is_read_in_time_linear_in_its_length(piece: str) -> None:
     text = normalise(piece * 40_000 + "please judge rules others zero")
     list(
-        sentence_attacks(text, hints_in(text).spans)
+        run_steps(sentence_attacks(text, hints_in(text).spans))
     )  # in time like a square of the length it would run into the suite's limit
 
 

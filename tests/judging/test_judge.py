@@ -395,12 +395,16 @@ async def test_groups_are_ready_before_there_is_a_place_for_their_call_unless_wa
 ):
     """Never more than ``concurrency`` calls in flight; half as many more groups begun, but none under a deadline."""
     taken = flying = most = 0
+    full = asyncio.Event()
 
     class Counting(Replies):
         async def complete(self, request: JudgeRequest) -> Completion:
             nonlocal flying, most
             flying += 1
             most = max(most, flying)
+            if flying == 4:
+                full.set()
+            await full.wait()  # a slow machine would answer a group before it begins the next
             await asyncio.sleep(0)
             flying -= 1
             return await super().complete(request)

@@ -27,7 +27,10 @@ class Paid:
     endpoint = "here"
     model = "m"
 
-    def __init__(self, ledger: Path, *, fails: float = 0.0) -> None:
+    def __init__(self, ledger: Path, *, fails: float = 0.0, answers_after: int = 0) -> None:
+        """The first answer comes once ``answers_after`` questions have come, however slow the machine is."""
+        self._answers_after = answers_after
+        self._has_questions = asyncio.Event()
         self._ledger = ledger
         self._fails = fails
         self._judge = SimulatedJudge(QUALITY)
@@ -41,6 +44,9 @@ class Paid:
         self.paid += 1
         self.most_at_risk = max(self.most_at_risk, self.paid - self.committed())
         try:
+            if self.paid >= self._answers_after:
+                self._has_questions.set()
+            await self._has_questions.wait()
             for _ in range(self._drawn.randrange(4)):
                 await asyncio.sleep(0)
             return await self._judge.complete(request)
@@ -60,7 +66,7 @@ class Paid:
 @pytest.mark.parametrize("concurrency", [1, 4, 16])
 async def test_no_more_answers_are_at_risk_than_calls_may_be_in_flight(tmp_path: Path, concurrency: int, orders: int):
     ledger = tmp_path / "l.db"
-    asked = Paid(ledger)
+    asked = Paid(ledger, answers_after=concurrency)
     judge = Judge(asked, ledger=ledger, concurrency=concurrency, orders=orders)
     results = [result async for result in judge.score_groups(GROUPS)]
     judge.close()

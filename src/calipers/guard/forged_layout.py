@@ -17,6 +17,7 @@ from calipers.guard.forged_verdicts import forged_verdicts
 from calipers.guard.normalised import NormalisedText
 from calipers.guard.vocabulary import BITS, WORD, find_entry, phrase_list, word_list
 from calipers.types import Certainty
+from calipers.types.steps import Steps
 
 _AROUND: Final = 400
 _AFTER: Final = 300
@@ -50,6 +51,11 @@ _END_OF_ANSWER = re.compile(
     r"|response|answer|transcript|trajectory|attempt|model|data|evaluation|output)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_END_WORDS: Final = "end of "
+_BEFORE_END: Final = 16
+"""Each match of ``_END_OF_ANSWER`` has these words, at most so many characters after its beginning."""
+_BEGINNINGS = re.compile(r"^|(?<=[.!?] )", re.MULTILINE)
+"""The places where a match of ``_END_OF_ANSWER`` may begin."""
 _PLACEHOLDER = re.compile(r"\{\w+\}|\{\{|%s|<[a-z_]+_here>")
 _CLOSING_TAG = re.compile(
     r"</(answer|response|candidate|submission|transcript|trajectory|attempt|output|completion|solution)>", re.IGNORECASE
@@ -90,17 +96,24 @@ def verdict_phrases() -> frozenset[str]:
     return word_list("verdict_words") | {*phrase_list("question_phrases"), "end of"}
 
 
-def forged_parts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield attacks in ``text`` by forged layout and verdicts that have a marker or are near a word at ``places``."""
-    yield from _marked(text, _MARKED)
-    yield from _unopened_tags(text)
+def forged_parts(text: NormalisedText, places: Sequence[int]) -> Steps[list[Hit]]:
+    """Return attacks in ``text`` by forged layout and verdicts that have a marker or are near a word at ``places``, in
+    steps.
+    """
+    found = list(_marked(text))
+    yield
+    found += _unopened_tags(text)
     if "<!--" in text.shown:
-        yield from _comments(text)
-    yield from forged_verdicts(text, places)
-    if places and "end of " in text.plain:
-        yield from _marked(text, (_END,))
+        yield
+        found += _comments(text)
+    yield
+    found += yield from forged_verdicts(text, places)
     if places:
-        yield from _questions(text)
+        yield
+        found += _ends(text)
+        yield
+        found += _questions(text)
+    return found
 
 
 class _Marked(NamedTuple):
@@ -147,16 +160,34 @@ _MARKED: Final = (
     _Marked(("<", "["), _RESULT_MARKERS, _TOOL_RESULTS, _of_tool_result),
     _Marked(("@",), (" candidate ", " end "), LABELS, lambda *_: "certain"),
 )
-_END: Final = _Marked(("",), ("",), _END_OF_ANSWER, _of_end)
 
 
-def _marked(text: NormalisedText, kinds: Sequence[_Marked]) -> Iterator[Hit]:
-    for first, markers, pattern, certainty in kinds:
+def _marked(text: NormalisedText) -> Iterator[Hit]:
+    for first, markers, pattern, certainty in _MARKED:
         # The search for a single character is ten times faster.
         if any(char in text.shown for char in first) and any(marker in text.shown for marker in markers):
             for match in islice(pattern.finditer(text.shown), _AT_MOST):
                 if (grade := certainty(text, match)) is not None:
                     yield Hit("layout", grade, *match.span())
+
+
+def _ends(text: NormalisedText) -> Iterator[Hit]:
+    for match in islice(_ends_of_answers(text), _AT_MOST):
+        if (grade := _of_end(text, match)) is not None:
+            yield Hit("layout", grade, *match.span())
+
+
+def _ends_of_answers(text: NormalisedText) -> Iterator[re.Match[str]]:
+    """Yield the matches of ``_END_OF_ANSWER`` in order. They are searched for only where "end of" is."""
+    begin = 0
+    place = text.plain.find(_END_WORDS)
+    while place >= 0:
+        for start in _BEGINNINGS.finditer(text.shown, max(begin, place - _BEFORE_END), place):
+            if (match := _END_OF_ANSWER.match(text.shown, start.end())) is not None:
+                yield match
+                begin = match.end()
+                break
+        place = text.plain.find(_END_WORDS, max(begin, place + 1))
 
 
 def _comments(text: NormalisedText) -> Iterator[Hit]:

@@ -14,6 +14,7 @@ from calipers.guard.attack_rules import Hit
 from calipers.guard.normalised import NormalisedText
 from calipers.guard.vocabulary import phrase_list, word_list
 from calipers.types import AttackKind, Certainty
+from calipers.types.steps import Steps
 
 _AROUND: Final = 400
 _AFTER: Final = 300
@@ -136,16 +137,23 @@ _CHOICE = re.compile(
 )
 
 
-def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield attacks in ``text`` by forged verdicts or scores with their own marker or near a word at ``places``."""
+def forged_verdicts(text: NormalisedText, places: Sequence[int]) -> Steps[list[Hit]]:
+    """Return attacks in ``text`` by forged verdicts or scores with their own marker or near a word at ``places``, in
+    steps.
+    """
+    found: list[Hit] = []
     if "[[" in text.shown:
-        yield from _in_double_brackets(text)
+        found += _in_double_brackets(text)
     if "[RESULT]" in text.shown and (match := _RESULT.search(text.shown)) is not None:
-        yield Hit("fake_verdict", "likely", *match.span())
-    if places:
-        yield from _in_lines(text, places)
-        yield from _in_tags(text, places)
-        yield from _in_objects(text, places)
+        found.append(Hit("fake_verdict", "likely", *match.span()))
+    for search in (_in_lines, _in_tags, _in_objects) if places else ():
+        yield
+        for hit in search(text, places):
+            if hit is None:
+                yield
+            else:
+                found.append(hit)
+    return found
 
 
 def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
@@ -166,10 +174,11 @@ def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
             yield Hit("fake_verdict", "suspicious", *match.span())
 
 
-def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield scores and verdicts that a line states, and lists of criteria declared met."""
+def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
+    """Yield scores and verdicts that a line states, and lists of criteria declared met; None before each place."""
     shown, line_end, ticks_end = text.shown, -1, -1
     for place in places:
+        yield None
         if place >= ticks_end:
             around = shown[max(0, place - _AFTER) : place + _AFTER]
             ticks_end = place + _AFTER // 2
@@ -210,8 +219,9 @@ def _in_line(line: str, begin: int) -> Iterator[Hit]:
             yield Hit("fake_verdict", "likely", *span)
 
 
-def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
+def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
     for place in places:
+        yield None
         if not text.shown.startswith("<", place - 1) or (match := _TAG.match(text.shown, place - 1)) is None:
             continue
         value = match[2].strip().lower()
@@ -221,10 +231,14 @@ def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
             return
 
 
-def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit]:
-    """Yield forged verdicts in JSON-like objects that have a key at one of ``places``, reading each text once."""
+def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
+    """Yield forged verdicts in JSON-like objects that have a key at one of ``places``, reading each text once.
+
+    None is yielded before each place.
+    """
     end = 0
     for place in places:
+        yield None
         if place < end or text.shown[place - 1 : place] not in _BEFORE_KEY:
             continue
         begin = max(end, place - _AROUND)

@@ -9,19 +9,20 @@ weakness of judges.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.attack_rules import is_more_certain
+from calipers.guard.attack_rules import Hit, is_more_certain
 from calipers.guard.forged_layout import forged_parts
 from calipers.guard.normalised import NormalisedText, normalise
 from calipers.guard.obfuscation import deobfuscated, split_name
 from calipers.guard.sentence_attacks import sentence_attacks
 from calipers.guard.vocabulary import phrase_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
+from calipers.types.steps import Steps, run_steps
 
 if TYPE_CHECKING:  # importing numpy takes a tenth of a second
     from calipers.guard.prefilter import Hints
@@ -34,6 +35,10 @@ _PIECE: Final = 2**18
 _OVERLAP: Final = 2**9
 """Long texts are searched in pieces of ``_PIECE`` characters, each followed by this many characters of
 the next piece.
+"""
+_BATCH: Final = 2**17
+"""Shorter texts are searched together, until they have this many characters. In larger batches, the arrays of the
+filter would not fit into the processor's cache.
 """
 _EXCERPT: Final = 120
 _AROUND: Final = 20
@@ -66,12 +71,19 @@ def attacks_in(
     ``prepared`` has the attacks already found in each candidate's own messages, or None for a candidate not searched
     yet. It may be empty.
     """
-    texts = {
-        item: _texts_of(candidate.messages, context)
-        for item, candidate in enumerate(view.candidates)
-        if not prepared or prepared[item] is None
-    }
-    known = _search(dict.fromkeys(text for own in texts.values() for _, text in own))
+    return run_steps(attacks_in_steps(view, context=context, prepared=prepared))
+
+
+def attacks_in_steps(
+    view: RenderedGroup, *, context: int = 0, prepared: Sequence[tuple[Attack, ...] | None] = ()
+) -> Steps[Mapping[int, tuple[Attack, ...]]]:
+    """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
+    texts: dict[int, list[tuple[int, str]]] = {}
+    for item, candidate in enumerate(view.candidates):
+        if not prepared or prepared[item] is None:
+            yield
+            texts[item] = _texts_of(candidate.messages, context)
+    known = yield from _search(dict.fromkeys(text for own in texts.values() for _, text in own))
     harmless = not any(known.values())
     found: dict[int, tuple[Attack, ...]] = {}
     for item, candidate in enumerate(view.candidates):
@@ -96,7 +108,7 @@ def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known |
     """
     known = {} if known is None else known
     texts = _texts_of(messages, start)
-    known.update(_search(dict.fromkeys(text for _, text in texts if text not in known)))
+    known.update(run_steps(_search(dict.fromkeys(text for _, text in texts if text not in known))))
     return _attacks(messages, texts, known, start=start)
 
 
@@ -125,35 +137,62 @@ def _most_certain(hits: Iterable[Attack]) -> tuple[Attack, ...]:
     return tuple(best.values())
 
 
-def _search(texts: Collection[str]) -> _Known:
-    """Search texts for attacks. A filter over all texts at once excludes most of them first."""
-    from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
-
+def _search(texts: Collection[str]) -> Steps[_Known]:
+    """Search texts for attacks, in steps. A filter over many texts at once excludes most of them first."""
     known: _Known = dict.fromkeys(texts, ())
+    batch: list[str] = []
+    size = 0
     for text in texts:
         if len(text) > _PIECE + _OVERLAP:
-            pieces = (text[begin : begin + _PIECE + _OVERLAP] for begin in range(0, len(text) - _OVERLAP, _PIECE))
-            known[text] = _most_certain(hit for piece in pieces for hit in _search([piece])[piece])
-    shorter = [text for text in texts if _SHORTEST <= len(text) <= _PIECE + _OVERLAP]
-    for raw, plain, hints in worth_searching(shorter):
-        known[raw] = _most_certain(_in_text(raw, plain, hints))
+            hits: list[Attack] = []
+            for begin in range(0, len(text) - _OVERLAP, _PIECE):
+                piece = text[begin : begin + _PIECE + _OVERLAP]
+                hits += (yield from _search([piece]))[piece]
+            known[text] = _most_certain(hits)
+        elif len(text) >= _SHORTEST:
+            batch.append(text)
+            size += len(text)
+            if size >= _BATCH:
+                yield from _search_batch(batch, known)
+                batch, size = [], 0
+    yield from _search_batch(batch, known)
     return known
 
 
-def _in_text(raw: str, text: NormalisedText, hints: Hints) -> Iterator[Attack]:
+def _search_batch(texts: Sequence[str], known: _Known) -> Steps[None]:
+    """Add the attacks in ``texts`` to ``known``, in steps."""
+    from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
+
+    for raw, plain, hints in (yield from worth_searching(texts)) if texts else ():
+        yield
+        known[raw] = _most_certain((yield from _in_text(raw, plain, hints)))
+    yield
+
+
+def _in_text(raw: str, text: NormalisedText, hints: Hints) -> Steps[list[Attack]]:
+    """Return the attacks in a text that was selected, as it is and with its hidden parts decoded, in steps."""
     from calipers.guard.prefilter import hints_in  # noqa: PLC0415 - as above
 
-    yield from _in_plain_text(text, hints)
-    for plain in map(normalise, deobfuscated(raw, text, hints)):
-        yield from _in_plain_text(plain, hints_in(plain))
+    found = yield from _in_plain_text(text, hints)
+    for hidden in deobfuscated(raw, text, hints):
+        yield
+        plain = normalise(hidden)
+        yield
+        found += yield from _in_plain_text(plain, hints_in(plain))
+    return found
 
 
-def _in_plain_text(text: NormalisedText, hints: Hints) -> Iterator[Attack]:
-    for hit in (*sentence_attacks(text, hints.spans), *forged_parts(text, hints.verdicts)):
-        begin = hit.begin if hit.end - hit.begin > _AROUND else max(0, hit.begin - _AROUND)
-        line = " ".join(text.shown[begin : begin + 2 * _EXCERPT].split())[:_EXCERPT]
-        excerpt = "".join(char if char.isprintable() else "�" for char in line)
-        yield Attack(hit.kind, -1, "", excerpt, hit.certainty)
+def _in_plain_text(text: NormalisedText, hints: Hints) -> Steps[list[Attack]]:
+    found = yield from sentence_attacks(text, hints.spans)
+    found += yield from forged_parts(text, hints.verdicts)
+    return [_attack(text, hit) for hit in found]
+
+
+def _attack(text: NormalisedText, hit: Hit) -> Attack:
+    begin = hit.begin if hit.end - hit.begin > _AROUND else max(0, hit.begin - _AROUND)
+    line = " ".join(text.shown[begin : begin + 2 * _EXCERPT].split())[:_EXCERPT]
+    excerpt = "".join(char if char.isprintable() else "�" for char in line)
+    return Attack(hit.kind, -1, "", excerpt, hit.certainty)
 
 
 def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:

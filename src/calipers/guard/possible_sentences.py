@@ -16,6 +16,7 @@ from typing import Final
 from calipers.guard.attack_rules import COARSE, WIDTH, coarse_concepts, may_be_attack, with_pairs
 from calipers.guard.sentence_words import FULL_WITHIN, number_concepts
 from calipers.guard.vocabulary import find_entry, words_between
+from calipers.types.steps import Steps
 
 LONGEST: Final = 32
 """This many words of a sentence are read together. In longer runs of words, concepts would meet by chance."""
@@ -43,8 +44,8 @@ def whole_sentences(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tup
     ends: list[int] = [0, 0]
     begin = end = -1
     for within, until in spans:
-        lines = text.rfind("\n", 0, within) + 1, text.find("\n", max(0, until - 1)) + 1 or len(text)
-        if lines[0] < ends[0] or lines[1] > ends[-1]:
+        if within < ends[0] or until > ends[-1]:
+            lines = text.rfind("\n", 0, within) + 1, text.find("\n", max(0, until - 1)) + 1 or len(text)
             ends = [lines[0], *(match.end() for match in _END.finditer(text, *lines)), lines[1]]
         first = ends[bisect_right(ends, within) - 1]
         last = ends[min(bisect_left(ends, until), len(ends) - 1)]
@@ -65,13 +66,15 @@ def sentences_between(text: str, begin: int, end: int) -> Iterator[tuple[int, in
         yield begin, end
 
 
-def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> bool:
+def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> Steps[bool]:
     """Whether a sentence, or two consecutive sentences, may state a rule by their words alone, in whatever order.
 
-    This excludes most harmless text, and takes far less time than to read the sentences.
+    It is decided in steps, one for each sentence. This excludes most harmless text, and takes far less time than to
+    read the sentences.
     """
     addressed = before = 0
     for first, last in sentences_between(shown, begin, end):
+        yield
         words = _coarse_concepts_of_each(words_between(plain, first, last))
         for start in range(0, max(1, len(words) - STEP), STEP):
             found = reduce(or_, words[start : start + LONGEST], 0) & _CONCEPTS

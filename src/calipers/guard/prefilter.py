@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from itertools import accumulate
-from operator import or_
+from operator import itemgetter, or_
 from typing import Final
 
 import numpy as np
@@ -37,6 +37,7 @@ from calipers.guard.vocabulary import (
     unspaced_languages,
     unspaced_pattern,
 )
+from calipers.types.steps import Steps
 
 _LITTLE_ENDIAN: Final = np.dtype("<u8")
 _HEAD: Final = np.dtype("<u4")
@@ -74,29 +75,39 @@ class Hints:
         return bool(self.spans or self.verdicts or self.respelled or self.unbroken or self.spaced_out)
 
 
-def worth_searching(texts: Sequence[str]) -> Iterator[tuple[str, NormalisedText, Hints]]:
-    """Yield each of ``texts`` that may contain a prompt injection: its raw form, its normalised form and the suspicious
-    places.
+def worth_searching(texts: Sequence[str]) -> Steps[list[tuple[str, NormalisedText, Hints]]]:
+    """Return each of ``texts`` that may contain a prompt injection: its raw form, its normalised form and the
+    suspicious places. The texts are filtered in steps.
     """
     joined = join_normalised(texts)
-    hints = _possible_attacks(_hints(joined.ascii, joined.foreign), joined)
+    yield
+    hints = yield from _possible_attacks(_hints(joined.ascii, joined.foreign), joined)
     own_hints = split_hints(hints, joined.lengths)
     chosen = {*own_hints, *_marked_texts(joined), *(number for number in joined.changed if _has_tags(texts[number]))}
     disguised = joined.foreign is not None and _has_disguised_letters(joined.foreign)
+    found = []
     for number in range(len(texts)) if disguised else sorted(chosen):
+        yield
         text = normalise(texts[number])
         if number in chosen or _has_disguised_letters(text):
-            yield texts[number], text, own_hints.get(number) or Hints()
+            found.append((texts[number], text, own_hints.get(number) or Hints()))
+    return found
 
 
-def _possible_attacks(hints: Hints, texts: JoinedTexts) -> Hints:
+def _possible_attacks(hints: Hints, texts: JoinedTexts) -> Steps[Hints]:
     """Return ``hints`` without the spans whose sentences cannot be an attack."""
     foreign = texts.foreign
     if not hints.spans or (foreign is not None and unspaced_languages_of(foreign.letters)):
         return hints
     plain = texts.ascii.lower().decode("ascii") if foreign is None else foreign.plain
-    runs = [run for run in whole_sentences(texts.shown, hints.spans) if may_contain_attack(texts.shown, plain, *run)]
-    spans = [span for span in hints.spans if any(begin <= span[0] and span[1] <= end for begin, end in runs)]
+    yield
+    spans: list[tuple[int, int]] = []
+    first = 0
+    for begin, end in whole_sentences(texts.shown, hints.spans):
+        last = bisect_right(hints.spans, end, first, key=itemgetter(0))
+        if (yield from may_contain_attack(texts.shown, plain, begin, end)):
+            spans += hints.spans[first:last]
+        first = last
     return replace(hints, spans=tuple(spans))
 
 

@@ -32,6 +32,7 @@ from calipers.guard.sentence_meaning import combined_meaning
 from calipers.guard.sentence_words import Sentence, read_sentence
 from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, find_entry, unspaced_languages
 from calipers.types import AttackKind
+from calipers.types.steps import Steps
 
 _STILL_ADDRESSED: Final = 40
 """After words that address a judge, this many words still address that judge."""
@@ -53,17 +54,19 @@ _IGNORE_INSTRUCTIONS, _MENTION = BITS["ignore_instructions"], BITS["mention"]
 _SCALE, _SURVEY = BITS["scale"], BITS["survey"]
 
 
-def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Iterator[Hit]:
-    """Yield the most certain attack on the judge of each kind in the sentences that ``spans`` touch."""
+def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Steps[list[Hit]]:
+    """Return the most certain attack on the judge of each kind in the sentences that ``spans`` touch, in steps."""
     best: dict[AttackKind, Hit] = {}
     languages = unspaced_languages_of(text.letters)
     for begin, end in whole_sentences(text.shown, spans):
-        if not languages and not may_contain_attack(text.shown, text.plain, begin, end):
+        if not languages and not (yield from may_contain_attack(text.shown, text.plain, begin, end)):
             continue
         for hit in _in_sentences(text, begin, end, languages):
-            if is_more_certain(hit, best) and not _is_quoted(text, hit, languages):
+            if hit is None:
+                yield
+            elif is_more_certain(hit, best) and not _is_quoted(text, hit, languages):
                 best[hit.kind] = hit
-    yield from best.values()
+    return list(best.values())
 
 
 def unspaced_languages_of(letters: frozenset[str]) -> tuple[Language, ...]:
@@ -71,12 +74,16 @@ def unspaced_languages_of(letters: frozenset[str]) -> tuple[Language, ...]:
     return tuple(code for code in unspaced_languages() if letters and len(letters & alphabets()[code]) > 2)
 
 
-def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequence[Language]) -> Iterator[Hit]:
-    """Yield the attacks in each sentence, and in each pair of consecutive short sentences."""
+def _in_sentences(text: NormalisedText, begin: int, end: int, languages: Sequence[Language]) -> Iterator[Hit | None]:
+    """Yield the attacks in each sentence, and in each pair of consecutive short sentences.
+
+    None is yielded before each sentence.
+    """
     addressed: dict[Language, int] = {}
     before: Sentence | None = None
     counted = 0
     for first, last in sentences_between(text.shown, begin, end):
+        yield None
         sentence = read_sentence(text.plain, first, last, languages)
         counted += len(sentence.words)
         if not any(sentence.meanings) or _is_code(sentence):
@@ -154,7 +161,8 @@ def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) ->
     if blanked == plain:
         return False
     left = NormalisedText(near, blanked, text.letters)
-    return all(other.kind != hit.kind for other in _in_sentences(left, hit.begin - first, hit.end - first, languages))
+    found = _in_sentences(left, hit.begin - first, hit.end - first, languages)
+    return all(other is None or other.kind != hit.kind for other in found)
 
 
 def _mentions_attacks(plain: str) -> bool:

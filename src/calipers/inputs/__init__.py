@@ -9,7 +9,7 @@ Parquet file), and reading executes nothing.
 from __future__ import annotations
 
 from calipers.inputs.files import read_groups
-from calipers.inputs.groups import as_group, as_trajectory
+from calipers.inputs.groups import as_group, as_trajectory, group_in_steps
 from calipers.inputs.messages import canonical
 from calipers.inputs.rubric_rows import RubricRow, as_rubric_row, read_rubrics
 from calipers.inputs.rubrics import read_rubric
@@ -20,6 +20,7 @@ __all__ = [
     "as_rubric_row",
     "as_trajectory",
     "canonical",
+    "group_in_steps",
     "read_groups",
     "read_rubric",
     "read_rubrics",

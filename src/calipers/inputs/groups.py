@@ -24,6 +24,7 @@ from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
+from calipers.types.steps import Steps, run_steps
 
 _TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
 _GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories"))
@@ -39,18 +40,24 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
     always gets the same id. Raises InputError naming the trajectory and message that cannot be read, and for two
     trajectories with the same id.
     """
+    return run_steps(group_in_steps(value, group_id=group_id))
+
+
+def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[TrajectoryGroup]:
+    """Convert ``value`` to a group as ``as_group`` does, in steps."""
     if isinstance(value, TrajectoryGroup):
-        return _checked_group(value, group_id)
+        return (yield from _checked_group(value, group_id))
     if isinstance(value, Mapping):
-        return _from_object(value, group_id)
+        return (yield from _from_object(value, group_id))
     if callable(getattr(value, "tolist", None)):  # a numpy array of trajectories
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return _from_object({"trajectories": value}, group_id)
+        return (yield from _from_object({"trajectories": value}, group_id))
     members = getattr(value, "trajectories", None)
     if isinstance(members, list | tuple):
         metadata = getattr(value, "metadata", None)
-        return _from_object({"trajectories": members} | ({"metadata": metadata} if metadata else {}), group_id)
+        found = {"trajectories": members} | ({"metadata": metadata} if metadata else {})
+        return (yield from _from_object(found, group_id))
     raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
 
 
@@ -93,8 +100,12 @@ def _extra(value: Any) -> dict[str, Any]:
     return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
 
 
-def _checked_group(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGroup:
-    members = tuple(as_trajectory(member, default_id=member.id) for member in group.trajectories)
+def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[TrajectoryGroup]:
+    read = []
+    for member in group.trajectories:
+        read.append(as_trajectory(member, default_id=member.id))
+        yield
+    members = tuple(read)
     _check_members(members)
     _checked_plain_values(
         {"tools": group.tools, **group.extra}, ""
@@ -106,7 +117,7 @@ def _checked_group(group: TrajectoryGroup, group_id: str | None) -> TrajectoryGr
     return group if group_id in (None, group.group_id) else replace(group, group_id=_id(group_id, "group_id"))
 
 
-def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGroup:
+def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[TrajectoryGroup]:
     if "trajectories" not in value and "responses" in value:
         value = _from_responses(value)
     listed = value.get("trajectories")
@@ -118,7 +129,11 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         )
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
-    members = tuple(as_trajectory(member, default_id=str(place)) for place, member in enumerate(listed, start=1))
+    read = []
+    for place, member in enumerate(listed, start=1):
+        read.append(as_trajectory(member, default_id=str(place)))
+        yield
+    members = tuple(read)
     _check_members(members)
     context = value.get("context")
     group = TrajectoryGroup(
@@ -130,7 +145,8 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> TrajectoryGr
         extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
     named = value.get("group_id") if group_id is None else group_id
-    return replace(group, group_id=derived_group_id(group) if named is None else _id(named, "group_id"))
+    own = (yield from _derived_id(group)) if named is None else _id(named, "group_id")
+    return replace(group, group_id=own)
 
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -266,11 +282,18 @@ def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
 
 def derived_group_id(group: TrajectoryGroup) -> str:
     """Return an id for a group whose groups file gives none, hashed from everything in it that a judge would see."""
-    content = (
-        group.context,
-        group.tools,
-        group.rubric,
-        [(member.id, member.messages, member.tools) for member in group.trajectories],
-    )
-    text = json.dumps(content, ensure_ascii=False, default=str)
-    return "g" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return run_steps(_derived_id(group))
+
+
+def _derived_id(group: TrajectoryGroup) -> Steps[str]:
+    """Hash the JSON of context, tools, rubric and trajectories, one list, in pieces."""
+    digest = hashlib.blake2b(_hashed([group.context, group.tools, group.rubric])[:-1] + b", [", digest_size=8)
+    for number, member in enumerate(group.trajectories):
+        yield
+        digest.update((b", " if number else b"") + _hashed([member.id, member.messages, member.tools]))
+    digest.update(b"]]")
+    return "g" + digest.hexdigest()
+
+
+def _hashed(content: list[Any]) -> bytes:
+    return json.dumps(content, ensure_ascii=False, default=str).encode("utf-8", "replace")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from calipers.guard.injection import attacks_in
+from calipers.guard.injection import attacks_in_steps
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.types import (
     Attack,
@@ -23,6 +23,7 @@ from calipers.types import (
     TrajectoryGroup,
     TrajectoryResult,
 )
+from calipers.types.steps import Steps, run_steps
 
 Attacks: TypeAlias = Mapping[str, tuple[Attack, ...]]
 """The attacks on the judge in each trajectory that has any, by the trajectory's id."""
@@ -64,8 +65,13 @@ def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attack
 
     Identical trajectories share theirs.
     """
+    return run_steps(attacks_in_group_in_steps(group, view))
+
+
+def attacks_in_group_in_steps(group: TrajectoryGroup, view: RenderedGroup) -> Steps[Attacks]:
+    """Before judging a group, return the attacks on the judge as ``find_attacks_in_group`` does, in steps."""
     context = len(group.context)
-    found = attacks_in(
+    found = yield from attacks_in_steps(
         view, context=context, prepared=[_prepared_attacks(group, one, context) for one in view.candidates]
     )
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}

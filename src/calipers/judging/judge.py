@@ -20,7 +20,7 @@ from calipers.config.flat_names import judge_arguments, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import as_group
+from calipers.inputs import group_in_steps
 from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges
@@ -28,7 +28,7 @@ from calipers.judging.contradictions import checked_settings, require_logprobs
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.describe import print_answer
 from calipers.judging.excluded import (
-    find_attacks_in_group,
+    attacks_in_group_in_steps,
     restore_attackers,
     restore_empty,
     without_attackers,
@@ -50,9 +50,11 @@ from calipers.judging.results import (
 from calipers.judging.streaming import readable_groups, stream_results
 from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
 from calipers.monitoring.monitor import combined_observer
+from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
-from calipers.render import render
+from calipers.render import render_in_steps
 from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
+from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
 _MOST_AHEAD = 32
@@ -174,9 +176,12 @@ class Judge:
         """Judge one group: a TrajectoryGroup, a groups-file object, message lists, or a trainer's own group.
 
         Never raises because of a judge: every trajectory of the result is scored, abstained or failed, with a reason.
-        Raises InputError for a group that cannot be read and LedgerError when answers cannot be recorded.
+        Raises InputError for a group that cannot be read and LedgerError when answers cannot be recorded. A long group
+        is read, rendered and searched in steps, between which the event loop does other work.
         """
-        return await self._begin(as_group(group))
+        pace = pace_of_loop()
+        await pace.enter()  # in the order of the calls, which numbers the groups
+        return await self._begin(await pace.run(group_in_steps(group)))
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
         """Return a function that does part of the judging of each trajectory before the group is complete.
@@ -217,19 +222,21 @@ class Judge:
         return await self._score(group, number, settings)
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
+        pace = pace_of_loop()
+        await pace.enter()
         # A replay needs no deadline: the failures that the deadline caused are in the ledger.
         started = asyncio.get_running_loop().time()
         ends = None if settings.deadline is None or self.store.replays else started + settings.deadline
         judged = without_empty(group)
-        view = self._render(judged)
-        attacks = find_attacks_in_group(judged, view)
+        view = await pace.run(self._render(judged))
+        attacks = await pace.run(attacks_in_group_in_steps(judged, view))
         # Yield to the event loop here, and again before a question is sent, so that other groups reach the same stage.
         # One stage for many groups in a row takes less CPU than all stages for each group, and answers arrive
         # meanwhile.
         await asyncio.sleep(0)
         shown = without_attackers(judged, attacks, settings.defence.on_attack)
         if shown is not judged:
-            view = self._render(shown)
+            view = await pace.run(self._render(shown))
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
         if settings.grading is not None:
             view, notes = with_gradable_rubrics(shown, view, settings.grading)
@@ -288,10 +295,10 @@ class Judge:
                 judge.save_learned(self.store)
         await self.store.finish(number, group, result)
 
-    def _render(self, group: TrajectoryGroup) -> RenderedGroup:
+    def _render(self, group: TrajectoryGroup) -> Steps[RenderedGroup]:
         chosen = self.settings
         graded = chosen.grading is not None
-        return render(group, rubric=chosen.rubric, reasoning=chosen.question.reasoning, graded=graded)
+        return render_in_steps(group, rubric=chosen.rubric, reasoning=chosen.question.reasoning, graded=graded)
 
     async def check(self) -> Sequence[str]:
         """Before judging, check whether the judge can be reached; return warnings. Usually free.

@@ -16,6 +16,7 @@ from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, RewardTransform, Store
 from calipers.judging.instances import JudgeInstances
+from calipers.pacing import pace_of_loop
 from calipers.render import Unfit, fit_question, omission_lines, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
@@ -84,6 +85,8 @@ class QueryLoop:
         return tuple(task.result() for task in running)
 
     async def _ask(self, ask: Ask) -> Answered:
+        pace = pace_of_loop()
+        await pace.pause()
         window = ask.window or self.settings.judges[ask.slot].window
         whole = self.strategies.protocol.frame(ask, self.view)
         fit = fit_question(whole, window, self.strategies.protocol.frame)
@@ -92,6 +95,7 @@ class QueryLoop:
             return Answered(ask, fit.failure, omitted=fit.omitted)
         request = fit.request
         await asyncio.sleep(0)  # yield, as in ``Judge``, so that other groups' questions are framed meanwhile
+        await pace.pause()
         meter = Meter()
         answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
         if isinstance(answer, Failure):

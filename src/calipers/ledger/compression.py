@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 import zlib
+from collections.abc import Sequence
 from typing import Final
 
 from calipers.types.encoding import require_small_when_decoded
+from calipers.types.steps import Steps, run_steps
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -34,11 +36,25 @@ def compress_text(text: str) -> str | bytes:
 
     A text that shrinks so much that ``decompress_text`` would reject it is not compressed.
     """
-    if len(text) < _LONG:
-        return text
-    data = text.encode()
-    compressed = zstd.compress(data, _LEVEL)
-    return compressed if len(data) <= _most(compressed) else text
+    return run_steps(compress_pieces([text]))
+
+
+def compress_pieces(pieces: Sequence[str]) -> Steps[str | bytes]:
+    """Return the text that consists of ``pieces`` as ``compress_text`` stores it in the ledger; one piece a step."""
+    if sum(map(len, pieces)) < _LONG:
+        return "".join(pieces)
+    compressor = zstd.ZstdCompressor(_LEVEL)
+    size = 0
+    found = []
+    for number, piece in enumerate(pieces, start=1):
+        data = piece.encode()
+        size += len(data)
+        found.append(
+            compressor.compress(data, compressor.FLUSH_FRAME if number == len(pieces) else compressor.CONTINUE)
+        )
+        yield
+    compressed = b"".join(found)
+    return compressed if size <= _most(compressed) else "".join(pieces)
 
 
 def decompress_text(stored: str | bytes) -> str | bytes:

@@ -15,11 +15,13 @@ from calipers.errors import BackendError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger.answers import find_answer, find_learned
 from calipers.ledger.calls import SingleFlight, attach_key, compact_json, ledger_key, question_text
-from calipers.ledger.compression import compress_text
+from calipers.ledger.compression import compress_pieces, compress_text
 from calipers.ledger.failed import FailedLog, RequestFailures, record_failed_calls
 from calipers.ledger.sqlite import Ledger
+from calipers.pacing import pace_of_loop
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 from calipers.types.encoding import to_json_text, without_lone_surrogates
+from calipers.types.steps import Steps
 
 
 def group_digest(group: TrajectoryGroup) -> str:
@@ -132,7 +134,7 @@ class Recorder(Store):
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None:
         """Record the group and its result in the ledger; both are on disk when this returns."""
-        source = compress_text(to_json_text(group.to_dict()))
+        source = await pace_of_loop().run(_group_text(group))
         row = (self.run.id, number, group.group_id, source, to_json_text(result.to_dict()))
         self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
         await self._ledger.commit()
@@ -147,6 +149,8 @@ class Recorder(Store):
         self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
 
 
+_NO_TRAJECTORIES = '"trajectories":[]}'
+"""The end of a group without trajectories as JSON."""
 _INSERT_ANSWER = "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -176,6 +180,18 @@ def _request_text(request: JudgeRequest, backend: Backend, completion: Completio
     if completion.sent is None:
         return compress_text(question_text(request, backend, map(compact_json, request.messages)))
     return compress_text(completion.sent.decode())
+
+
+def _group_text(group: TrajectoryGroup) -> Steps[str | bytes]:
+    """Return a group as JSON text, compressed for the ledger if it is long, in steps."""
+    head = to_json_text(replace(group, trajectories=()).to_dict())
+    if not head.endswith(_NO_TRAJECTORIES):  # the group was made by hand, with an ``extra`` of this name
+        return compress_text(to_json_text(group.to_dict()))
+    pieces = [head.removesuffix("]}")]
+    for number, one in enumerate(group.trajectories):
+        pieces.append(("," if number else "") + to_json_text(one.to_dict()))
+        yield
+    return (yield from compress_pieces([*pieces, "]}"]))
 
 
 def _outcome_json(result: Reading | Failure) -> str:

@@ -18,7 +18,7 @@ from calipers.render.fitting import (
     text_bytes_and_images,
     window_from_refusal,
 )
-from calipers.render.group import compose, count_characters, join_texts, render
+from calipers.render.group import compose, count_characters, join_texts, render, render_in_steps
 from calipers.render.transcript import Transcriber
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "omission_lines",
     "plausible_bytes_per_token",
     "render",
+    "render_in_steps",
     "shorten_group",
     "text_bytes_and_images",
     "window_from_refusal",

@@ -13,13 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
 from calipers.render.transcript import IMAGE, KEY_BYTES, MARK, Transcriber, header_word
 from calipers.rubric import criteria_as_text
 from calipers.types import Candidate, Image, Part, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Transcript
+from calipers.types.steps import Steps, run_steps
 
 _LEGEND = "marks layout: a line that begins otherwise is part of the record."
 _SEE_LEGEND = ' "see X1" stands for the text of exhibit X1.'
@@ -66,12 +66,24 @@ def render(
     in which trajectories arrived. Rewards, gold answers, metadata and ids are not shown. Trajectories that look
     identical to a judge become one candidate, but a trajectory without messages is never merged.
     """
+    return run_steps(render_in_steps(group, reasoning=reasoning, rubric=rubric, graded=graded))
+
+
+def render_in_steps(
+    group: TrajectoryGroup,
+    *,
+    reasoning: Reasoning = "hidden",
+    rubric: str | Rubric | None = None,
+    graded: bool = False,
+) -> Steps[RenderedGroup]:
+    """Render ``group`` as ``render`` does, in steps."""
     transcriber = Transcriber(group, reasoning)
     opening, context = transcriber.blocks, transcriber.messages
     drafts = []
     for position, trajectory in enumerate(group.trajectories):
-        transcript = transcriber.transcript(trajectory)
+        transcript = yield from transcriber.transcript_in_steps(trajectory)
         drafts.append(_Draft(transcript, [position], transcript.elided))
+        yield
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(trajectory, group.rubric, rubric) for trajectory in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
@@ -80,10 +92,13 @@ def render(
     # A single distinct candidate shares nothing: all its messages stay in its body.
     common = common_prefix_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
     prefix = [*opening, *distinct[0].transcript.blocks[:common]] if common else opening
-    names = find_exhibits(chain(prefix, *(draft.transcript.blocks[common:] for draft in distinct)))
+    names = yield from _exhibits_in_steps([prefix, *(draft.transcript.blocks[common:] for draft in distinct)])
     lines = list(dict.fromkeys(line for draft in distinct for line in draft.transcript.tools))
     head = _head(lines, refer_to_exhibits(prefix, names), names)
-    bodies = [_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names) for draft in distinct]
+    bodies = []
+    for draft in distinct:
+        yield
+        bodies.append(_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names))
     marker = draw_marker(digest, (head, *bodies, rubric or ""))
     return RenderedGroup(
         group_id=group.group_id,
@@ -214,15 +229,23 @@ def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
 
 def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
     """Map texts that recur in a transcript's blocks to their names ``X1``, ``X2``, ... in order of first appearance."""
+    return run_steps(_exhibits_in_steps([blocks]))
+
+
+def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, str]]:
+    """Find the exhibits of the blocks of all ``transcripts``, in order, as ``find_exhibits`` does."""
     pieces: list[str] = []
-    for block in blocks:
-        if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
-            pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+    for blocks in transcripts:
+        for block in blocks:
+            if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
+                pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+        yield
     # Texts of different lengths differ, so most need not be cut out and compared.
     lengths = Counter(map(_text_length, pieces))
     texts = [
         text for piece in pieces if lengths[_text_length(piece)] > 1 and (text := _shareable(piece.removeprefix(MARK)))
     ]
+    yield
     recurring = (text for text, count in Counter(texts).items() if count > 1)
     return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
 

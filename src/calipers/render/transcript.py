@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeGuard
 
@@ -29,6 +29,7 @@ from calipers.render.binaries import plain_json
 from calipers.render.canonical import Canonicaliser, Reasoning
 from calipers.render.escapes import escape, escape_all
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
+from calipers.types.steps import Steps, run_steps
 
 MARK = "\x01"
 IMAGE = "\x02"
@@ -40,6 +41,9 @@ _PLACED_FOR = {"assistant": _PLACED | {"tool_calls"}, "tool": _PLACED | {"tool_c
 _CALL_KEYS = {"id", "type", "function"}
 _FUNCTION_KEYS = {"name", "arguments"}
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,63}")
+_LONGEST_RUN = 2**17
+_MOST_IN_RUN = 256
+"""A run of messages ends when it has more than ``_LONGEST_RUN`` characters, or so many messages."""
 KEY_BYTES = 16
 """The number of bytes of a trajectory's key, and of its group's digest."""
 
@@ -66,6 +70,10 @@ class Transcriber:
 
     def transcript(self, trajectory: Trajectory) -> Transcript:
         """Return the transcript of ``trajectory``, or a valid ``trajectory.prepared``. Never raises for content."""
+        return run_steps(self.transcript_in_steps(trajectory))
+
+    def transcript_in_steps(self, trajectory: Trajectory) -> Steps[Transcript]:
+        """Return the transcript of ``trajectory`` as ``transcript`` does, in steps."""
         group, prepared = self._group, trajectory.prepared
         lines = self._tool_lines(trajectory.tools if trajectory.tools is not None else group.tools)
         if (
@@ -75,11 +83,18 @@ class Transcriber:
         ):
             return prepared.transcript
         canonicaliser = self._canonicaliser.copy()
-        messages = tuple(map(canonicaliser.canonical_message, trajectory.messages))
+        messages: list[Message] = []
+        blocks: list[str] = []
         after_assistant = bool(self.messages) and self.messages[-1]["role"] == "assistant"
-        blocks = tuple(write_blocks(messages, after_assistant=after_assistant))
+        for run in _runs_of(trajectory.messages):
+            if messages:
+                yield
+                after_assistant = messages[-1]["role"] == "assistant"
+            own = list(map(canonicaliser.canonical_message, run))
+            blocks += write_blocks(own, after_assistant=after_assistant)
+            messages += own
         key = hashlib.blake2b("".join((*blocks, MARK, *lines)).encode(), digest_size=KEY_BYTES).digest()
-        return Transcript(key, messages, blocks, lines, canonicaliser.omissions())
+        return Transcript(key, tuple(messages), tuple(blocks), lines, canonicaliser.omissions())
 
     def _tool_lines(self, tools: Sequence[Tool] | None) -> tuple[str, ...]:
         """Return a line for each tool definition. Trajectories with the same tools share the lines."""
@@ -91,6 +106,19 @@ class Transcriber:
             self._lines[key] = tuple(_dumps(definition, keep_order=True) for definition in definitions)
             self.definitions.update(zip(self._lines[key], definitions, strict=True))
         return self._lines[key]
+
+
+def _runs_of(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """Split a trajectory's messages into runs, each written in one step. Most trajectories are one run."""
+    begin = size = 0
+    for end, message in enumerate(messages, start=1):
+        content = message.get("content")
+        size += len(content) if isinstance(content, str) else 0
+        if size > _LONGEST_RUN or end - begin == _MOST_IN_RUN:
+            yield messages[begin:end]
+            begin, size = end, 0
+    if begin < len(messages):
+        yield messages[begin:]
 
 
 def _ordered(value: Any) -> Any:
