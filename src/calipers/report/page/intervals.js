@@ -38,24 +38,24 @@ export function interval({ score, stderr }, range) {
   return svg("svg", { class: "interval", role: "img", "aria-label": said }, svg("title", {}, said), parts);
 }
 
-/** All scores of a group in one line, for the list. @param {[number | null, number | null, number | null][]} scores */
+/**
+ * All scores of a group in one line, for the list. Three paths, however many scores: rows are made while scrolling.
+ * @param {[number | null, number | null, number | null][]} scores
+ */
 export function strip(scores) {
   const members = scores.map(([score, stderr]) => ({ score, stderr }));
   const range = rangeOf(members);
-  const parts = [svg("line", { class: "axis", x1: "4%", x2: "96%", y1: 8, y2: 8 })];
-  for (const { score, stderr } of members.slice(0, 64)) {
-    if (score === null) continue;
-    if (stderr !== null)
-      parts.push(
-        svg("line", {
-          class: "error",
-          x1: place(score - Z95 * stderr, range),
-          x2: place(score + Z95 * stderr, range),
-          y1: 8,
-          y2: 8,
-        }),
-      );
-    parts.push(svg("circle", { class: "score", cx: place(score, range), cy: 8, r: 3 }));
-  }
-  return svg("svg", { class: "strip", "aria-hidden": "true" }, parts);
+  const x = (value) => Number.parseFloat(place(value, range));
+  const known = members.slice(0, 64).filter(({ score }) => score !== null);
+  const dots = known.map(({ score }) => `M${x(score)} 8h.01`);
+  const errors = known
+    .filter(({ stderr }) => stderr !== null)
+    .map(({ score, stderr }) => `M${x(score - Z95 * stderr)} 8H${x(score + Z95 * stderr)}`);
+  return svg(
+    "svg",
+    { class: "strip", viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("path", { class: "axis", d: "M4 8H96" }),
+    svg("path", { class: "error", d: errors.join("") }),
+    svg("path", { class: "dots", d: dots.join("") }),
+  );
 }
