@@ -35,6 +35,7 @@ _MEAN = "mean"
     metavar="NAME",
     help="The format of unparsed replies (raw_text), for lines that name none, e.g. mt_bench.",
 )
+@command_option("--run", type=int, metavar="ID", help="The number of the run to read of a ledger. [default: all]")
 @command_option("--name", metavar="NAME", help="The profile's name. [default: the judge's]")
 @command_option("--note", metavar="TEXT", help="A note for people, stored in the profile.")
 @add_force_option
@@ -93,7 +94,7 @@ def _fitted(sources: tuple[str, ...], options: dict[str, Any], bad: BadLines) ->
     if options["out"] is not None:
         beside = {f"the source {source}": source for source in sources}
         require_replaceable("--out", options["out"], PROFILE, force=options["force"], beside=beside)
-    read = read_sources(sources, format=options["format"], on_error=bad)
+    read = read_sources(sources, format=options["format"], run=options["run"], on_error=bad)
     whole = options["criterion"] == _MEAN
     records = merged_criteria(read.records) if whole else read.records
     key = choose_key(

@@ -158,3 +158,8 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path, files: dict[str, obj
     with pytest.raises(InputError) as found:
         read_evidence([tmp_path / name for name in files])
     assert problem in str(found.value)
+
+
+def test_an_answer_that_is_recorded_twice_is_no_repeat(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"j\.jsonl:2: answers the question of line 1 again"):
+        read(tmp_path, line("j"), line("j"))

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import hashlib
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from calipers.errors import ConfigError, InputError
 from calipers.study.profiles.fitting import fit_profile
 from calipers.study.profiles.made_groups import made_groups
 from calipers.study.profiles.sources import Sources, choose_key, described_key, merged_criteria, read_sources
-from calipers.testing import Noise, SimulatedJudge
+from calipers.testing import Flaky, Noise, SimulatedJudge
+from calipers.types import TrajectoryGroup
 
 GROUP = {
     "group_id": "g",
@@ -91,6 +93,31 @@ def test_replies_in_a_known_format_are_read(tmp_path: Path) -> None:
     assert found.records[0].winner == "a"
 
 
+def test_an_answer_that_is_recorded_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    groups, said = written(tmp_path / "g", GROUP), written(tmp_path / "s", SAID, {**SAID, "sample_index": 1}, SAID)
+    problems: list[InputError] = []
+    with pytest.raises(
+        InputError, match=r"answers the question of line 1 again.*number repeats.*'sample_index'"
+    ) as one:
+        read_sources([groups, said], on_error=problems.append)
+    assert (one.value.source, one.value.line, problems) == (str(said), 3, [])
+    copy, first = written(tmp_path / "copy", SAID), written(tmp_path / "first", SAID)
+    with pytest.raises(InputError, match=f"answers the question of {first}:1 again"):
+        read_sources([groups, first, copy])
+
+
+def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    groups, said = written(tmp_path / "g", GROUP), written(tmp_path / "s", SAID)
+    with pytest.raises(InputError, match="the file is named twice"):
+        read_sources([groups, said, tmp_path / "." / "s"])
+
+
+def test_answers_about_rewritten_groups_are_not_those_about_the_groups(tmp_path: Path) -> None:
+    groups, said = written(tmp_path / "g", GROUP), written(tmp_path / "s", {**SAID, "rewrite": "x", "rewritten": ["a"]})
+    with pytest.raises(InputError, match="has answers about rewritten groups"):
+        read_sources([groups, said])
+
+
 # --- ledgers ---------------------------------------------------------------------------------------------------------
 
 
@@ -115,6 +142,59 @@ async def test_a_ledger_holds_groups_and_answers(tmp_path: Path, protocol: str) 
 
 async def _in_thread(path: Path) -> Sources:
     return await asyncio.to_thread(read_sources, [path])
+
+
+async def _ask(tmp_path: Path, groups: list[TrajectoryGroup], **options: object) -> None:
+    judge = SimulatedJudge(lambda _, member: int(member) / 8, Noise(0.1))
+    asked = calipers.Judge.of({"judge": judge, "ledger": str(tmp_path / "l.db"), **options})
+    async for _ in asked.score_groups(groups):
+        pass
+    asked.close()
+
+
+async def test_all_runs_of_a_ledger_are_read_and_each_answer_once(tmp_path: Path) -> None:
+    groups = made_groups(5, 4)
+    await _ask(tmp_path, groups[:3])
+    await _ask(tmp_path, groups, samples=2)  # the first three groups' first answers are in the ledger
+    found = await _in_thread(tmp_path / "l.db")
+    assert [group.group_id for group in found.groups] == [group.group_id for group in groups]
+    places = [(record.group_id, record.order, record.sample) for record in found.records]
+    assert len(places) == len(set(places)) == 10
+    assert len({record.key for record in found.records}) == 1
+    alone = await asyncio.to_thread(read_sources, [tmp_path / "l.db"], run=1)
+    assert len(alone.records) == 3
+
+
+async def test_prompts_of_a_ledger_are_told_apart_by_the_run_that_asked_first(tmp_path: Path) -> None:
+    groups = made_groups(3, 4)
+    for rubric in ("Be strict.", "Be kind.", "Be strict."):
+        await _ask(tmp_path, groups, rubric=rubric)
+    found = await _in_thread(tmp_path / "l.db")
+    assert Counter(record.key.prompt_variant for record in found.records) == {"run 1": 3, "run 2": 3}
+    with pytest.raises(ConfigError, match="several judges and kinds of questions are recorded"):
+        choose_key(found.records)
+
+
+async def test_other_answers_under_the_same_id_are_refused_with_what_to_name(tmp_path: Path) -> None:
+    groups = made_groups(2, 4)
+    first, *others = groups[0].trajectories
+    other = replace(first, messages=({"role": "assistant", "content": "other"},))
+    changed = replace(groups[0], trajectories=(other, *others))
+    await _ask(tmp_path, groups)
+    await _ask(tmp_path, [changed])
+    with pytest.raises(ConfigError, match=r"runs 1 and 2 asked about different answers under the group id.*--run"):
+        await _in_thread(tmp_path / "l.db")
+    assert len((await asyncio.to_thread(read_sources, [tmp_path / "l.db"], run=2)).records) == 1
+
+
+async def test_a_group_without_an_answer_counts_once_and_only_if_no_run_answered(tmp_path: Path) -> None:
+    groups = made_groups(2, 4)
+    silent = SimulatedJudge({str(number): 0.5 for number in range(4)}, Flaky(refused=1.0))
+    for _ in range(2):
+        await _ask(tmp_path, groups, judge=silent)
+    found = await _in_thread(tmp_path / "l.db")
+    assert all(record.scores is None for record in found.records)
+    assert len({(record.group_id, record.order, record.sample) for record in found.records}) == len(found.records)
 
 
 async def test_a_ledger_of_verdicts_on_criteria_is_refused(tmp_path: Path) -> None:

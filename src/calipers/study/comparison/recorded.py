@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calipers.calibration.records import Key, Record, as_record
+from calipers.calibration.records import Key, Record
 from calipers.calibration.series import Frame
 from calipers.errors import InputError
 from calipers.inputs import jsonl, read_groups
@@ -19,7 +19,9 @@ from calipers.study.comparison.answers import CellAnswers, Evidence, Rewritten, 
 from calipers.study.comparison.graded import Grading, as_grading, is_grading
 from calipers.study.comparison.rewrites import REWRITES
 from calipers.study.comparison.variants import Texts, middle_of_gold, rewritten_answers
-from calipers.study.profiles.sources import replayed_answers, source_kind
+from calipers.study.profiles.duplicates import RecordedOnce
+from calipers.study.profiles.ledgers import replayed_answers
+from calipers.study.profiles.sources import read_judgments_once, require_different, source_kind
 from calipers.types import Trajectory, TrajectoryGroup
 
 OnError = Callable[[InputError], None]
@@ -34,12 +36,14 @@ def read_evidence(
     """Return what recorded answers in ``paths`` hold for a comparison of judges.
 
     ``format`` is the reply format of judgments that are not parsed and name none. Bad lines go to ``on_error`` and are
-    skipped. Raises InputError for a file of another kind, and without groups or answers.
+    skipped. Raises InputError for a file of another kind, for an answer recorded twice, and without groups or answers.
     """
     groups: list[TrajectoryGroup] = []
     records: list[Record] = []
     rewritten: list[Rewritten] = []
     gradings: list[Grading] = []
+    once = RecordedOnce()
+    require_different(paths)
     for path in paths:
         if is_grading(_first_row(path)):
             gradings += jsonl.convert_rows(jsonl.read_json_lines(path), _grading, source=str(path), on_error=on_error)
@@ -47,12 +51,14 @@ def read_evidence(
         match source_kind(path):
             case "ledger":
                 more, answers = asyncio.run(replayed_answers(path))
+                for one in answers:
+                    once.require(one, path, None)
                 groups += more
                 records += answers
             case "groups":
                 groups += read_groups(str(path), on_error=on_error)
             case "judgments":
-                _read_judgments(path, records, rewritten, format=format, on_error=on_error)
+                _read_judgments(path, records, rewritten, once, format=format, on_error=on_error)
     _require_some(groups, records, rewritten, gradings)
     first = {one.group_id: one for one in reversed(groups)}
     cells = cells_of_records(records, rewritten)
@@ -81,25 +87,17 @@ def _read_judgments(
     path: Path,
     records: list[Record],
     rewritten: list[Rewritten],
+    once: RecordedOnce,
     *,
     format: str | None,  # noqa: A002 - likewise
     on_error: OnError | None,
 ) -> None:
     """Read a file of judgments; a line with ``rewrite`` and ``rewritten`` is about a group with rewritten members."""
-
-    def convert(row: Mapping[str, Any] | str, _: int) -> None:
-        record = as_record(row, format=format)
-        rewrite = None if isinstance(row, str) else row.get("rewrite")
+    for rewrite, record in read_judgments_once(path, once, format=format, on_error=on_error):
         if rewrite is None:
             records.append(record)
-            return
-        ids = row.get("rewritten") if isinstance(row, Mapping) else None
-        if not isinstance(rewrite, str) or not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
-            raise InputError("'rewrite' must be a name, and 'rewritten' the list of ids that were rewritten")
-        rewritten.append(Rewritten(rewrite, frozenset(ids), record))
-
-    for _ in jsonl.convert_rows(jsonl.read_json_lines(path), convert, source=str(path), on_error=on_error):
-        pass
+        else:
+            rewritten.append(Rewritten(*rewrite, record))
 
 
 def _require_some(

@@ -1,7 +1,7 @@
 """Reads what profiles are fitted from: groups files, judgments files, and ledgers.
 
-A file's kind is recognised by its content. Groups and judgments are read as ``calipers calibrate`` reads them, and a
-ledger's latest run is read again as ``calipers replay`` does. Not responsible for fitting (``fitting``).
+A file's kind is recognised by its content. Groups and judgments are read as ``calipers calibrate`` reads them. Not
+responsible for ledgers (``ledgers``), or for fitting (``fitting``).
 """
 
 from __future__ import annotations
@@ -11,24 +11,20 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from calipers.backends.names import name_without_password
-from calipers.calibration.collect import JudgeAnswers
-from calipers.calibration.records import Key, Record, as_records, read_judgments
+from calipers.calibration.records import Key, Record, as_record
 from calipers.calibration.series import Frame, values_by_member
-from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import as_group, read_groups
+from calipers.inputs import jsonl, read_groups
 from calipers.inputs.jsonl import decompressed_stream, open_binary, parse_json_line
-from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
+from calipers.study.profiles.duplicates import RecordedOnce
+from calipers.study.profiles.ledgers import replayed_answers
 from calipers.study.profiles.profile import SourceFile
-from calipers.types import Completion, JudgeRequest, Reading, TrajectoryGroup
+from calipers.types import TrajectoryGroup
 
 _SQLITE: Final = b"SQLite format 3\x00"
 _LONGEST: Final = 2**26
@@ -41,6 +37,8 @@ _FLAGS: Final = {
     "criterion": "--criterion",
 }
 OnError = Callable[[InputError], None]
+Rewrite = tuple[str, frozenset[str]]
+"""The name of a rewrite in a comparison of judges, and the ids of the trajectories that were rewritten."""
 
 
 @dataclass(slots=True)
@@ -63,25 +61,29 @@ def read_sources(
     paths: Iterable[str | os.PathLike[str]],
     *,
     format: str | None = None,  # noqa: A002 - what people call it
+    run: int | None = None,
     on_error: OnError | None = None,
 ) -> Sources:
     """Return what the files at ``paths`` hold, for fitting a profile.
 
     ``format`` is the reply format of judgments that are not parsed and name none. Bad lines are passed to ``on_error``
-    and skipped; without it, they are raised. Raises InputError for a file of another kind, and if there are no groups
-    or no answers.
+    and skipped; without it, they are raised. ``run`` is the run to read of a ledger, by default all. Raises InputError
+    for a file of another kind, for an answer that is recorded twice, and if there are no groups or no answers.
     """
-    found = Sources()
+    found, once, paths = Sources(), RecordedOnce(), list(paths)
+    require_different(paths)
     for path in paths:
         match source_kind(Path(path)):
             case "ledger":
-                groups, records = asyncio.run(replayed_answers(path))
+                groups, records = asyncio.run(replayed_answers(path, run))
+                for record in records:
+                    once.require(record, path, None)
                 found.groups += groups
                 found.records += records
             case "groups":
                 found.groups += read_groups(os.fspath(path), on_error=on_error)
             case "judgments":
-                found.records += read_judgments(path, format=format, on_error=on_error)
+                found.records += _answers_about_groups(path, once, format, on_error)
         found.files.append(SourceFile(Path(path).name, _digest(Path(path))))
     if not found.groups:
         raise InputError("no groups were named; add the groups file that the judgments are about")
@@ -121,32 +123,62 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-async def replayed_answers(location: str | os.PathLike[str]) -> tuple[list[TrajectoryGroup], list[Record]]:
-    """Return the groups and the answers of a ledger's latest run, for fitting profiles of its judges.
+def require_different(paths: Iterable[str | os.PathLike[str]]) -> None:
+    """Raise InputError if two of the sources of a profile are one file."""
+    seen: dict[Path, str] = {}
+    for path in paths:
+        name = os.fspath(path)
+        before = seen.setdefault(Path(path).resolve(), name)
+        if before is not name:
+            raise InputError(f"the file is named twice (also as {before}); name it once", source=name)
 
-    Raises LedgerError for a ledger that cannot be read, and ConfigError for a run that asked about criteria.
+
+def read_judgments_once(
+    path: str | os.PathLike[str],
+    once: RecordedOnce,
+    *,
+    format: str | None = None,  # noqa: A002 - likewise
+    on_error: OnError | None = None,
+) -> Iterator[tuple[Rewrite | None, Record]]:
+    """Yield the judgments of a file for a profile, each with the rewrite of the group that it is about, if any.
+
+    Bad lines are passed to ``on_error`` and skipped, as in ``read_sources``. Raises InputError for a line that answers
+    a question again that a line in ``once`` has answered.
     """
-    with closing(Ledger(Path(location), create=False)) as ledger:
-        store = Replayer(ledger)
-        settings = Settings.of(store.recorded.settings)
-        if settings.protocol == "checklist":
-            raise ConfigError(
-                f"{os.fspath(location)}: its run has verdicts on criteria; a profile is fitted to scores or comparisons"
+
+    def convert(row: Mapping[str, Any] | str, line: int) -> tuple[int, Rewrite | None, Record]:
+        return line, None if isinstance(row, str) else _rewrite_of(row), as_record(row, format=format)
+
+    lines = jsonl.convert_rows(jsonl.read_json_lines(path), convert, source=os.fspath(path), on_error=on_error)
+    for line, rewrite, record in lines:
+        once.require(record, path, line, about=rewrite)
+        yield rewrite, record
+
+
+def _rewrite_of(row: Mapping[str, Any]) -> Rewrite | None:
+    """Return the name of the rewrite that a line of ``calipers study compare`` is about, and the rewritten ids."""
+    name, ids = row.get("rewrite"), row.get("rewritten")
+    if name is None:
+        return None
+    if not isinstance(name, str) or not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+        raise InputError("'rewrite' must be a name, and 'rewritten' the list of ids that were rewritten")
+    return name, frozenset(ids)
+
+
+def _answers_about_groups(
+    path: str | os.PathLike[str],
+    once: RecordedOnce,
+    format: str | None,  # noqa: A002 - likewise
+    on_error: OnError | None,
+) -> Iterator[Record]:
+    for rewrite, record in read_judgments_once(path, once, format=format, on_error=on_error):
+        if rewrite is not None:
+            raise InputError(
+                "has answers about rewritten groups; a profile is fitted to those about the groups as they are "
+                "(judgments.jsonl)",
+                source=os.fspath(path),
             )
-        temperature = (settings.calls.params or {}).get("temperature")
-        known = temperature if isinstance(temperature, int | float) else None
-        names = [name_without_password(one.judge) for one in settings.judges]
-        answers = [JudgeAnswers(name, settings.protocol, temperature=known) for name in names]
-
-        def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-            answers[request.ask.slot].observe(request, completion, reading)
-
-        judge = Judge.replaying(replace(settings, records=replace(settings.records, observer=observe)), store)
-        groups = [as_group(one) for one in store.groups()]
-        async for result in judge.score_groups(groups, ordered=True):
-            for one in answers:
-                one.record_unanswered(result)
-    return groups, [record for one in answers for record in as_records(one.judgments)]
+        yield record
 
 
 def choose_key(
