@@ -455,3 +455,76 @@ def test_an_audit_judge_that_the_node_serves_for_its_own_arms_only_is_a_problem(
     (problem,) = problems(study() + AUDITED.format(judge="big"), tmp_path)
     assert problem.startswith("[audit]: judge 'big' is served on the node at most while its own arms are trained")
     assert "not for gpt: give it a base_url" in problem
+
+
+FAULTS = """\
+title = 3
+
+[judges.own]
+model = "vllm/Some/Judge-32B"
+options = { orderz = 2 }
+
+[[arms]]
+name = "a"
+judge = "own"
+
+[[arms]]
+name = "a"
+judge = "onw"
+
+[cluster]
+recipes = ["rubric-rll"]
+data = "verinstruc"
+evaluator = "nobody"
+first_port = 99999
+stpes = 3
+run_gpus = [[0, 1], [1, 9]]
+
+[cluster.serve.own]
+copiez = 3
+
+[cluster.calipers]
+patience = "x"
+foo = 1
+"""
+
+
+def test_a_file_with_many_faults_gets_one_list_without_anything_that_follows_from_them(tmp_path: Path) -> None:
+    found = problems(FAULTS, tmp_path)
+    expected = (
+        "title=3: it must be text",
+        "arm 'a': there is no judge 'onw'. Did you mean own?",
+        "[cluster]: first_port=99999: it must be a whole number from 1024 to 50000",
+        "[cluster]: unknown key 'stpes'. Did you mean steps?",
+        "[cluster] recipe 'rubric-rll': there is none of that name. Did you mean rubric-rl?",
+        "[cluster] evaluator: there is no judge 'nobody'. Known: own.",
+        "[cluster.serve.own]: unknown key 'copiez'. Did you mean copies?",
+        "[cluster] run_gpus: GPU 1 is given to run 1 and to run 2",
+        "[cluster]: the node has GPUs 0 to 7, and not 9",
+        "[cluster] data: 'verinstruc' is no data set of the study. Did you mean verinstruct?",
+        "two runs have the name 'a': name their arms differently",
+        "arm 'a': unknown option 'orderz'. Did you mean orders?",
+        "[cluster.calipers]: patience='x': it must be a whole number",
+        "[cluster.calipers]: +calipers.foo: unknown.",
+    )
+    assert [one for one in found if not one.startswith(expected)] == []
+    assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize("wrong", ["first_port = 99999", "stpes = 3", 'variants = "lora"', 'evaluate = "ifeval"'])
+def test_a_mistake_elsewhere_under_cluster_does_not_hide_what_serves_a_judge(wrong: str, tmp_path: Path) -> None:
+    (problem,) = problems(study(wrong), tmp_path)
+    assert problem.startswith("[cluster]")
+
+
+@pytest.mark.parametrize("wrong", ["gpu = 2", 'at_once = "2"', "srve = {}"])
+def test_no_gpu_is_said_to_lack_where_the_shares_are_unknown(wrong: str, tmp_path: Path) -> None:
+    served = "" if wrong.startswith("srve") else "[cluster.serve.big]\ncopies = 8\n"
+    (problem,) = problems(study(wrong, served), tmp_path)
+    assert problem.startswith("[cluster]")
+
+
+def test_all_wrong_keys_of_a_runs_rewards_are_listed(tmp_path: Path) -> None:
+    found = problems(study('calipers = { ordres = 2, patience = "x" }', SERVED), tmp_path)
+    assert {one.partition(": ")[2].partition(".")[0] for one in found} >= {"patience='x': it must be a whole number"}
+    assert any("+calipers.ordres: unknown. Did you mean orders?" in one for one in found)

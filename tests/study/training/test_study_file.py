@@ -90,6 +90,7 @@ def test_every_problem_is_reported_at_once():
         "[training]: loss='mine': it must be one of dr_grpo, dapo, grpo",
         "[judges.a]: unknown key 'vice'. Did you mean vices?",
         "steps=0: it must be a whole number from 1 to 1e+06",
+        "arms: write at least one [[arms]] table with a name and a judge",
     ]
 
 
@@ -239,3 +240,35 @@ def test_an_audit_judge_that_cannot_be_made_is_a_problem():
     judges = {"true": {}, "early": {}, "none": {"model": "no-such-provider/x"}}
     with pytest.raises(ConfigError, match=r"\[audit\]: judge 'none': "):
         study({}, judges=judges, audit={"judge": "none"})
+
+
+def test_an_unknown_judge_hides_no_other_problem_and_causes_none():
+    vices = [{"kind": "Nois", "sd": 0.05}, {"kind": "Noise", "sdd": 1}]
+    found = problems(
+        {
+            "title": 3,
+            "stop": {"gap": -1},
+            "judges": {"true": {}, "two": {"vices": vices, "quality": [0, 5], "options": {"orderz": 1, "orders": 0}}},
+            "arms": [
+                {"name": "a", "judge": "treu", "vary": {"options.orders": [1, 2]}},
+                {"name": "b", "judge": "two", "against": "a 1"},
+                {"name": "b", "judge": "true", "engine": "x"},
+                {"name": "c", "judge": "true", "width": 3},
+            ],
+        }
+    )
+    expected = (
+        "title=3: it must be text",
+        "[stop]: gap=-1",
+        "arm 'a 1': there is no judge 'treu'. Did you mean true?",
+        "arm 'a 2': there is no judge 'treu'. Did you mean true?",
+        "arm 'b': engine='x': it must be one of loop, trl",
+        "arm 'c': unknown key 'width'",
+        "2 arms have the name 'b'",
+        "arm 'b': judge 'two': quality=[0, 5]: it must be two numbers from 0 to 1",
+        "arm 'b': judge 'two': unknown option 'orderz'. Did you mean orders?",
+        "arm 'b': judge 'two': orders=0",
+        "arm 'b': judge 'two': vice 1: there is no vice 'Nois'. Did you mean Noise?; vice 2: Noise has no 'sdd'.",
+    )
+    assert [one for one in found if not one.startswith(expected)] == []
+    assert len(found) == len(expected)

@@ -27,13 +27,11 @@ def checked_plan(config: str) -> tuple[Plan, str, bool]:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{config}: not valid TOML: {error}") from error
-    study, judges, problems = study_tables(content)
-    if not problems:
-        plan = make_plan(cluster_study(study, judges, content.get("cluster")))
-        problems = problems_of_plan(plan)
-        by_verl = not problems and is_verl_here()
-        if by_verl:
-            problems = _problems_in_verl(plan)
+    plan = make_plan(cluster_study(study_tables(content), content.get("cluster")))
+    problems = problems_of_plan(plan)
+    by_verl = not problems and is_verl_here()
+    if by_verl:
+        problems = _problems_in_verl(plan)
     if problems:
         listed = "".join(f"\n  {one}" for one in problems)
         raise ConfigError(f"{config}: it cannot be trained on a cluster:{listed}")

@@ -5,7 +5,7 @@ Pure. A *slot* is a share of the node in which runs are trained one after the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -61,10 +61,11 @@ class Layout:
     problems: tuple[str, ...] = ()
 
 
-def lay_out(settings: ClusterSettings, models: Mapping[str, str]) -> Layout:
+def lay_out(settings: ClusterSettings, models: Mapping[str, str], guessed: Collection[str] = ()) -> Layout:
     """Return the layout of a node for a study's runs.
 
-    ``models`` are the judges that vLLM may serve, by name, without the provider.
+    ``models`` are the judges that vLLM may serve, by name, without the provider. Settings in ``guessed`` are not the
+    user's, whose own were wrong: nothing is said to be wrong that follows from them.
     """
     problems: list[str] = []
     servers = {
@@ -81,9 +82,11 @@ def lay_out(settings: ClusterSettings, models: Mapping[str, str]) -> Layout:
     ]
     if len(slots) < len(shares):
         problems.append(f"[cluster] run_gpus={shares!r}: it must be a list of lists of GPU numbers")
-    if not slots:
+    sure = not any(problems) and not {"serve", "at_once", "gpus"} & set(guessed)
+    if not slots and sure:
         problems.append("[cluster]: no GPU is left for runs: serve fewer judges on the node, or share it less")
-    problems += _problems_of_gpus(slots, servers, settings)
+    if not {"serve", "at_once", "gpus", "run_gpus"} & set(guessed):
+        problems += _problems_of_gpus(slots, servers, settings)
     if (last := settings.first_port + (len(slots) + 1) * SLOT_PORTS - 1) > _HIGHEST_PORT:
         problems.append(f"[cluster] first_port={settings.first_port}: the last port would be {last}: lower it")
     if len(servers) > SLOT_PORTS // _SERVER_PORTS:

@@ -54,7 +54,7 @@ class Plan:
 def make_plan(study: ClusterStudy) -> Plan:
     """Return the plan of a study on a cluster."""
     settings = study.settings
-    layout = lay_out(settings, _served_models(study))
+    layout = lay_out(settings, _served_models(study), study.guessed)
     runs: list[Run] = []
     slots = layout.slots
     for judge in dict.fromkeys(arm.judge for arm in study.arms.arms):
@@ -80,8 +80,11 @@ def audit_name(study: ClusterStudy) -> str | None:
 
 
 def repeated_names(plan: Plan) -> list[str]:
-    """Return the names that two runs of a plan share."""
-    return sorted(name for name, count in Counter(run.name for run in plan.runs).items() if count > 1)
+    """Return the names that two runs of a plan share, or arms that would give runs the same names."""
+    names = [run.name for run in plan.runs]
+    if not names:
+        names = [_slug(arm) for arm in (*(arm.name for arm in plan.study.arms.arms), *plan.study.unread)]
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def provider_and_model(judge: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from calipers.config.flat_names import option_problems
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
@@ -48,15 +49,31 @@ def problems_of_plan(plan: Plan) -> list[str]:
         found += _problems_of_server(arm.judge, arm.model, arm.options, plan)
     found += _problems_of_audit(plan)
     used = {arm.judge for arm in plan.study.arms.arms} | {plan.study.evaluator}
-    found += [
-        f"[cluster.serve.{name}]: no arm asks this judge, and it is not the evaluator"
-        for name in plan.layout.servers
-        if name not in used
-    ]
-    if not plan.study.problems and not plan.layout.problems:
-        for run in plan.runs:
-            found += [f"{run.name}: {one}" for one in _problems_of_run(run, plan)]
+    evaluator = plan.study.settings.evaluator
+    if not plan.study.unread and "evaluator" not in plan.study.guessed and evaluator in {None, *plan.study.judges}:
+        found += [
+            f"[cluster.serve.{name}]: no arm asks this judge, and it is not the evaluator"
+            for name in plan.layout.servers
+            if name not in used
+        ]
+    certain = not plan.study.problems and not plan.layout.problems
+    for run in plan.runs:
+        found += [f"{run.name}: {one}" for one in _problems_of_run(run, plan, certain=certain)]
+    if not plan.runs:
+        found += _problems_without_runs(plan)
     return list(dict.fromkeys(found))
+
+
+def _problems_without_runs(plan: Plan) -> Iterator[str]:
+    """Yield what is wrong with judges' options and [cluster.calipers], where it is unknown what would be trained."""
+    for arm in plan.study.arms.arms:
+        yield from (f"arm {arm.name!r}: {one}" for one in option_problems(arm.options))
+    for key, value in (plan.study.settings.calipers or {}).items():
+        try:
+            read = read_settings({"judge": "openai/any", "recipe": "verif", key: value})
+            yield from (f"[cluster.calipers]: {one}" for one in option_problems(read.judge))
+        except ConfigError as error:
+            yield f"[cluster.calipers]: {error}"
 
 
 def _problems_of_data(plan: Plan) -> Iterator[str]:
@@ -119,14 +136,16 @@ def _problems_of_server(judge: str, model: str, options: Mapping[str, Any], plan
     if any("@" in urlsplit(url).netloc for url in addresses):
         yield f"judge {judge!r}: its address has a user or a password, which would be written to files"
     is_vllm = provider_and_model(model)[0] == "vllm"
-    if is_vllm and judge not in (plan.study.settings.serve or {}) and not addresses:
+    is_served = "serve" in plan.study.guessed or judge in (plan.study.settings.serve or {})
+    if is_vllm and not is_served and not addresses:
         yield (
             f"judge {judge!r}: nothing serves {model}: write [cluster.serve.{judge}], or give the judge a base_url "
             "among its options"
         )
 
 
-def _problems_of_run(run: Run, plan: Plan) -> Iterator[str]:
+def _problems_of_run(run: Run, plan: Plan, *, certain: bool) -> Iterator[str]:
+    """Yield what is wrong with a run; only if the plan is ``certain``, also with how it shares the node."""
     study = plan.study
     try:
         settings = all_settings(run, study.settings, study.variants)
@@ -144,20 +163,34 @@ def _problems_of_run(run: Run, plan: Plan) -> Iterator[str]:
         yield from _problems_of_rewards(run, plan, settings[GROUP_SIZE])
     no_counts = [name for name in _COUNTS if not _is_count(settings[name])]
     yield from (f"{name}={settings[name]!r}: it must be a whole number above 0" for name in no_counts)
-    if not no_counts:
+    if certain and not no_counts:
         yield from _problems_of_batches(run, settings)
 
 
 def _problems_of_rewards(run: Run, plan: Plan, group_size: int) -> Iterator[str]:
-    table = calipers_settings(run, plan.study.settings, group_size=group_size)
+    settings = plan.study.settings
+    table = calipers_settings(run, settings, group_size=group_size)
     plain = {key: value for key, value in table.items() if not isinstance(value, InStudy)}
+    problem = _problem_of_table(plain, settings.steps)
+    if not problem:
+        return
+    single = [
+        _problem_of_table({**run.recipe.calipers, "judge": run.arm.model, key: value}, settings.steps)
+        for key, value in plain.items()
+    ]
+    yield from [one for one in single if one] or [problem]
+
+
+def _problem_of_table(table: Mapping[str, Any], steps: int) -> str:
+    """Return why verl's table ``calipers`` cannot be used, "" if it can."""
     try:
-        read = read_settings(plain)
+        read = read_settings(table)
         if read.scaffold is not None:
-            read_scaffold(read.scaffold, total_steps=plan.study.settings.steps)
+            read_scaffold(read.scaffold, total_steps=steps)
         Judge.of({**read.judge, **_INSTEAD_OF_KEYS}).close()
     except ConfigError as error:
-        yield str(error)
+        return str(error)
+    return ""
 
 
 def _is_count(value: object) -> bool:

@@ -9,21 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calipers.config.option import did_you_mean, options_of
+from calipers.config.option import Option, did_you_mean, nearest_name, options_of
 from calipers.errors import ConfigError
 from calipers.study.export.arms import ClusterArms, arms_for_cluster
 from calipers.study.export.recipes import Recipe, Variant, find_recipe, find_variant
 from calipers.study.export.settings import ClusterSettings
 from calipers.study.export.watching import watch_left_out
-from calipers.study.tables import read_table
 from calipers.study.training.settings import JudgeTable, TrainingStudy
+from calipers.study.training.study_file import StudyTables
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterStudy:
     """A study on a cluster. ``judges`` are all under [judges]; ``variants`` and ``recipes`` are by name.
 
-    ``problems`` say what is wrong with the file. ``training`` is the study of ``calipers study train``.
+    ``problems`` say what is wrong with the file; where they do, settings have their defaults, which are in ``guessed``
+    by name, and arms may be missing: their names are ``unread``. ``training`` is the study of ``calipers study train``.
     """
 
     title: str
@@ -34,6 +35,8 @@ class ClusterStudy:
     variants: Mapping[str, Variant]
     problems: tuple[str, ...] = ()
     training: TrainingStudy = field(default_factory=lambda: TrainingStudy(()))
+    guessed: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
 
     @property
     def evaluator(self) -> str | None:
@@ -41,61 +44,79 @@ class ClusterStudy:
         return self.settings.evaluator or next((arm.judge for arm in self.arms.arms), None)
 
 
-def cluster_study(study: TrainingStudy, judges: Mapping[str, JudgeTable], table: object) -> ClusterStudy:
-    """Return the study on a cluster that ``study`` and the table [cluster] of its file describe."""
-    problems: list[str] = []
-    table = {} if table is None else table
-    variants = _named(find_variant, table.get("variants", ()) if isinstance(table, Mapping) else (), problems)
-    settings = _settings(table, variants, problems)
+def cluster_study(tables: StudyTables, table: object) -> ClusterStudy:
+    """Return the study on a cluster that the ``tables`` of its file and [cluster] describe."""
+    study, judges = tables.study, tables.judges
+    problems: list[str] = [*tables.problems]
+    if table is not None and not isinstance(table, Mapping):
+        problems.append("[cluster] must be a table")
+    table = table if isinstance(table, Mapping) else {}
+    variants = _named(find_variant, table.get("variants", ()), problems)
+    settings, guessed = _settings(table, variants, problems)
     recipes = _named(find_recipe, settings.recipes, problems)
     arms = arms_for_cluster(study.arms)
     arms = replace(arms, left_out={**arms.left_out, **dict(watch_left_out(study))})
-    if not arms.arms:
+    if not arms.arms and not tables.unread:
         listed = "".join(f"\n    {name}: {why}" for name, why in arms.left_out.items())
         problems.append(f"no arm can be trained on a cluster:{listed}")
     if settings.evaluator is not None and settings.evaluator not in judges:
         hint = did_you_mean(settings.evaluator, judges)
         problems.append(f"[cluster] evaluator: there is no judge {settings.evaluator!r}.{hint}")
     return ClusterStudy(
-        study.title, settings, arms, judges, tuple(recipes.values()), variants, tuple(dict.fromkeys(problems)), study
+        study.title,
+        settings,
+        arms,
+        judges,
+        tuple(recipes.values()),
+        variants,
+        tuple(dict.fromkeys(problems)),
+        study,
+        guessed=guessed,
+        unread=tuple(tables.unread),
     )
 
 
-def _settings(table: object, variants: Mapping[str, Variant], problems: list[str]) -> ClusterSettings:
-    """Return the table [cluster] with the variants' defaults where it says nothing."""
-    defaults: dict[str, Any] = {}
+def _settings(
+    table: Mapping[str, Any], variants: Mapping[str, Variant], problems: list[str]
+) -> tuple[ClusterSettings, frozenset[str]]:
+    """Return the table [cluster] with defaults where it says nothing, and the keys whose values are not to be used.
+
+    A key that is not known is perhaps a misspelling of another one, whose value is then unknown, too.
+    """
+    given: dict[str, Any] = {}
     for variant in variants.values():
-        defaults |= variant.cluster
-    if not isinstance(table, Mapping):
-        problems.append("[cluster] must be a table")
-        return ClusterSettings(**defaults)
-    read: ClusterSettings | None = read_table(ClusterSettings, table, "[cluster]", problems)
-    if read is None:
-        return ClusterSettings()
-    if wrong := _shapes(read):
-        problems += wrong
-        return ClusterSettings()
-    return replace(read, **{name: value for name, value in defaults.items() if name not in table})
+        given |= variant.cluster
+    known = {option.name: option for option in options_of(ClusterSettings)}
+    guessed = set()
+    for key, value in table.items():
+        if key not in known:
+            problems.append(f"[cluster]: unknown key {key!r}.{did_you_mean(key, known)}")
+            guessed.add(nearest_name(key, known) or key)
+        elif wrong := _wrong(known[key], value):
+            problems.append(wrong)
+            guessed.add(key)
+        else:
+            given[key] = value
+    return ClusterSettings(**given), frozenset(guessed - given.keys())
 
 
-def _shapes(settings: ClusterSettings) -> list[str]:
-    """Return what is wrong with the types of settings that are no numbers."""
-    found = []
-    for option in options_of(ClusterSettings):
-        value = getattr(settings, option.name)
-        match option.name:
-            case "model" | "data" | "evaluator" if not isinstance(value, str) or not value:
-                if option.name != "evaluator" or value is not None:
-                    found.append(f"[cluster] {option.name}={value!r}: it must be text")
-            case "recipes" | "variants" | "evaluate" if not _are_texts(value) or (
-                option.name == "recipes" and not value
-            ):
-                found.append(f"[cluster] {option.name}={value!r}: it must be a list of names")
-            case "serve" | "calipers" | "verl" if value is not None and not isinstance(value, Mapping):
-                found.append(f"[cluster] {option.name} must be a table")
-            case "run_gpus" if value is not None and not isinstance(value, list):
-                found.append(f"[cluster] run_gpus={value!r}: it must be a list of lists of GPU numbers")
-    return found
+def _wrong(option: Option, value: Any) -> str:
+    """Return what is wrong with the value of a setting under [cluster], "" for nothing."""
+    name = option.name
+    try:
+        option.require(value)
+    except ConfigError as error:
+        return f"[cluster]: {error}"
+    match name:
+        case "model" | "data" | "evaluator" if not isinstance(value, str) or not value:
+            return f"[cluster] {name}={value!r}: it must be text"
+        case "recipes" | "variants" | "evaluate" if not _are_texts(value) or (name == "recipes" and not value):
+            return f"[cluster] {name}={value!r}: it must be a list of names"
+        case "serve" | "calipers" | "verl" if not isinstance(value, Mapping):
+            return f"[cluster] {name} must be a table"
+        case "run_gpus" if not isinstance(value, list):
+            return f"[cluster] run_gpus={value!r}: it must be a list of lists of GPU numbers"
+    return ""
 
 
 def _are_texts(value: object) -> bool:

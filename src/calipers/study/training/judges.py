@@ -6,10 +6,13 @@ Not responsible for vices (``simulated``), or for the order of arrival (``arriva
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from calipers.errors import ConfigError
+from calipers.config.flat_names import option_problems
+from calipers.errors import CalipersError, ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.study.profiles.named import profile_judge_of
@@ -36,6 +39,7 @@ NOT_IN_A_STUDY: Final = {
     "parse": "it is a function, which TOML cannot hold",
 }
 """Options of Judge that a study's TOML may not set, and what to do instead."""
+_QUALITY: Final = JudgeTable().quality
 
 
 def truth_for(table: JudgeTable) -> Truth:
@@ -45,6 +49,26 @@ def truth_for(table: JudgeTable) -> Truth:
     if len(known) != 2 or len(values) != 2:
         raise ConfigError(f"quality={table.quality!r}: it must be two numbers from 0 to 1, for wrong and right")
     return Truth(*known)
+
+
+def problems_of_judge(arm: Arm) -> Iterator[str]:
+    """Yield what is wrong with the judge of an arm: with its qualities, with its options, and with itself."""
+    truth = Truth(0.0, 1.0)
+    try:
+        truth = truth_for(arm.judge)
+    except ConfigError as error:
+        yield str(error)
+    try:
+        judge_for(arm, 0, truth).close()
+    except CalipersError as error:
+        found = [*_set_elsewhere(arm.options), *option_problems(arm.options)]
+        yield from found or [str(error)]
+        if found:
+            yield from problems_of_judge(replace(arm, judge=replace(arm.judge, quality=_QUALITY), options={}))
+
+
+def _set_elsewhere(options: Mapping[str, Any]) -> list[str]:
+    return [f"options: a study cannot set {name}: {why}" for name, why in NOT_IN_A_STUDY.items() if name in options]
 
 
 def judge_for(
@@ -61,9 +85,8 @@ def judge_for(
     ``truth`` is what it knows if it is simulated; ``tally`` counts its work, and ``watch`` sees what it judged.
     """
     options: dict[str, Any] = {"rubric": RUBRIC, "seed": seed, **arm.options}
-    for name, instead in NOT_IN_A_STUDY.items():
-        if name in options:
-            raise ConfigError(f"options: a study cannot set {name}: {instead}")
+    if found := _set_elsewhere(options):
+        raise ConfigError(found[0])
     if options.get("protocol") == "checklist" and "rubric" not in arm.options:
         raise ConfigError("options: protocol checklist needs a rubric with criteria")
     options["judge"] = _panel(arm, seed, truth) if arm.members else _backend(arm.judge, seed, truth)
@@ -96,7 +119,7 @@ def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
 def _profile(table: JudgeTable, seed: int, truth: Truth) -> Backend:
     if not isinstance(table.profile, str) or not table.profile:
         raise ConfigError(f"profile={table.profile!r}: it must be a profile's name or file, such as gpt-5.4-mini")
-    if table.quality != JudgeTable().quality:
+    if table.quality != _QUALITY:
         raise ConfigError(
             "quality is for judges with vices: to a profile, a wrong response is worth 0 and a right one 1"
         )

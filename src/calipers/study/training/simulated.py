@@ -59,11 +59,19 @@ VICES: Final = _vice_kinds()
 def vices_from(tables: Sequence[Mapping[str, Any]]) -> tuple[Vice, ...]:
     """Return the vices that tables of a study's TOML describe, such as ``{kind = "Noise", sd = 0.1}``.
 
-    Raises ConfigError for an unknown kind or field, and for values that the vice does not take.
+    Raises ConfigError with every unknown kind or field, and every value that the vice does not take.
     """
     if not isinstance(tables, list | tuple):
         raise ConfigError("vices must be a list of tables")
-    return tuple(_vice(table, f"vice {number}") for number, table in enumerate(tables, 1))
+    made, problems = [], []
+    for number, table in enumerate(tables, 1):
+        try:
+            made.append(_vice(table, f"vice {number}"))
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("; ".join(problems))
+    return tuple(made)
 
 
 def _vice(table: object, where: str) -> Vice:
@@ -75,9 +83,8 @@ def _vice(table: object, where: str) -> Vice:
     kind = VICES[name]
     given = {key: value for key, value in table.items() if key != "kind"}
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # every vice is a dataclass
-    for key in given:
-        if key not in known:
-            raise ConfigError(f"{where}: {name} has no {key!r}.{did_you_mean(key, known)}")
+    if unknown := [f"{name} has no {key!r}.{did_you_mean(key, known)}" for key in given if key not in known]:
+        raise ConfigError(f"{where}: {' '.join(unknown)}")
     try:
         return kind(**{key: _value(key, value, where) for key, value in given.items()})
     except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
@@ -36,6 +36,7 @@ _OPTIONAL: Final = {"audit": Audit, "stop": StopRules}
 _CLUSTER: Final = "cluster"
 """The table for ``calipers study export``, which is not read here."""
 _SCENARIOS: Final = "calipers.study.training"
+_MOST_SEEDS: Final = 10_000
 
 
 def scenario_names() -> list[str]:
@@ -92,23 +93,32 @@ def _text_of(path: Path) -> str:
 
 def study_from(content: Mapping[str, Any], *, source: str) -> TrainingStudy:
     """Return the training study that the tables of a TOML file describe. Raises ConfigError with all problems."""
-    reading = _Reading(content)
-    study = reading.study()
-    problems = reading.problems or list(problems_of_study(study))
+    found = study_tables(content)
+    problems = [*found.problems, *problems_of_study(found.study, found.unread, whole=not found.problems)]
     if problems:
         listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
         raise ConfigError(f"{source}: it cannot be run:{listed}")
-    return study
+    return found.study
 
 
-def study_tables(content: Mapping[str, Any]) -> tuple[TrainingStudy, Mapping[str, JudgeTable], list[str]]:
-    """Return the training study that the tables of a TOML file describe, its judges, and what is wrong with the tables.
+@dataclass(frozen=True, slots=True)
+class StudyTables:
+    """What the tables of a training study say: the study, its judges by name, and what is wrong with the tables.
 
-    Not checked is whether the study can be run on this machine.
+    The study has its defaults where a table is wrong, and lacks the arms in ``unread``, by their names.
     """
+
+    study: TrainingStudy
+    judges: Mapping[str, JudgeTable]
+    unread: Sequence[str]
+    problems: Sequence[str]
+
+
+def study_tables(content: Mapping[str, Any]) -> StudyTables:
+    """Return what the tables of a training study say. Not checked is whether it can be run on this machine."""
     reading = _Reading(content)
     study = reading.study()
-    return study, reading.judges, list(dict.fromkeys(reading.problems))
+    return StudyTables(study, reading.judges, reading.unread, list(dict.fromkeys(reading.problems)))
 
 
 @dataclass(slots=True)
@@ -117,43 +127,50 @@ class _Reading:
 
     content: Mapping[str, Any]
     problems: list[str] = field(default_factory=list)
-    judges: Mapping[str, JudgeTable] = field(default_factory=dict)
+    judges: dict[str, JudgeTable] = field(default_factory=dict)
+    wrong_judges: set[str] = field(default_factory=set)
+    unread: list[str] = field(default_factory=list)
 
     def study(self) -> TrainingStudy:
-        """Read the whole training study; it is only usable if there are no problems."""
+        """Read the whole training study; where its tables are wrong, it has its defaults, or an arm less."""
         own = {option.name for option in options_of(TrainingStudy)}
         self._unknown(self.content, {*own, *_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER}, "")
-        tables = {name: self._made(kind, self.content.get(name, {}), f"[{name}]") for name, kind in _TABLES.items()}
-        self.judges = {
-            name: self._made(JudgeTable, table, f"[judges.{name}]")
-            for name, table in self._table(self.content.get("judges", {}), "[judges]").items()
+        tables = {
+            name: self._made(kind, self.content.get(name, {}), f"[{name}]") or kind() for name, kind in _TABLES.items()
         }
-        given = {name: self.content[name] for name in own if name in self.content}
-        given |= self._watching()
+        for name, table in self._table(self.content.get("judges", {}), "[judges]").items():
+            judge = self._made(JudgeTable, table, f"[judges.{name}]")
+            self.judges[name] = judge or JudgeTable()
+            if judge is None:
+                self.wrong_judges.add(name)
+        given = self._in_range(TrainingStudy, {name: self.content[name] for name in own & self.content.keys()}, "")
+        if not isinstance(given.get("title", ""), str):
+            self.problems.append(f"title={given.pop('title')!r:.60}: it must be text")
+        if "seeds" in self.content and "seeds" not in given:
+            given["seeds"] = _MOST_SEEDS  # so that no arm seems to have more
         training: Training = tables.pop("training")
-        study = replace(TrainingStudy(()), **given, **tables)
-        self._out_of_range(study, "")
-        if self.problems:
-            return study
-        arms = [self._arm(table, self.judges, training, study) for table in self._arm_tables()]
+        study = replace(TrainingStudy(()), **given, **self._watching(), **tables)
+        arms = [self._arm(table, training, study) for table in self._arm_tables()]
         return replace(study, arms=tuple(arm for arm in arms if arm is not None))
 
     def _watching(self) -> dict[str, Any]:
         """Read the tables that a study may leave out, and find the audit judge."""
         given = {
-            name: self._made(kind, self.content[name], f"[{name}]")
+            name: made
             for name, kind in _OPTIONAL.items()
-            if name in self.content
+            if name in self.content and (made := self._made(kind, self.content[name], f"[{name}]")) is not None
         }
         if "audit" not in given:
             return given
-        name = given["audit"].judge
+        name, known = given["audit"].judge, len(self.problems)
         judge = self.judges.get(name) if isinstance(name, str) else None
         if judge is None:
             self.problems.append(f"[audit]: there is no judge {name!r}.{did_you_mean(str(name), self.judges)}")
             return given
         options = self._table(judge.options or {}, f"[judges.{name}]: options")
-        members = tuple(self._members(judge, name, self.judges))
+        members = tuple(self._members(judge, name))
+        if name in self.wrong_judges or len(self.problems) > known:
+            return given
         auditor = Arm("audit", judge, ArmTable(), Training(), options, "loop", 1, members=members)
         return {**given, "auditor": auditor}
 
@@ -165,11 +182,14 @@ class _Reading:
         for number, row in enumerate(rows, 1):
             where = f"arm {row['name']!r}" if isinstance(row, Mapping) and row.get("name") else f"arm {number}"
             known = len(self.problems)
-            table: ArmTable = self._made(ArmTable, row, where)
-            if not isinstance(table.name, str) or not table.name:
+            table: ArmTable | None = self._made(ArmTable, row, where)
+            name = row.get("name") if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or not name:
                 self.problems.append(f"{where}: it needs a name, a text")
-            if len(self.problems) == known:
+            elif table is not None and len(self.problems) == known:
                 yield from self._varied(table, where)
+            else:
+                self.unread.append(name)
 
     def _varied(self, table: ArmTable, where: str) -> Iterator[ArmTable]:
         """Yield a table for each combination of the values in ``vary``, with the values in its name."""
@@ -177,6 +197,7 @@ class _Reading:
         lists = [value if isinstance(value, list) and value else None for value in vary.values()]
         if None in lists:
             self.problems.append(f"{where}: vary: each key needs a list of values")
+            self.unread.append(table.name)
             return
         for values in itertools.product(*(one or () for one in lists)):
             row: dict[str, Any] = {}
@@ -188,28 +209,30 @@ class _Reading:
                     row[key] = value
             name = " ".join([table.name, *map(str, values)])
             made = self._made(ArmTable, {**_given(table), **row, "name": name}, where)
-            yield replace(made, against=_counterpart(table, values, self.content["arms"]))
+            if made is None:
+                self.unread.append(name)
+            else:
+                yield replace(made, against=_counterpart(table, values, self.content["arms"]))
 
-    def _arm(
-        self, table: ArmTable, judges: Mapping[str, JudgeTable], training: Training, study: TrainingStudy
-    ) -> Arm | None:
-        where = f"arm {table.name!r}"
-        judge = judges.get(table.judge) if isinstance(table.judge, str) else None
+    def _arm(self, table: ArmTable, training: Training, study: TrainingStudy) -> Arm | None:
+        where, known = f"arm {table.name!r}", len(self.problems)
+        judge = self.judges.get(table.judge) if isinstance(table.judge, str) else None
         if judge is None:
-            hint = did_you_mean(str(table.judge), judges) if judges else " Write [judges.NAME] tables."
+            hint = did_you_mean(str(table.judge), self.judges) if self.judges else " Write [judges.NAME] tables."
             self.problems.append(f"{where}: there is no judge {table.judge!r}.{hint}")
         base = {option.name: getattr(training, option.name) for option in options_of(Training)}
         own = self._table(table.training or {}, f"{where}: training")
         made = self._made(Training, {**base, **own}, f"{where}: training")
         shared = self._table((judge.options if judge else None) or {}, f"[judges.{table.judge}]: options")
         options = {**shared, **self._table(table.options or {}, f"{where}: options")}
-        if judge is None:
+        members = () if judge is None else tuple(self._members(judge, table.judge))
+        if judge is None or made is None or table.judge in self.wrong_judges or len(self.problems) > known:
+            self.unread.append(table.name)
             return None
         engine, seeds = table.engine or study.engine, table.seeds or study.seeds
-        members = tuple(self._members(judge, table.judge, judges))
         return Arm(table.name, judge, table, made, options, engine, seeds, against=table.against, members=members)
 
-    def _members(self, judge: JudgeTable, name: str, judges: Mapping[str, JudgeTable]) -> Iterator[JudgeTable]:
+    def _members(self, judge: JudgeTable, name: str) -> Iterator[JudgeTable]:
         """Yield the tables of a panel's judges."""
         where = f"[judges.{name}]: panel"
         if judge.panel is None:
@@ -218,9 +241,9 @@ class _Reading:
             self.problems.append(f"{where} must be a list of two or more names of judges")
             return
         for one in judge.panel:
-            member = judges.get(one) if isinstance(one, str) else None
+            member = self.judges.get(one) if isinstance(one, str) else None
             if member is None:
-                self.problems.append(f"{where}: there is no judge {one!r}.{did_you_mean(str(one), judges)}")
+                self.problems.append(f"{where}: there is no judge {one!r}.{did_you_mean(str(one), self.judges)}")
             elif member.panel is not None or member.options is not None or member.quality != judge.quality:
                 self.problems.append(
                     f"{where}: {one} cannot be in it: panel, options and quality are set in the panel's own table"
@@ -229,13 +252,13 @@ class _Reading:
                 yield member
 
     def _made(self, kind: Any, value: object, where: str) -> Any:
-        """Return the settings ``kind`` with the values of a table; note keys and values that it does not take."""
+        """Return the settings ``kind`` with the values of a table, or None where it does not take some; note these."""
+        found = len(self.problems)
         table = self._table(value, where)
         known = {option.name for option in options_of(kind)}
         self._unknown(table, known, f"{where}: ")
-        made = kind(**{key: value for key, value in table.items() if key in known})
-        self._out_of_range(made, f"{where}: ")
-        return made
+        given = self._in_range(kind, {key: value for key, value in table.items() if key in known}, f"{where}: ")
+        return None if len(self.problems) > found else kind(**given)
 
     def _table(self, value: object, where: str) -> Mapping[str, Any]:
         if isinstance(value, Mapping):
@@ -246,13 +269,17 @@ class _Reading:
     def _unknown(self, table: Mapping[str, Any], known: set[str], where: str) -> None:
         self.problems += [f"{where}unknown key {key!r}.{did_you_mean(key, known)}" for key in table if key not in known]
 
-    def _out_of_range(self, settings: Any, where: str) -> None:
-        kind: Any = type(settings)
+    def _in_range(self, kind: Any, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return the values that the settings ``kind`` take; note the others."""
+        found = {}
         for option in options_of(kind):
             try:
-                option.require(getattr(settings, option.name))
+                if option.name in given:
+                    option.require(given[option.name])
+                    found[option.name] = given[option.name]
             except ConfigError as error:
                 self.problems.append(f"{where}{error}")
+        return found
 
 
 def _given(table: ArmTable) -> dict[str, Any]:
