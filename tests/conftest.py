@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -36,6 +37,8 @@ def _stay_on_loopback(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def pytest_configure() -> None:
+    # A shell's background jobs ignore SIGINT, and all processes that they start; tests interrupt programs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # How long an example takes says how busy the machine is; what must be quick has a test or a benchmark of its own.
     settings.register_profile("calipers", deadline=None)
     settings.load_profile("calipers")

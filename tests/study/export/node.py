@@ -20,6 +20,7 @@ class Node:
     def __init__(self, folder: Path, home: Path, *, gpus: int = 8) -> None:
         self.folder, self.hub = folder, home / "hub"
         self._log, self._bin = home / "calls.jsonl", home / "bin"
+        self._started: list[subprocess.Popen[str]] = []
         self.hub.mkdir(parents=True)
         self._bin.mkdir()
         for name in _PROGRAMS:
@@ -44,10 +45,19 @@ class Node:
 
     def start(self, script: str, *arguments: str, **more: str) -> subprocess.Popen[str]:
         """A script that runs on, in a group of processes of its own."""
-        return subprocess.Popen(
+        started = subprocess.Popen(
             [str(self.folder / script), *arguments], env=self.environment | more, text=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+        self._started.append(started)
+        return started
+
+    def close(self) -> None:
+        """End the scripts that still run, as a test that failed leaves them."""
+        for script in self._started:
+            if script.poll() is None:
+                script.terminate()
+                script.wait(30)
 
     def calls(self, name: str) -> list[dict[str, Any]]:
         lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
@@ -66,7 +76,7 @@ class Node:
 def free_ports(slots: int) -> int:
     """A first port from which all ports that an exported study's servers use are free."""
     for first in range(21000, 50000, 1000):
-        wanted = [first, first + 1, *(first + 1000 * slot + 19 for slot in range(1, slots + 1))]
+        wanted = [first + 1000 * slot + place for slot in range(slots + 1) for place in range(20)]
         if all(_is_free(port) for port in wanted):
             return first
     raise AssertionError("no ports are free")

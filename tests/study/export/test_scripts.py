@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -50,17 +50,21 @@ copies = 2
 
 
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Node]:
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Node]]:
     """Exports a study, and returns the node that it is copied to."""
     monkeypatch.setattr("calipers.study.export.checking.is_verl_here", lambda: False)
+    nodes: list[Node] = []
 
     def made(toml: str, *, gpus: int = 8) -> Node:
         (tmp_path / "study.toml").write_text(toml, encoding="utf-8")
         plan, text, _ = checked_plan(str(tmp_path / "study.toml"))
         write_plan(plan_files(plan, text), tmp_path / "cluster")
-        return Node(tmp_path / "cluster", tmp_path / "home", gpus=gpus)
+        nodes.append(Node(tmp_path / "cluster", tmp_path / "home", gpus=gpus))
+        return nodes[-1]
 
-    return made
+    yield made
+    for one in nodes:
+        one.close()
 
 
 def test_bash_can_read_every_script(node: Callable[..., Node]) -> None:
@@ -256,7 +260,7 @@ def _publish(hub: Path) -> None:
     (hub / "input_data.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
 
 
-def _wait(for_what: Callable[[], bool], seconds: float = 60) -> None:
+def _wait(for_what: Callable[[], bool], seconds: float = 200) -> None:
     until = time.monotonic() + seconds
     while not for_what():
         assert time.monotonic() < until, "it did not happen"
