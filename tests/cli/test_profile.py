@@ -109,6 +109,8 @@ def test_a_foreign_file_and_a_source_are_not_replaced(recorded: Path, tmp_path: 
         (("none.jsonl",), "there is no such file"),
         (("gpt-5.4-mni",), "neither a file nor a shipped profile; did you mean gpt-5.4-mini?"),
         (("gpt-5.4", "gpt-5.4-mini"), "gpt-5.4 is a profile; name it alone"),
+        (("x.jsonl", "--temperature", "nan"), "nan is not a finite number"),
+        (("x.jsonl", "--mode", "listwize"), "'listwize' is not one of"),
         (("gpt-5.4", "-o", "p.json"), "--out: gpt-5.4 is a profile already; name groups and judgments"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,22 @@ if TYPE_CHECKING:
     from calipers.study.profiles.profile import Profile
 
 _MEAN = "mean"
+_MODES = ("pointwise", "pairwise", "pairwise_scores", "listwise")
+
+
+def _finite(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value:g} is not a finite number.")
+    return value
 
 
 @click.command(short_help="Measure a judge's character from its answers.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCES...")
 @command_option("-o", "--out", named=True, metavar="FILE", help="Write the profile to this file (JSON).")
 @command_option("--answers-of", metavar="JUDGE", help="Fit to the answers of this judge.")
-@command_option("--mode", metavar="MODE", help="Fit to answers of this mode: pointwise, pairwise or listwise.")
+@command_option("--mode", type=click.Choice(_MODES), help="Fit to answers of this mode.")
 @command_option("--prompt-variant", metavar="NAME", help="Fit to answers to this prompt.")
-@command_option("--temperature", type=float, help="Fit to answers at this temperature.")
+@command_option("--temperature", type=float, callback=_finite, help="Fit to answers at this temperature.")
 @command_option(
     "--criterion", metavar="NAME", help="Fit to answers about this criterion; mean for the mean of all criteria."
 )

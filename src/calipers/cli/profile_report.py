@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from calipers.study.profiles.profile import Profile
 
 _WIDTH = 120
+_FEW = 10
 
 
 def print_profile(profile: Profile) -> None:
@@ -29,11 +30,17 @@ def print_profile(profile: Profile) -> None:
     untold: dict[str, dict[str, None]] = {}
     for name, figure in _figures(profile):
         if figure.value is None:
-            untold.setdefault(figure.reason, {})[name.partition(":")[0]] = None
+            # Two of the three figures of a preference share what they need; the third has a need of its own.
+            shown = name if name.endswith("without gold spread") else name.partition(":")[0]
+            untold.setdefault(figure.reason, {})[shown] = None
             continue
         interval = "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
         table.add_row(Text(name), f"{figure.value:.3f}", interval, f"{figure.n:,} in {figure.groups:,} groups")
     console.print(table)
+    few = [one.groups for _, one in _figures(profile) if one.low is not None and one.groups < _FEW]
+    if few:
+        said = f"\nIntervals from fewer than {_FEW} groups are too narrow; here, some are from {min(few)}."
+        console.print(said, markup=False)
     if untold:
         console.print("\nCould not be told:", markup=False)
     for reason, names in untold.items():
@@ -50,8 +57,13 @@ def _title(profile: Profile) -> str:
     parts += [None if own.temperature is None else f"temperature {own.temperature:g}"]
     described = ", ".join(filter(None, parts))
     sources = ", ".join(one.name for one in origin.sources)
-    fitted = f"{origin.answers:,} answers about {origin.groups:,} groups" + (f" ({sources})" if sources else "")
+    fitted = f"{_counted(origin.answers, 'answer')} about {_counted(origin.groups, 'group')}"
+    fitted += f" ({sources})" if sources else ""
     return f"{profile.name}: {described}\n{fitted}, fitted {origin.fitted} by calipers {origin.calipers}\n"
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number:,} {name}" + ("" if number == 1 else "s")
 
 
 def _figures(profile: Profile) -> Iterator[tuple[str, Figure]]:

@@ -9,7 +9,7 @@ import pytest
 
 from calipers.study.profiles.agreement import agreement
 from calipers.study.profiles.answers import tabulate
-from calipers.study.profiles.estimates import estimate, ratio, sum_by_group
+from calipers.study.profiles.estimates import estimate, estimate_share, ratio, sum_by_group
 from calipers.study.profiles.figures import Figure
 from calipers.study.profiles.positions import position_curve
 from calipers.study.profiles.repeats import repeatability
@@ -67,6 +67,36 @@ def test_95_percent_intervals_hold_the_truth_in_about_95_percent_of_samples(name
 
 def test_a_figure_that_sums_do_not_show_is_none_with_the_reason() -> None:
     assert estimate(np.zeros((5, 2)), ratio(0, 1), n=0, reason="nothing") == Figure(None, reason="nothing")
+
+
+@pytest.mark.parametrize(("share", "ends"), [(0.0, (0.0, 0.0881)), (1.0, (0.9119, 1.0))])
+def test_a_share_that_never_or_always_occurs_has_an_interval_of_the_groups(
+    share: float, ends: tuple[float, float]
+) -> None:
+    sums = np.tile([4 * share, 4.0], (40, 1))
+    found = estimate_share(sums, 0, 1, n=160, reason="")
+    assert (found.low, found.high) == pytest.approx(ends, abs=1e-3)  # Wilson at 40 observations, not at 160
+
+
+def test_a_rare_share_counts_answers_that_fail_together_as_fewer() -> None:
+    together, apart = np.tile([0.0, 4.0], (40, 1)), np.tile([0.0, 4.0], (40, 1))
+    together[0, 0], apart[:4, 0] = 4, 1
+    wide, narrow = (estimate_share(one, 0, 1, n=160, reason="") for one in (together, apart))
+    assert wide.value == narrow.value == 0.025
+    assert (narrow.low, narrow.high) == pytest.approx((0.0098, 0.0625), abs=2e-3)  # Wilson for 4 of 160
+    assert (wide.high or 0) > 0.1
+    assert wide.covers(0.025)
+
+
+def test_a_frequent_share_has_the_interval_of_resampled_groups() -> None:
+    sums = np.tile([[1.0, 4.0], [3.0, 4.0]], (20, 1))
+    assert estimate_share(sums, 0, 1, n=160, reason="") == estimate(sums, ratio(0, 1), n=160, reason="")
+
+
+def test_an_interval_holds_its_own_value() -> None:
+    sums = np.stack([np.arange(12.0), np.ones(12)], axis=1)
+    found = estimate(sums, lambda one: -((one[..., 0] - 5.5) ** 2), n=12, reason="")
+    assert found.covers(found.value or 0.0)
 
 
 def test_one_group_has_no_interval() -> None:

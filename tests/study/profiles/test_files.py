@@ -83,10 +83,20 @@ def changed(path: str, value: object) -> str:
         ("scale.kind", "stars", "scale.kind is 'stars'; known: 'scores', 'ranks', 'pairs'"),
         ("preferences.smell", {}, "preferences.smell is 'smell'; known: 'length'"),
         ("provenance.scale", [1], "provenance.scale must have 2 entries, not 1"),
-        ("scale.levels", [{"score": 1, "share": 1}, {"score": 0, "share": 0}], "scale.levels scores must rise"),
-        ("latent.call_sd", -1, "latent.call_sd a standard deviation must not be negative"),
-        ("latent.thresholds", [], "latent.thresholds there must be one threshold less than levels (2), not 0"),
-        ("latent.failures", 2, "latent.failures a share must be from 0 to 1"),
+        ("scale.levels", [{"score": 1, "share": 1}, {"score": 0, "share": 0}], "scale.levels must have scores that"),
+        ("scale.levels", [{"score": 0, "share": 3}, {"score": 1, "share": 0}], "scale.levels must have shares from 0"),
+        ("scale.used.value", 0.5, "scale.used.value must be at least 1, not 0.5"),
+        ("provenance.answers", -5, "provenance.answers must not be negative, unlike -5"),
+        ("provenance.gold_range", [1, 0], "provenance.gold_range must rise, unlike 1 to 0"),
+        ("repeatability.noise.value", -1, "repeatability.noise.value must be at least 0, not -1"),
+        ("repeatability.noise.low", 0.5, "repeatability.noise.value must be in its own interval (0.5 to 0.06)"),
+        ("repeatability.noise.low", None, "repeatability.noise must have a value and both ends of its interval"),
+        ("repeatability.noise.n", -5, "repeatability.noise.n must not be negative, unlike -5"),
+        ("latent.gain", 1e300, "latent.gain must be at most 1e+06 in size"),
+        ("latent.per_unit", {"length": -1e9}, "latent.per_unit must be at most 1e+06 in size"),
+        ("latent.call_sd", -1, "latent.call_sd must not be negative: it is a standard deviation"),
+        ("latent.thresholds", [], "latent.thresholds must be one fewer than the levels: 1, not 0"),
+        ("latent.failures", 2, "latent.failures must be a share from 0 to 1, not 2"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused_with_its_line(
@@ -102,6 +112,20 @@ def test_a_value_that_does_not_fit_is_refused_with_its_line(
     if path.count(".") < 2:
         assert f'"{path.rpartition(".")[2]}"' in text.splitlines()[refused.value.line - 1]
     assert str(refused.value).startswith(f"{file}:{refused.value.line}: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        ("repeatability.reliability", {"value": 1.5}, "repeatability.reliability.value must be from 0 to 1, not 1.5"),
+        ("failures", {"rate": {"value": 1.5}}, "failures.rate.value must be from 0 to 1, not 1.5"),
+        ("agreement", {"pearson": {"value": -3}}, "agreement.pearson.value must be from -1 to 1, not -3"),
+        ("position", {"slope": {"value": 0.1}}, "position.curve must have a figure for each position"),
+    ],
+)
+def test_an_impossible_figure_is_refused(path: str, value: object, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        parse_profile(changed(path, value))
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,37 @@ async def reasons(judge: ProfileJudge, group: TrajectoryGroup) -> set[str | None
     return {one.reason for one in (await calipers.score_group(group, judge=judge)).trajectories}
 
 
+def fitted_to(low: float, high: float) -> Profile:
+    exact = profile(gain=20.0, group_sd=0.0, candidate_sd=0.0, order_sd=0.0, call_sd=0.0)
+    return replace(exact, provenance=replace(exact.provenance, gold_range=(low, high)))
+
+
+def with_golds(*golds: float) -> TrajectoryGroup:
+    members = zip(GROUPS[0].trajectories, golds, strict=True)
+    return replace(GROUPS[0], trajectories=tuple(replace(one, gold=gold) for one, gold in members))
+
+
+async def test_gold_is_mapped_as_it_was_for_the_fit() -> None:
+    wanted = await rewards(ProfileJudge(profile_of_unit()), [with_golds(0.0, 0.45, 0.55, 1.0)])
+    narrow, likert = ProfileJudge(fitted_to(0.3, 0.7)), ProfileJudge(fitted_to(1.0, 5.0))
+    assert await rewards(narrow, [with_golds(0.3, 0.48, 0.52, 0.7)]) == wanted
+    assert await rewards(likert, [with_golds(1.0, 2.8, 3.2, 5.0)]) == wanted
+    assert await rewards(likert, [with_golds(0.0, 0.45, 0.55, 1.0)]) == wanted  # partly below: a scale from 0 to 1
+    assert None not in (await rewards(narrow, [with_golds(0.1, 0.5, 0.6, 0.9)]))[0]
+    explicit = ProfileJudge(fitted_to(0.3, 0.7), low=0.0, high=1.0)
+    assert await rewards(explicit, [with_golds(0.0, 0.45, 0.55, 1.0)]) == wanted
+    (said,) = await reasons(likert, with_golds(2.0, 3.0, 6.0, 6.0))
+    assert "outside 1 to 5; name its range" in (said or "")
+    assert await narrow.check() == []
+    (note,) = await likert.check()
+    assert "gold is taken to be on the scale of its fit, 1 to 5; ?low=...&high=..." in note
+    assert len({narrow.model, likert.model, explicit.model}) == 3
+
+
+def profile_of_unit() -> Profile:
+    return fitted_to(0.0, 1.0)
+
+
 async def test_quality_comes_from_gold_metadata_a_mapping_or_a_function() -> None:
     group = GROUPS[0]
     gold = {one.id: one.gold or 0.0 for one in group.trajectories}
@@ -194,6 +225,7 @@ async def test_a_file_and_options_are_a_judges_name(tmp_path: Path) -> None:
         ("", "names no profile"),
         ("gpt-5.4-min", "did you mean gpt-5.4-mini"),
         ("nobody", "neither a file nor a shipped profile"),
+        ("gpt-5.4?seed=1&seed=2", "profile option seed= is named twice"),
         ("gpt-5.4?sed=1", "profile option 'sed=1': known are quality=, low="),
         ("gpt-5.4?seed=x", "profile option seed=x: it must be a number"),
         ("gpt-5.4?seed=1.5", "profile option seed=1.5: it must be a whole number"),

@@ -173,6 +173,15 @@ def test_the_effective_number_of_levels_of_an_even_judge_is_their_number(steps: 
     assert found.value == pytest.approx(steps + 1, rel=0.03)
 
 
+@pytest.mark.parametrize(("groups", "steps"), [(2, 50), (3, 9), (30, 50)])
+def test_effective_levels_are_in_their_interval_and_at_most_the_levels(groups: int, steps: int) -> None:
+    records, frame = Drawn(groups=groups, size=3, repeats=1, steps=steps, noise=0.2).records(0)
+    found = scale_use(tabulate(records, frame))
+    assert found.used.covers(found.used.value or 0.0)
+    assert (found.used.low or 0) >= 1
+    assert (found.used.high or 99) <= len(found.levels)
+
+
 # --- positions -------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from calipers.calibration.arrays import Array
 from calipers.calibration.measures import fidelity, pair_signs
 from calipers.study.profiles.answers import Answers
-from calipers.study.profiles.estimates import estimate, ratio, sum_by_group
+from calipers.study.profiles.estimates import estimate, estimate_share, ratio, sum_by_group
 from calipers.study.profiles.figures import Figure, untold
 from calipers.study.profiles.preferences import per_quality
 from calipers.study.profiles.profile import Agreement, Failures
@@ -90,7 +90,7 @@ def _verdict_rates(table: Answers) -> tuple[Figure, Figure, Figure]:
     sums = sum_by_group(by_list, table.group, len(table.frame.groups))
     missing = "no answer about good ones", "no answer about bad ones"
     rates = [
-        estimate(sums, ratio(place, place + 1), n=sums[:, place + 1].sum(), reason=reason)
+        estimate_share(sums, place, place + 1, n=sums[:, place + 1].sum(), reason=reason)
         for place, reason in zip((0, 2), missing, strict=True)
     ]
     difference = estimate(sums, lambda one: ratio(0, 1)(one) - ratio(2, 3)(one), n=known.sum(), reason=missing[0])
@@ -116,7 +116,7 @@ def failures(table: Answers, features: Mapping[str, Array]) -> Failures:
     sums = sum_by_group(lists, table.group, len(table.frame.groups))
     size = np.where(asked, asked.sum(axis=1)[:, None], np.nan).astype(np.float64)
     return Failures(
-        estimate(sums, ratio(0, 1), n=sums[:, 1].sum(), reason="nothing was asked"),
+        estimate_share(sums, 0, 1, n=sums[:, 1].sum(), reason="nothing was asked"),
         _linked(table, failed, table.of_members(features["length"]), _NO_TEXTS, "all answers are equally long"),
         _linked(table, failed, table.quality, _NO_GOLD, _NO_GOLD),
         _linked(table, failed, size, "nothing was asked", "all lists have the same size"),

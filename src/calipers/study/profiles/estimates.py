@@ -7,6 +7,8 @@ Not responsible for which sums (``scale_use``, ``repeats``, ``positions``, ``pre
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import sqrt
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +20,9 @@ from calipers.study.profiles.figures import Figure
 
 Statistic: TypeAlias = Callable[[Array], Array]
 """A function of sums (..., columns) that returns one number for each, NaN where the sums do not show it."""
+
+_NORMAL = 1.959964
+_MANY = 10
 
 
 def sum_by_group(values: Array, group: Numbers, groups: int) -> Array:
@@ -51,9 +56,42 @@ def estimates(sums: Array, statistics: Statistic, *, n: float, reason: str) -> l
         else:
             known = drawn[~np.isnan(drawn[:, place]), place]
             low, high = np.percentile(known, [2.5, 97.5])
-            middle, least, most = (float(one) + 0.0 for one in (value, low, high))  # + 0.0: no -0.0
+            # A percentile interval of a biased statistic may leave out the value itself.
+            ends = (value, min(low, value), max(high, value))
+            middle, least, most = (float(one) + 0.0 for one in ends)  # + 0.0: no -0.0
             found.append(Figure(middle, least, most, int(n), len(used)))
     return found
+
+
+def estimate_share(sums: Array, top: int, bottom: int, *, n: float, reason: str) -> Figure:
+    """Return, as ``estimate``, the profile's figure of a share: the column ``top`` of ``sums`` over ``bottom``.
+
+    If fewer than 10 groups have any of what is counted, or fewer than 10 anything else, resampled groups hardly show
+    it. The interval is then Wilson's (*J. Am. Stat. Assoc.* 22, 1927), at the observations that groups which are alike
+    are worth (Kish's design effect); at 0 and 1, at the number of groups.
+    """
+    found = estimate(sums, ratio(top, bottom), n=n, reason=reason)
+    counted, all_ = sums[:, top], sums[:, bottom]
+    if found.value is None or found.low is None or min((counted > 0).sum(), (counted < all_).sum()) >= _MANY:
+        return found
+    low, high = _wilson(found.value, _effective_count(counted, all_, found.value))
+    return replace(found, low=low, high=high)
+
+
+def _effective_count(counted: Array, every: Array, share: float) -> float:
+    groups, total = int((every > 0).sum()), float(every.sum())
+    if not 0 < share < 1:
+        return groups
+    variance = float(((counted - share * every) ** 2).sum()) / total**2 * groups / (groups - 1)
+    return min(total, share * (1 - share) / variance)
+
+
+def _wilson(share: float, count: float) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a ``share`` of ``count`` independent observations."""
+    square = _NORMAL**2 / count
+    middle = (share + square / 2) / (1 + square)
+    half = _NORMAL * sqrt((share * (1 - share) + square / 4) / count) / (1 + square)
+    return min(share, max(middle - half, 0.0)), max(share, min(middle + half, 1.0))
 
 
 def ratio(top: int, bottom: int, *, root: bool = False) -> Statistic:

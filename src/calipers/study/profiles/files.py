@@ -15,7 +15,8 @@ from typing import Any, Final
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.jsonl import open_binary
 from calipers.study.profiles.decoding import DecodingError, decode, line_of
-from calipers.study.profiles.profile import Latent, Profile
+from calipers.study.profiles.possible import require_possible
+from calipers.study.profiles.profile import Profile
 
 VERSION: Final = 1
 """The version of the file's form, under the key ``calipers_profile``."""
@@ -70,7 +71,7 @@ def parse_profile(text: str, *, source: str = "profile") -> Profile:
         raise InputError(message, source=source, line=line_of(text, [_KEY]))
     try:
         profile: Profile = decode(Profile, document)
-        _require_fitting(profile)
+        require_possible(profile)
     except DecodingError as error:
         where = ".".join(error.path) or "the profile"
         raise InputError(f"{where} {error}", source=source, line=line_of(text, error.path)) from None
@@ -133,26 +134,3 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
-
-
-def _require_fitting(profile: Profile) -> None:
-    """Raise DecodingError for values of a profile that contradict each other."""
-    scores = [one.score for one in profile.scale.levels]
-    if scores != sorted(set(scores)) or not all(0 <= one <= 1 for one in scores):
-        raise DecodingError("scores must rise, from 0 to 1", ("scale", "levels"))
-    if profile.latent is not None:
-        _require_latent(profile, profile.latent)
-
-
-def _require_latent(profile: Profile, latent: Latent) -> None:
-    for name in ("group_sd", "candidate_sd", "order_sd", "call_sd"):
-        if getattr(latent, name) < 0:
-            raise DecodingError("a standard deviation must not be negative", ("latent", name))
-    thresholds = latent.thresholds
-    if list(thresholds) != sorted(thresholds):
-        raise DecodingError("thresholds must rise", ("latent", "thresholds"))
-    if profile.scale.kind != "ranks" and len(thresholds) != max(len(profile.scale.levels) - 1, 0):
-        message = f"there must be one threshold less than levels ({len(profile.scale.levels)}), not {len(thresholds)}"
-        raise DecodingError(message, ("latent", "thresholds"))
-    if not 0 <= latent.failures <= 1:
-        raise DecodingError("a share must be from 0 to 1", ("latent", "failures"))

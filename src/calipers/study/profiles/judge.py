@@ -43,15 +43,21 @@ WARNING: Final = (
     "judged by a simulated judge with a profile, from a hidden quality: for studies and tests, not for training"
 )
 """The warning on every result of a profile judge."""
+_FITTED: Final = "gold is taken to be on the scale of its fit, {:g} to {:g}; ?low=...&high=... name another"
 
 
 @dataclass(frozen=True, slots=True)
 class QualitySource:
-    """Where a profile judge's hidden quality comes from, and the range that is mapped to 0-1."""
+    """Where a profile judge's hidden quality comes from, and the range that is mapped to 0-1.
+
+    ``fitted`` is the range of the gold that the profile was fitted to, which is used instead where groups' gold is on
+    the same scale.
+    """
 
     source: QualityOf = "gold"
     low: float = 0.0
     high: float = 1.0
+    fitted: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str) and self.source != "gold" and not self.source.removeprefix("metadata:"):
@@ -77,14 +83,27 @@ class QualitySource:
                 f"{where} has no {name}, from which a profile judge answers; add it to the groups, or name another "
                 "source behind the profile's name: ?quality=metadata:KEY",
             )
-        if not self.low <= value <= self.high:
+        low, high, least, most = self._range(view)
+        if not least <= value <= most:
             name, where = self._words(view, place)
             raise PermanentError(
                 "internal",
-                f"the {name} of {where} is {value:g}, outside {self.low:g} to {self.high:g}; name its range behind the "
+                f"the {name} of {where} is {value:g}, outside {least:g} to {most:g}; name its range behind the "
                 "profile's name: ?low=...&high=...",
             )
-        return (value - self.low) / (self.high - self.low)
+        return (value - low) / (high - low)
+
+    def _range(self, view: RenderedGroup) -> tuple[float, float, float, float]:
+        """Return the range that is mapped to 0-1, and the range of values that are on the same scale."""
+        if self.fitted is None:
+            return self.low, self.high, self.low, self.high
+        low, high = self.fitted
+        if low >= 0 and high <= 1:
+            return low, high, 0.0, 1.0
+        known = [one for one in view.gold or () if one is not None]
+        if known and min(known) < low and all(0 <= one <= 1 for one in known):
+            return 0.0, 1.0, 0.0, 1.0
+        return low, high, low, high
 
     def _words(self, view: RenderedGroup, place: int) -> tuple[str, str]:
         name = self.source if isinstance(self.source, str) else "quality"
@@ -108,7 +127,8 @@ class ProfileJudge(SimulatedJudge):
 
     ``quality`` is the source of the hidden quality, on a scale from ``low`` to ``high``: "gold" (of the trajectories),
     "metadata:KEY" (a number, or an object of numbers by criterion for rubrics), a mapping by trajectory id, or a
-    function of group id and trajectory id. ``agreement`` (0-1) replaces the profile's agreement with quality: it is the
+    function of group id and trajectory id. Without ``low`` and ``high``, gold is mapped as it was for the fit, and
+    another quality is from 0 to 1. ``agreement`` (0-1) replaces the profile's agreement with quality: it is the
     correlation, within groups, of the opinion that repeated answers share with a quality of the standard deviation
     ``quality_sd``. Everything else stays; ``fidelity.agreement_for`` finds the agreement for a fidelity. ``features``
     replaces the definitions of features, for texts that are not prose. ``seed`` draws the judge's errors.
@@ -121,15 +141,21 @@ class ProfileJudge(SimulatedJudge):
         profile: Profile,
         *,
         quality: QualityOf = "gold",
-        low: float = 0.0,
-        high: float = 1.0,
+        low: float | None = None,
+        high: float | None = None,
         agreement: float | None = None,
         quality_sd: float | None = None,
         features: Mapping[Feature, FeatureOf] | None = None,
         seed: int = 0,
     ) -> None:
         self.profile = profile
-        self._source = QualitySource(quality, low, high)
+        as_fitted = quality == "gold" and low is None and high is None
+        self._source = QualitySource(
+            quality,
+            0.0 if low is None else low,
+            1.0 if high is None else high,
+            profile.provenance.gold_range if as_fitted else None,
+        )
         latent = with_agreement(profile, agreement, quality_sd)
         super().__init__(_unused, *vices_of(profile, latent, features or {}, self._mean_quality), seed=seed)
         self.endpoint = "profile"
@@ -137,9 +163,11 @@ class ProfileJudge(SimulatedJudge):
         self.warnings = (WARNING,)
 
     async def check(self) -> Sequence[str]:
-        """Return, before a run, what the profile's answers did not show and had to be assumed."""
+        """Return, before a run, what had to be assumed because the profile's answers did not show it."""
         assumed = self.profile.latent.assumed if self.profile.latent else ()
-        return [f"profile {self.profile.name}: {one}" for one in assumed]
+        fitted = self._source.fitted
+        told = [] if fitted is None or 0 <= fitted[0] < fitted[1] <= 1 else [_FITTED.format(*fitted)]
+        return [f"profile {self.profile.name}: {one}" for one in (*assumed, *told)]
 
     def _truth(self, view: RenderedGroup, candidate: Candidate, aspect: str) -> float:
         return self._source.of(view, candidate, aspect)
@@ -158,7 +186,8 @@ def _digest(model: str, source: QualitySource) -> str:
     read = source.source
     if callable(read):  # the repr of a function or an object may hold an address, which differs between runs
         read = getattr(read, "__qualname__", type(read).__qualname__)
-    return hashlib.sha256(f"{model} {read} {source.low!r} {source.high!r}".encode()).hexdigest()[:8]
+    fitted = "" if source.fitted in (None, (0.0, 1.0)) else f" {source.fitted!r}"
+    return hashlib.sha256(f"{model} {read} {source.low!r} {source.high!r}{fitted}".encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True, slots=True)

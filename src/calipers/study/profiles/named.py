@@ -33,14 +33,15 @@ def profile_judge(argument: str) -> ProfileJudge:
     """
     profile, given = _parts(argument)
     seed = _number("seed", given.get("seed", "0"))
+    low, high = (_number(name, given[name]) if name in given else None for name in ("low", "high"))
     if not seed.is_integer():
         raise ConfigError(f"profile option seed={given['seed']}: it must be a whole number")
     agreement, quality_sd = _agreement(profile, given)
     return ProfileJudge(
         profile,
         quality=given.get("quality", "gold"),
-        low=_number("low", given.get("low", "0")),
-        high=_number("high", given.get("high", "1")),
+        low=low,
+        high=high,
         agreement=agreement,
         quality_sd=quality_sd,
         seed=int(seed),
@@ -138,6 +139,8 @@ def _options(text: str) -> Mapping[str, str]:
         name, mark, value = part.partition("=")
         if not mark or name not in _OPTIONS:
             raise ConfigError(f"profile option {part!r}: known are {', '.join(f'{one}=' for one in _OPTIONS)}; {_FORM}")
+        if name in found:
+            raise ConfigError(f"profile option {name}= is named twice: leave one out")
         found[name] = unquote(value)
     return found
 

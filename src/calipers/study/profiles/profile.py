@@ -73,8 +73,9 @@ class ScaleUse:
     """How the judge uses its scale.
 
     ``levels`` are its scores, lowest first (for pairs: 0, 0.5 and 1; for rankings none). ``used`` is the effective
-    number of levels, 1 / sum of their squared shares. ``ties`` is the share of pairs of a group's
-    members with equal scores in one call, and ``tied_groups`` the share of calls in which all scores are equal.
+    number of levels, 1 / sum of their squared shares, where a squared share is how often scores of two different groups
+    are equal; it is at most the number of levels. ``ties`` is the share of pairs of a group's members with equal
+    scores in one call, and ``tied_groups`` the share of calls in which all scores are equal.
     """
 
     kind: Kind

@@ -8,13 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from calipers.calibration.arrays import Array
-from calipers.calibration.measures import pair_signs
+from calipers.calibration.measures import pair_signs, resample_weights
 from calipers.study.profiles.answers import Answers
-from calipers.study.profiles.estimates import estimate, ratio, sum_by_group
+from calipers.study.profiles.estimates import estimate_share, sum_by_group
+from calipers.study.profiles.figures import Figure, untold
 from calipers.study.profiles.profile import Level, ScaleUse
 
 _STEPS = 100
 """Scores are counted on this many steps of the scale, which is what calipers asks judges for."""
+
+_EDGE = 1e-12
 
 
 def scale_use(table: Answers) -> ScaleUse:
@@ -28,9 +31,9 @@ def scale_use(table: Answers) -> ScaleUse:
     return ScaleUse(
         table.kind,
         () if table.kind == "ranks" else levels,
-        estimate(_level_sums(counts), _effective_levels, n=counts.sum(), reason="only one group was judged"),
-        estimate(tied, ratio(0, 1), n=tied[:, 1].sum(), reason="no answer scores two members of a group"),
-        estimate(tied, ratio(2, 3), n=tied[:, 3].sum(), reason="no answer scores two members of a group"),
+        _used(counts),
+        estimate_share(tied, 0, 1, n=tied[:, 1].sum(), reason="no answer scores two members of a group"),
+        estimate_share(tied, 2, 3, n=tied[:, 3].sum(), reason="no answer scores two members of a group"),
     )
 
 
@@ -40,23 +43,33 @@ def _level_counts(scores: Array) -> Array:
     return np.stack([(steps == level).sum(axis=1) for level in range(_STEPS + 1)], axis=1).astype(np.float64)
 
 
-def _level_sums(counts: Array) -> Array:
-    """Return each group's ``counts`` of levels, and what its own pairs of scores add to the squares of the sums."""
-    groups = max(int((counts.sum(axis=1) > 0).sum()), 1)
-    squares = [(counts**2).sum(axis=1), counts.sum(axis=1) ** 2]
-    return np.concatenate([counts, np.stack(squares, axis=1) / groups], axis=1)
+def _used(counts: Array) -> Figure:
+    """Return the effective number of levels from each group's ``counts`` of them, (groups, 101).
 
-
-def _effective_levels(sums: Array) -> Array:
-    """Return 1 / sum of the squared shares, Hill's number of order 2 (*Ecology* 54, 1973).
-
-    The square of a share is how often two scores are equal. Only scores of different groups are compared, since those
-    of one group are alike.
+    It is 1 / sum of the squared shares, Hill's number of order 2 (*Ecology* 54, 1973). The square of a share is how
+    often two scores are equal. Only scores of different groups are compared, in the interval's resamples as well, since
+    those of one group are alike. Neither it nor its interval is above the number of levels that were given.
     """
-    counts, same, within = sums[..., : _STEPS + 1], sums[..., _STEPS + 1], sums[..., _STEPS + 2]
-    pairs = counts.sum(axis=-1) ** 2 - within
-    equal = (counts**2).sum(axis=-1) - same
-    return np.where(equal > 0, pairs / np.where(equal > 0, equal, 1.0), np.nan)
+    counts = counts[counts.any(axis=1)]
+    if len(counts) < 2:
+        return untold("only one group was judged")
+    values = _effective_levels(counts, np.full((1, len(counts)), 1.0))
+    drawn = _effective_levels(counts, resample_weights(len(counts)))
+    found, known = float(values[0]), drawn[~np.isnan(drawn)]
+    low, high = np.percentile(known, [2.5, 97.5])
+    return Figure(found, float(min(low, found)), float(max(high, found)), int(counts.sum()), len(counts))
+
+
+def _effective_levels(counts: Array, weights: Array) -> Array:
+    """Return the effective levels with each of ``weights`` (resamples, groups); NaN for a resample of one group."""
+    both = (weights @ counts) ** 2
+    equal = (both - weights**2 @ counts**2).sum(axis=1)
+    pairs = (weights @ counts.sum(axis=1)) ** 2 - weights**2 @ counts.sum(axis=1) ** 2
+    several = pairs > _EDGE * pairs.max()
+    found = pairs / np.where(equal > _EDGE * pairs.max(), equal, np.nan)
+    most = float((counts.sum(axis=0) > 0).sum())
+    # Where no two scores are equal, there are as many levels as could be.
+    return np.where(several, np.clip(np.nan_to_num(found, nan=most), 1.0, most), np.nan)
 
 
 def _ties(scores: Array) -> Array:
