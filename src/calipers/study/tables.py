@@ -40,7 +40,7 @@ class Tables:
         self._lines = _lines_of(text)
 
     def made(self, kind: type[Made], *path: str, also: Iterable[str] = ()) -> Made:
-        """Return the settings ``kind`` with the values of the study's table at ``path``.
+        """Return the settings ``kind`` with the values of the study's table at ``path``; defaults where they are wrong.
 
         ``also`` are keys of the table that are read elsewhere.
         """
@@ -50,12 +50,14 @@ class Tables:
             if key not in known and key not in set(also):
                 self.note(f"unknown key {key!r}.{did_you_mean(key, {*known, *also})}", *path, key)
         given = {key: value for key, value in table.items() if key in known}
+        fitting = {}
         for key, value in given.items():
             try:
                 known[key].require(value)
+                fitting[key] = value
             except ConfigError as error:
                 self.note(str(error), *path, key)
-        return kind(**given)
+        return kind(**fitting)
 
     def table(self, *path: str) -> Mapping[str, Any]:
         """Return the study's table at ``path``; an empty one if there is none."""

@@ -134,3 +134,64 @@ def _renamed(group: TrajectoryGroup, name: str) -> TrajectoryGroup:
 def _without_gold(group: TrajectoryGroup) -> TrajectoryGroup:
 
     return replace(group, trajectories=tuple(replace(one, gold=None) for one in group.trajectories))
+
+
+FAULTS = """\
+groups = "groups.jsonl"
+rewrites = ["verbos"]
+options = { ties = "x" }
+
+[judges.b]
+vices = [{ kind = "Nois" }, { kind = "Noise", sdd = 1 }, { kind = "LengthBias", per_doubling = nan }]
+quality = [0.9, 0.1]
+
+[judges.c]
+model = "openrouterr/foo"
+temperatures = ["hot"]
+wordings = ["x", "nope"]
+options = { orderz = 3, ledger = "x" }
+
+[own_rewrites.mine]
+file = "nothere.jsonl"
+
+[wordings.x]
+rubric_file = "no.toml"
+
+[wordings.y]
+rubric = 3
+options = 4
+"""
+
+
+def test_many_faults_are_one_list_with_nothing_that_follows_from_them(tmp_path: Path) -> None:
+    config = comparison_folder(tmp_path, FAULTS)
+    with pytest.raises(ConfigError) as found:
+        read_study(config)
+    said = str(found.value)
+    expected = (
+        (2, "there is no rewrite 'verbos'. Did you mean verbose?"),
+        (3, "ties='x'"),
+        (6, "[judges.b] vice 1: there is no vice 'Nois'. Did you mean Noise?; vice 2: Noise has no 'sdd'. "),
+        (6, "; vice 3: LengthBias per_doubling must be a finite number, not nan"),
+        (7, "[judges.b] quality=[0.9, 0.1]: the lowest gold comes first"),
+        (10, "[judges.c] with wording 'x': unknown provider 'openrouterr'"),
+        (11, "[judges.c] temperatures=['hot']: it must be a list of numbers"),
+        (12, "[judges.c] there is no wording 'nope'"),
+        (13, "[judges.c.options] unknown option 'orderz'. Did you mean orders?"),
+        (13, "[judges.c.options] options: a comparison cannot set ledger"),
+        (15, "nothere.jsonl: there is no such file"),
+        (19, "no.toml: there is no such file"),
+        (22, "[wordings.y] rubric=3: it must be a text"),
+        (23, "[wordings.y] options must be a table"),
+    )
+    for line, problem in expected:
+        assert any(f"{config}:{line}: " in one and problem in one for one in said.splitlines()), (line, problem, said)
+    assert f"{len(expected) - 1} problems:" in said
+
+
+def test_what_needs_the_groups_is_not_said_without_them(tmp_path: Path) -> None:
+    config = comparison_folder(tmp_path, GOOD.replace("groups.jsonl", "none.jsonl"))
+    with pytest.raises(ConfigError) as found:
+        read_study(config)
+    assert "none.jsonl: there is no such file" in str(found.value)
+    assert len(str(found.value).splitlines()) == 1

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from calipers.config.flat_names import judge_arguments
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.study.comparison.settings import Cell, Comparison, JudgeTable
@@ -19,7 +18,7 @@ from calipers.testing.quality import gold_quality
 from calipers.types import Rubric, TrajectoryGroup
 from calipers.types.encoding import finite_number
 
-_NOT_IN_A_COMPARISON: Final = {
+NOT_IN_A_COMPARISON: Final = {
     "judge": "name the judge under [judges.NAME], as model",
     "ledger": "the folder of the comparison has one",
     "api_key": "set the provider's environment variable: keys are not written to files",
@@ -41,18 +40,12 @@ def judge_options(
     """Return the options of a comparison's judge by their flat names.
 
     Those of the study, of the judge and of the wording are merged; the last one counts. Raises ConfigError for options
-    that a comparison sets itself, and for a judge that is none.
+    that do not fit together, and for a simulated judge of groups without gold. Each alone is checked by ``problems``.
     """
     wording = study.wordings.get(cell.wording or "")
     options: dict[str, Any] = {}
     for own in (study.options, cell.table.options, wording.options if wording else None):
-        if own is not None and not isinstance(own, dict):
-            raise ConfigError("options must be a table")
         options |= own or {}
-    for name, instead in _NOT_IN_A_COMPARISON.items():
-        if name in options:
-            raise ConfigError(f"options: a comparison cannot set {name}: {instead}")
-    judge_arguments(options)  # an unknown name is reported before it is merged with the cell's own
     if cell.temperature is not None:
         params = options.get("params") or {}
         if "temperature" in params:
@@ -63,19 +56,27 @@ def judge_options(
     return merged | {"judge": _backend(cell.table, groups), "rubric": rubric, "experience": False}
 
 
-def _backend(table: JudgeTable, groups: Sequence[TrajectoryGroup]) -> Backend | str:
-    if table.vices is not None and table.model is not None:
-        raise ConfigError("a judge has vices, if it is simulated, or a model; not both")
-    if table.model is not None:
-        if not isinstance(table.model, str) or not table.model:
-            raise ConfigError(f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini")
-        return table.model
+def quality_bounds(table: JudgeTable) -> tuple[float, float]:
+    """Return what a simulated judge of a comparison thinks the lowest and the highest gold are worth, in [0, 1].
+
+    Raises ConfigError for other values, and where the lowest gold is worth more.
+    """
     values = [finite_number(one) for one in table.quality] if isinstance(table.quality, list | tuple) else []
     known = [one for one in values if one is not None and 0 <= one <= 1]
     if len(known) != 2 or len(values) != 2:
         raise ConfigError(f"quality={table.quality!r}: it must be two numbers from 0 to 1")
+    if known[0] > known[1]:
+        raise ConfigError(
+            f"quality={table.quality!r}: the lowest gold comes first; a judge that is wrong has the vice Inverted"
+        )
+    return known[0], known[1]
+
+
+def _backend(table: JudgeTable, groups: Sequence[TrajectoryGroup]) -> Backend | str:
+    if table.model is not None:
+        return table.model
+    low, high = quality_bounds(table)
     worth = gold_quality(groups)
-    low, high = known
 
     def quality(group_id: str, trajectory_id: str) -> float:
         return low + (high - low) * worth(group_id, trajectory_id)

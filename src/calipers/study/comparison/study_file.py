@@ -1,11 +1,12 @@
 """A comparison of judges from its TOML file: read whole, with every problem reported before the first question.
 
-Not responsible for types and ranges of single settings (``settings``), or for asking (``asking``).
+Not responsible for types and ranges of single settings (``settings``), for judges that cannot be made (``problems``),
+or for asking (``asking``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,9 +14,9 @@ from typing import Any, Final
 from calipers.calibration.series import Frame
 from calipers.config.flag_values import read_rubric_file
 from calipers.config.option import did_you_mean
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import CalipersError, InputError
 from calipers.inputs import read_groups
-from calipers.study.comparison.judges import judge_options
+from calipers.study.comparison.problems import check_judges
 from calipers.study.comparison.rewrites import REWRITES
 from calipers.study.comparison.settings import (
     Cell,
@@ -63,50 +64,84 @@ def read_study(config: Path, *, samples: int | None = None) -> Study:
     """
     tables = Tables(config)
     settings = _settings(tables)
-    tables.require_none()
     if samples is not None:
         settings = replace(settings, samples=samples)
-    groups, notes = _groups(settings, tables, config.parent)
+    groups, notes = _groups(settings, tables, config.parent) if settings.groups else ([], [])
     rubrics = _rubrics(settings, tables, config.parent)
-    tables.require_none()
     texts = _texts(settings, tables, config.parent, groups)
     cells = cells_of(settings)
-    _check_cells(settings, tables, cells, groups, rubrics)
+    check_judges(settings, tables, groups, rubrics)
     tables.require_none()
     notes += [f"rewrite {name!r} changes no answer" for name, found in texts.items() if not found]
     return Study(settings, tuple(groups), tuple(cells), texts, rubrics, tables.text, tuple(notes))
 
 
 def _settings(tables: Tables) -> Comparison:
-    settings = tables.made(Comparison, also=_TABLES)
-    for key in ("temperatures", "rewrites"):
-        _require_list(tables, getattr(settings, key), (key,), texts=key == "rewrites")
-    _require_text(tables, settings.groups, ("groups",))
+    settings: Comparison = tables.made(Comparison, also=_TABLES)
     if not settings.groups:
         tables.note('there are no groups: write groups = "FILE"', "groups")
-    judges = {name: tables.made(JudgeTable, "judges", name) for name in tables.table("judges")}
-    for name, table in judges.items():
-        for key in ("temperatures", "wordings"):
-            if getattr(table, key) is not None:
-                _require_list(tables, getattr(table, key), ("judges", name, key), texts=key == "wordings")
+    settings = _checked(tables, settings, (), texts=("title", "groups"), numbers=("temperatures",), names=("rewrites",))
+    judges = {
+        name: _checked(
+            tables,
+            tables.made(JudgeTable, "judges", name),
+            ("judges", name),
+            numbers=("temperatures",),
+            names=("wordings",),
+        )
+        for name in tables.table("judges")
+    }
     for name in judges:
         if not name.strip():
             tables.note("a judge needs a name: write [judges.NAME]", "judges", name)
     if not judges:
         tables.note("there are no judges: write at least one [judges.NAME] table", "judges")
-    wordings = {name: tables.made(Wording, "wordings", name) for name in tables.table("wordings")}
+    wordings = {
+        name: _checked(
+            tables, tables.made(Wording, "wordings", name), ("wordings", name), texts=("rubric", "rubric_file")
+        )
+        for name in tables.table("wordings")
+    }
     own = {name: tables.made(OwnRewrite, "own_rewrites", name) for name in tables.table("own_rewrites")}
-    for kind, name, key in (
-        *(("wordings", name, key) for name in wordings for key in ("rubric", "rubric_file")),
-        *(("own_rewrites", name, key) for name in own for key in ("file", "column")),
-    ):
-        _require_text(tables, tables.table(kind, name).get(key), (kind, name, key))
     _check_names(tables, settings, judges, wordings, own)
+    own = {
+        name: _checked(tables, table, ("own_rewrites", name), texts=("file", "column")) for name, table in own.items()
+    }
     return replace(settings, judges=judges, wordings=wordings, own_rewrites=own)
 
 
+def _checked(
+    tables: Tables,
+    settings: Any,
+    path: tuple[str, ...],
+    *,
+    texts: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    names: Sequence[str] = (),
+) -> Any:
+    """Return settings whose ``texts`` are texts, and lists of ``numbers`` and ``names`` such lists; note the others.
+
+    Those have their defaults.
+    """
+    known = len(tables.problems)
+    wrong = []
+    for key in (*texts, *numbers, *names):
+        value = getattr(settings, key)
+        if value is None:
+            continue
+        if key in texts:
+            _require_text(tables, value, (*path, key))
+        else:
+            _require_list(tables, value, (*path, key), texts=key in names)
+        if len(tables.problems) > known:
+            known = len(tables.problems)
+            wrong.append(key)
+    defaults = type(settings)()
+    return replace(settings, **{key: getattr(defaults, key) for key in wrong})
+
+
 def _require_text(tables: Tables, value: Any, path: tuple[str, ...]) -> None:
-    if value is not None and not isinstance(value, str):
+    if not isinstance(value, str):
         tables.note(f"{path[-1]}={value!r:.60}: it must be a text", *path)
 
 
@@ -129,9 +164,9 @@ def _check_names(
     wordings: Mapping[str, Wording],
     own: Mapping[str, OwnRewrite],
 ) -> None:
-    _check_rewrites(tables, settings, own)
+    _check_rewrites(tables, tables.content.get("rewrites", settings.rewrites), own)
     for judge, table in judges.items():
-        for wording in _texts_in(table.wordings):
+        for wording in dict.fromkeys(_texts_in(table.wordings)):
             if wording not in wordings:
                 hint = did_you_mean(wording, wordings) if wordings else " Write a [wordings.NAME] table."
                 tables.note(f"there is no wording {wording!r}.{hint}", "judges", judge, "wordings")
@@ -140,8 +175,8 @@ def _check_names(
             tables.note("rubric and rubric_file both say what the standards are: leave one out", "wordings", name)
 
 
-def _check_rewrites(tables: Tables, settings: Comparison, own: Mapping[str, OwnRewrite]) -> None:
-    for name in _texts_in(settings.rewrites):
+def _check_rewrites(tables: Tables, rewrites: Any, own: Mapping[str, OwnRewrite]) -> None:
+    for name in dict.fromkeys(_texts_in(rewrites)):
         if name not in REWRITES:
             tables.note(f"there is no rewrite {name!r}.{did_you_mean(name, REWRITES)}", "rewrites")
     for name, rewrite in own.items():
@@ -180,6 +215,7 @@ def _rubrics(settings: Comparison, tables: Tables, folder: Path) -> dict[str | N
             try:
                 found[name] = read_rubric_file(str(folder / wording.rubric_file))
             except CalipersError as error:
+                found[name] = None
                 tables.note(str(error).removeprefix("--rubric "), "wordings", name, "rubric_file")
     return found
 
@@ -187,43 +223,19 @@ def _rubrics(settings: Comparison, tables: Tables, folder: Path) -> dict[str | N
 def _texts(settings: Comparison, tables: Tables, folder: Path, groups: Sequence[TrajectoryGroup]) -> dict[str, Texts]:
     found: dict[str, Texts] = {}
     below = middle_of_gold(groups) if settings.wrong_below is None else settings.wrong_below
-    for name in settings.rewrites:
+    for name in settings.rewrites if groups else ():
+        if name not in REWRITES:
+            continue
         if name == "confident_wrong" and below is None:
             tables.note("confident_wrong needs answers with gold of two values, or wrong_below", "rewrites")
             continue
         found[name] = rewritten_answers(name, groups, wrong_below=below)
     for name, own in settings.own_rewrites.items():
         try:
-            if own.file is not None:
+            if own.file is not None and (groups or not (folder / own.file).is_file()):
                 found[name] = texts_from_file(folder / own.file, groups)
-            else:
-                found[name] = texts_from_column(own.column or "", groups)
+            elif own.column is not None and groups:
+                found[name] = texts_from_column(own.column, groups)
         except InputError as error:
             tables.note(str(error), "own_rewrites", name)
     return found
-
-
-def _check_cells(
-    settings: Comparison,
-    tables: Tables,
-    cells: Sequence[Cell],
-    groups: Sequence[TrajectoryGroup],
-    rubrics: Mapping[str | None, str | Rubric | None],
-) -> None:
-    from calipers.judging.judge import Judge  # noqa: PLC0415 - quick to import this module without it
-
-    for problem in _same_names(cells):
-        tables.note(problem, "judges")
-    for cell in cells:
-        try:
-            Judge.of(judge_options(cell, settings, groups, rubrics[cell.wording])).close()
-        except ConfigError as error:
-            asked = "" if cell.wording is None else f"with wording {cell.wording!r}: "
-            tables.note(f"{asked}{error}", "judges", cell.name, "model")
-
-
-def _same_names(cells: Sequence[Cell]) -> Iterator[str]:
-    names = [str(cell) for cell in cells]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
-            yield f"{names.count(name)} cells have the name {name!r}"

@@ -85,8 +85,11 @@ def _vice(table: object, where: str) -> Vice:
     known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # every vice is a dataclass
     if unknown := [f"{name} has no {key!r}.{did_you_mean(key, known)}" for key in given if key not in known]:
         raise ConfigError(f"{where}: {' '.join(unknown)}")
+    values = {key: _value(key, value, where) for key, value in given.items()}
     try:
-        return kind(**{key: _value(key, value, where) for key, value in given.items()})
+        return kind(**values)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}: {name} cannot be made of these values: {error}") from error
 
