@@ -168,12 +168,13 @@ def test_a_judge_is_served_by_its_copies_until_it_is_ended(node: Callable[..., N
     assert not _processes_with(str(it.folder.parent))
 
 
-def test_ending_a_run_ends_its_ray_and_verl(node: Callable[..., Node]) -> None:
+@pytest.mark.parametrize("end", [os.kill, os.killpg])
+def test_ending_a_run_ends_its_ray_and_verl(node: Callable[..., Node], end: Callable[[int, int], None]) -> None:
     it = node(study())
     running = it.start("train.sh", "gpt-rubric-rl-0", OPENAI_API_KEY="k", FAKE_ENDLESS="gpt-rubric-rl-0")
     _wait(lambda: bool(it.calls("python")))
-    os.killpg(running.pid, signal.SIGTERM)
-    assert running.wait(20) != 0
+    end(running.pid, signal.SIGTERM)
+    assert running.wait(60) != 0
     _wait(lambda: not _processes_with(str(it.folder.parent)))
     assert not (it.folder / "checkpoints" / "gpt-rubric-rl-0" / "finished").exists()
 

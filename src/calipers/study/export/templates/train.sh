@@ -23,8 +23,8 @@ setsid ray start --head --block --node-ip-address 127.0.0.1 --port "$FIRST_PORT"
   --num-gpus "$GPU_COUNT" --num-cpus "${RUN_CPUS:-$(($(nproc) * GPU_COUNT / NODE_GPUS + 1))}" \
   --object-store-memory "${RUN_STORE_BYTES:-32000000000}" --temp-dir "${RAY_FOLDER:-/tmp/calipers-ray}/$SLOT" \
   --include-dashboard false --disable-usage-stats >"logs/ray-$SLOT.log" 2>&1 &
-ray=$!
-trap 'stop "$ray"' EXIT
+ray=$! training=
+trap 'stop $training "$ray"' EXIT
 trap 'exit 130' INT TERM
 until ray status >/dev/null 2>&1; do
   kill -0 "$ray" 2>/dev/null || fail "Ray has ended; its log: logs/ray-$SLOT.log"
@@ -32,8 +32,11 @@ until ray status >/dev/null 2>&1; do
 done
 
 say "training $run on GPUs $GPUS"
-python -m verl.trainer.main_ppo "${overrides[@]}" hydra.run.dir="'$STUDY/logs/hydra-$run'" "$@" \
-  >>"logs/train-$run.log" 2>&1 || fail "run $run has failed; its log: logs/train-$run.log"
+# In the background, because bash runs a trap only after what works in the foreground has ended.
+setsid python -m verl.trainer.main_ppo "${overrides[@]}" hydra.run.dir="'$STUDY/logs/hydra-$run'" "$@" \
+  >>"logs/train-$run.log" 2>&1 &
+training=$!
+wait "$training" || fail "run $run has failed; its log: logs/train-$run.log"
 mkdir -p "checkpoints/$run"
 touch "checkpoints/$run/finished"
 say "run $run is trained"
