@@ -88,6 +88,13 @@ def test_a_rare_share_counts_answers_that_fail_together_as_fewer() -> None:
     assert wide.covers(0.025)
 
 
+def test_a_rare_share_that_is_the_same_in_all_groups_counts_every_answer() -> None:
+    found = estimate_share(np.tile([1.0, 4.0], (5, 1)), 0, 1, n=20, reason="")
+    assert found.value == 0.25
+    assert found.low == pytest.approx(0.112, abs=0.001)  # Wilson's interval of 5 of 20
+    assert found.high == pytest.approx(0.469, abs=0.001)
+
+
 def test_a_frequent_share_has_the_interval_of_resampled_groups() -> None:
     sums = np.tile([[1.0, 4.0], [3.0, 4.0]], (20, 1))
     assert estimate_share(sums, 0, 1, n=160, reason="") == estimate(sums, ratio(0, 1), n=160, reason="")

@@ -83,6 +83,8 @@ def _effective_count(counted: Array, every: Array, share: float) -> float:
     if not 0 < share < 1:
         return groups
     variance = float(((counted - share * every) ** 2).sum()) / total**2 * groups / (groups - 1)
+    if variance == 0:  # every group has the same share
+        return total
     return min(total, share * (1 - share) / variance)
 
 
