@@ -129,6 +129,10 @@ async def test_gold_is_mapped_as_it_was_for_the_fit() -> None:
     (note,) = await likert.check()
     assert "gold is taken to be on the scale of its fit, 1 to 5; ?low=...&high=..." in note
     assert len({narrow.model, likert.model, explicit.model}) == 3
+    relevance = ProfileJudge(fitted_to(0.0, 3.0))  # gold of 0 and 1 may be on either scale
+    assert await rewards(relevance, [with_golds(0.0, 0.45, 0.55, 1.0)]) == wanted
+    (said,) = await reasons(relevance, with_golds(3.0, 3.0, 2.0, 0.0))
+    assert "outside 0 to 1; name its range" in (said or "")
 
 
 def profile_of_unit() -> Profile:

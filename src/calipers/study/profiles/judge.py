@@ -101,7 +101,7 @@ class QualitySource:
         if low >= 0 and high <= 1:
             return low, high, 0.0, 1.0
         known = [one for one in view.gold or () if one is not None]
-        if known and min(known) < low and all(0 <= one <= 1 for one in known):
+        if known and min(known) < low and max(known) <= 1:
             return 0.0, 1.0, 0.0, 1.0
         return low, high, low, high
 
@@ -149,7 +149,7 @@ class ProfileJudge(SimulatedJudge):
         seed: int = 0,
     ) -> None:
         self.profile = profile
-        as_fitted = quality == "gold" and low is None and high is None
+        as_fitted = quality == "gold" and low is None and high is None and _is_told_from_unit(profile)
         self._source = QualitySource(
             quality,
             0.0 if low is None else low,
@@ -175,6 +175,12 @@ class ProfileJudge(SimulatedJudge):
     def _mean_quality(self, view: RenderedGroup) -> float:
         known = [self._source.of(view, one, "") for one in view.candidates if one.members]
         return math.fsum(known) / len(known)
+
+
+def _is_told_from_unit(profile: Profile) -> bool:
+    """Return whether gold on the scale of a profile's fit cannot be mistaken for other gold from 0 to 1."""
+    fitted = profile.provenance.gold_range
+    return fitted is not None and (fitted[0] >= 1 or (fitted[0] >= 0 and fitted[1] <= 1))
 
 
 def _unused(group_id: str, trajectory_id: str) -> float:
