@@ -65,6 +65,18 @@ def test_a_profile_is_fitted_written_and_shown(recorded: Path, tmp_path: Path) -
     assert printed == json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
 
 
+def test_few_groups_and_scores_off_their_scale_are_told(recorded: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (recorded / "said.jsonl").read_text(encoding="utf-8").splitlines()]
+    own = [row for row in rows if row["judge"] == "ann"][:6]
+    own[0]["parsed"]["scores"][own[0]["order"][0]] = 75
+    own[1]["scale"] = [0, 2]
+    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, own)), encoding="utf-8")
+    shown = calipers("profile", recorded / "groups.jsonl", "said.jsonl", cwd=tmp_path).stdout
+    assert "Outside their scale: 1 score, taken as its ends" in shown
+    assert "Scores are on 2 scales, each mapped to 0-1" in shown
+    assert "Intervals from fewer than 10 groups are too narrow" in shown
+
+
 def test_the_table_fits_a_narrow_terminal(recorded: Path, tmp_path: Path) -> None:
     said = recorded / "groups.jsonl", recorded / "said.jsonl"
     done = calipers("profile", *said, "--answers-of", "ann", cwd=tmp_path, columns=60)

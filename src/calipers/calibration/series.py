@@ -191,7 +191,7 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         records=len(every),
         asked=sum(len(record.order) for record in every),
         answered=sum(_answered(record) for record in every),
-        off_scale=sum(_off_scale(record) for record in every),
+        off_scale=sum(count_off_scale(record) for record in every),
         scales=max(len(scales), 1),
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
         swaps=swaps,
@@ -290,7 +290,8 @@ def _answered(record: Record) -> int:
     return sum(name in record.order for name in values_by_member(record, rescale=False))
 
 
-def _off_scale(record: Record) -> int:
+def count_off_scale(record: Record) -> int:
+    """Return how many scores of a record to calibrate lie outside its scale."""
     if record.scores is None or record.scale is None:
         return 0
     low, high = record.scale

@@ -37,18 +37,27 @@ def print_profile(profile: Profile) -> None:
         interval = "" if figure.low is None or figure.high is None else f"{figure.low:.3f} to {figure.high:.3f}"
         table.add_row(Text(name), f"{figure.value:.3f}", interval, f"{figure.n:,} in {figure.groups:,} groups")
     console.print(table)
-    few = [one.groups for _, one in _figures(profile) if one.low is not None and one.groups < _FEW]
-    if few:
-        said = f"\nIntervals from fewer than {_FEW} groups are too narrow; here, some are from {min(few)}."
-        console.print(said, markup=False)
     if untold:
         console.print("\nCould not be told:", markup=False)
     for reason, names in untold.items():
         console.print(f"  {', '.join(names)}: {reason}", markup=False)
     for one in profile.latent.assumed if profile.latent else ():
         console.print(f"As a judge: {one}", markup=False)
+    for one in _notes(profile):
+        console.print(one, markup=False)
     if profile.provenance.note:
         click.echo(f"Note: {profile.provenance.note}")
+
+
+def _notes(profile: Profile) -> Iterator[str]:
+    """Yield what limits a profile's figures: few groups, scores outside their scale, or several scales."""
+    few = [one.groups for _, one in _figures(profile) if one.low is not None and one.groups < _FEW]
+    if few:
+        yield f"Intervals from fewer than {_FEW} groups are too narrow; here, some are from {min(few)}."
+    if (off := profile.provenance.off_scale) > 0:
+        yield f"Outside their scale: {_counted(off, 'score')}, taken as its ends. Check 'scale'."
+    if (scales := profile.provenance.scales) > 1:
+        yield f"Scores are on {scales} scales, each mapped to 0-1."
 
 
 def _title(profile: Profile) -> str:

@@ -13,7 +13,7 @@ from calipers.calibration.series import Frame
 from calipers.study.profiles.agreement import agreement, failures, somers_d
 from calipers.study.profiles.answers import Answers, tabulate
 from calipers.study.profiles.features import measure_features
-from calipers.study.profiles.fitting import fit_profile
+from calipers.study.profiles.fitting import fit_profile, measure_profile
 from calipers.study.profiles.positions import position_curve, weights_of
 from calipers.study.profiles.preferences import preferences
 from calipers.study.profiles.repeats import repeatability
@@ -83,7 +83,7 @@ def test_without_gold_nothing_is_said_about_agreement() -> None:
     bare = [replace(one, trajectories=tuple(replace(t, gold=None) for t in one.trajectories)) for one in frame.groups]
     table = tabulate(records, Frame.of(bare))
     found = agreement(table, table.scores)
-    assert {getattr(found, name).reason for name in found.__slots__} == {"the groups have no gold, or all the same"}
+    assert {getattr(found, name).reason for name in found.__slots__} == {"the groups have no gold"}
 
 
 def test_a_quarter_of_the_spread_lets_the_noise_weigh_four_times_as_much() -> None:
@@ -171,6 +171,18 @@ def test_the_effective_number_of_levels_of_an_even_judge_is_their_number(steps: 
     ]
     found = scale_use(tabulate(even, frame)).used
     assert found.value == pytest.approx(steps + 1, rel=0.03)
+
+
+def test_scores_off_their_scale_and_on_other_scales_are_counted() -> None:
+    records, frame = Drawn(groups=20, repeats=1).records(0)
+    first, second = records[0], records[1]
+    name = first.order[0]
+    off = replace(first, scores={**(first.scores or {}), name: 75.0})
+    other = replace(second, scores=dict.fromkeys(second.order, 3.0), scale=(1.0, 5.0))
+    origin = measure_profile([off, other, *records[2:]], frame, first.key).provenance
+    assert (origin.off_scale, origin.scales, origin.scale) == (1, 2, None)
+    plain = measure_profile(records, frame, first.key).provenance
+    assert (plain.off_scale, plain.scales) == (0, 1)
 
 
 @pytest.mark.parametrize(("groups", "steps"), [(2, 50), (3, 9), (30, 50)])
@@ -282,6 +294,18 @@ def test_without_gold_a_preference_cannot_be_told_from_quality() -> None:
     found, _ = preferences(table, table.scores, measure_features(table.frame, "gpt-4o"))
     assert found["length"].per_unit.reason == "no gold: a preference cannot be told from a preference for quality"
     assert found["length"].covariance.reason == found["length"].per_unit.reason
+
+
+def test_where_all_have_the_same_gold_preferences_are_told_and_agreement_is_not() -> None:
+    records, frame = answers_with(0.03)
+    alike = [replace(one, trajectories=tuple(replace(t, gold=1.0) for t in one.trajectories)) for one in frame.groups]
+    table = tabulate(records, Frame.of(alike))
+    found, _ = preferences(table, table.scores, measure_features(table.frame, "gpt-4o"))
+    length = found["length"]
+    assert length.per_unit.covers(0.03, slack=0.003)
+    assert length.without_spread.value == pytest.approx(0.03 * np.var(np.arange(3, 9)), rel=0.1)
+    assert length.without_spread == length.covariance
+    assert agreement(table, table.scores).pearson.reason == "all answers have the same gold"
 
 
 def test_a_judge_of_no_known_family_has_no_own_family() -> None:

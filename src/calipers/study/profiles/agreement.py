@@ -14,11 +14,12 @@ from calipers.calibration.measures import fidelity, pair_signs
 from calipers.study.profiles.answers import Answers
 from calipers.study.profiles.estimates import estimate, estimate_share, ratio, sum_by_group
 from calipers.study.profiles.figures import Figure, untold
-from calipers.study.profiles.preferences import per_quality
+from calipers.study.profiles.preferences import has_gold, per_quality
 from calipers.study.profiles.profile import Agreement, Failures
 from calipers.study.profiles.repeats import ORDER, SAME, SHARED, variance_sums
 
-_NO_GOLD = "the groups have no gold, or all the same"
+_NO_GOLD = "the groups have no gold"
+_SAME_GOLD = "all answers have the same gold"
 _NO_SPREAD = "no answer scores two members of a group with different gold"
 _NO_VERDICTS = "the judge gives scores, not verdicts of yes and no"
 _NO_TEXTS = "the groups have no texts"
@@ -32,7 +33,7 @@ def agreement(table: Answers, placed: Array) -> Agreement:
     ``placed`` are the scores less position bias.
     """
     if np.isnan(table.quality).all():
-        return Agreement(*[untold(_NO_GOLD)] * 7)
+        return Agreement(*[untold(_SAME_GOLD if has_gold(table) else _NO_GOLD)] * 7)
     found = fidelity(table.scores, table.quality)
     concordance = somers_d(table.scores, table.quality)
     pearson = _mean_sums(found, table)
@@ -118,7 +119,7 @@ def failures(table: Answers, features: Mapping[str, Array]) -> Failures:
     return Failures(
         estimate_share(sums, 0, 1, n=sums[:, 1].sum(), reason="nothing was asked"),
         _linked(table, failed, table.of_members(features["length"]), _NO_TEXTS, "all answers are equally long"),
-        _linked(table, failed, table.quality, _NO_GOLD, _NO_GOLD),
+        _linked(table, failed, table.quality, _SAME_GOLD if has_gold(table) else _NO_GOLD, _SAME_GOLD),
         _linked(table, failed, size, "nothing was asked", "all lists have the same size"),
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.records import Key, Record
-from calipers.calibration.series import Frame, calls_of_group, values_by_member
+from calipers.calibration.series import Frame, calls_of_group, count_off_scale, values_by_member
 from calipers.errors import InputError
 from calipers.study.profiles.profile import Kind
 
@@ -30,7 +30,7 @@ class Answers:
     ``places`` positions in the list shown (NaN for a pointwise judge), ``quality`` is gold mapped to 0-1 by
     ``gold_range``. Of each list, ``group`` is its row of the frame, ``members_of`` numbers the set of members in it,
     and ``question`` the set in its order, so that repeats of a question have the same number. ``records`` counts the
-    recorded answers.
+    recorded answers, ``off_scale`` their scores outside their scale, and ``scales`` their scales.
     """
 
     key: Key
@@ -46,6 +46,8 @@ class Answers:
     scale: tuple[float, float] | None
     gold_range: tuple[float, float] | None
     records: int
+    off_scale: int = 0
+    scales: int = 1
 
     @property
     def asked(self) -> Flags:
@@ -101,8 +103,11 @@ def tabulate(records: Sequence[Record], frame: Frame) -> Answers:
             else f"no answer of {key.judge!r} could be used: all {len(lists):,} about these groups failed"
         )
     scales = {one.scale for one in records if one.scale is not None}
-    scale = scales.pop() if len(scales) == 1 else None
-    return _as_arrays(lists, key, kind, frame, scale, sum(map(len, by_row.values())))
+    several = len(scales)
+    scale = scales.pop() if several == 1 else None
+    table = _as_arrays(lists, key, kind, frame, scale, sum(map(len, by_row.values())))
+    off = sum(count_off_scale(one) for own in by_row.values() for one in own)
+    return replace(table, off_scale=off, scales=max(several, 1))
 
 
 def _kind(records: Sequence[Record]) -> Kind:

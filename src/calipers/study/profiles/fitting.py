@@ -83,6 +83,8 @@ def _measured(
             table.scale,
             table.gold_range,
             note,
+            table.off_scale,
+            table.scales,
         ),
         scale_use(table),
         repeatability(table, placed, _other_temperatures(records, frame, key)),

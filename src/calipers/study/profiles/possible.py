@@ -86,7 +86,7 @@ def _range(name: str) -> tuple[float, float]:
 
 def _require_provenance(profile: Profile) -> None:
     origin = profile.provenance
-    for count in ("groups", "answers"):
+    for count in ("groups", "answers", "off_scale", "scales"):
         if getattr(origin, count) < 0:
             raise DecodingError(f"must not be negative, unlike {getattr(origin, count)}", ("provenance", count))
     for name in ("scale", "gold_range"):

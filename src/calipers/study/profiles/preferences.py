@@ -55,13 +55,20 @@ def per_quality(table: Answers, placed: Array) -> Figure:
     return _regressed(table, placed, {"quality": table.quality})["quality"]
 
 
+def has_gold(table: Answers) -> bool:
+    """Return whether any member in a profile's lists has gold, be it the same for all."""
+    return not bool(np.isnan(table.of_members(table.frame.gold)).all())
+
+
 def _per_unit(table: Answers, placed: Array, columns: Mapping[str, Array]) -> dict[str, Figure]:
     """Return the effect of a unit of each column on the score, with quality and the other columns held equal."""
     reasons = {name: _why_not(name, values) for name, values in columns.items()}
-    if np.isnan(table.quality).all():
+    if not has_gold(table):
         return {name: untold(reason or _NO_GOLD) for name, reason in reasons.items()}
     usable = {name: values for name, values in columns.items() if reasons[name] is None}
-    found = _regressed(table, placed, {"quality": table.quality, **usable}) if usable else {}
+    # Where all have the same gold, it is equal without being held equal.
+    held = {} if np.isnan(table.quality).all() else {"quality": table.quality}
+    found = _regressed(table, placed, {**held, **usable}) if usable else {}
     return {name: found.get(name) or untold(reasons[name] or _ALIKE) for name in columns}
 
 
@@ -115,7 +122,8 @@ def _partial_covariance(sums: Array) -> Array:
 
 def _without_spread(table: Answers, placed: Array, feature: Array, name: str) -> Figure:
     """Return cov(score, feature) in the lists whose members all have the same gold."""
-    low, high = (np.where(np.isnan(table.quality), fill, table.quality) for fill in (np.inf, -np.inf))
+    gold = table.of_members(table.frame.gold)
+    low, high = (np.where(np.isnan(gold), fill, gold) for fill in (np.inf, -np.inf))
     alike = (high.max(axis=1) - low.min(axis=1)) <= 0
     return _covaried(
         table, np.where(alike[:, None], placed, np.nan), feature, name, "groups with the same gold throughout"
@@ -125,7 +133,7 @@ def _without_spread(table: Answers, placed: Array, feature: Array, name: str) ->
 def _covaried(table: Answers, placed: Array, feature: Array, name: str, among: str) -> Figure:
     if (reason := _why_not(name, feature)) is not None:
         return untold(reason)
-    if np.isnan(table.quality).all():
+    if not has_gold(table):
         return untold(_NO_GOLD)
     sums, vary = _sums_at_equal_gold(table, placed, feature)
     if vary >= _FEWEST:
@@ -138,9 +146,10 @@ def _sums_at_equal_gold(table: Answers, placed: Array, feature: Array) -> tuple[
 
     The second value is the number of lists in which the feature differs at equal gold.
     """
-    known = ~np.isnan(placed + feature + table.quality)
+    gold = table.of_members(table.frame.gold)
+    known = ~np.isnan(placed + feature + gold)
     y, x = (np.where(known, one, 0.0) for one in (placed, feature))
-    same = known[:, :, None] & known[:, None, :] & (table.quality[:, :, None] == table.quality[:, None, :])
+    same = known[:, :, None] & known[:, None, :] & (gold[:, :, None] == gold[:, None, :])
     alike = np.maximum(same.sum(axis=2), 1)
     apart = x[:, :, None] - x[:, None, :]
     # The covariance within a cell is half the mean product of differences over its pairs.

@@ -47,7 +47,8 @@ class Provenance:
     """The origin of a profile: its ``sources``, the day it was fitted (ISO 8601), and calipers' version.
 
     ``groups`` were judged in ``answers`` answers. ``scale`` is that of the judge's scores, and ``gold_range`` the least
-    and greatest gold, both as recorded (None: not recorded). ``note`` is for people.
+    and greatest gold, both as recorded (None: not recorded, or several). ``note`` is for people. ``off_scale`` counts
+    scores outside their scale, which count as its ends, and ``scales`` the scales of scores, each mapped to 0-1.
     """
 
     sources: tuple[SourceFile, ...]
@@ -58,6 +59,8 @@ class Provenance:
     scale: tuple[float, float] | None = None
     gold_range: tuple[float, float] | None = None
     note: str = ""
+    off_scale: int = 0
+    scales: int = 1
 
 
 @dataclass(frozen=True, slots=True)
