@@ -60,8 +60,28 @@ def test_a_check_asks_nothing(tmp_path: Path) -> None:
     comparison_folder(tmp_path, TOML, compared_groups(4))
     done = calipers("compare.toml", "--check", "-o", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "4 groups in 2 orders, 1 times each; 32 groups with rewritten answers" in done.stderr
+    assert "4 groups in 2 orders, 1 time each; 32 groups with rewritten answers" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_one_of_a_thing_is_told_in_the_singular(tmp_path: Path) -> None:
+    toml = 'groups = "groups.jsonl"\norders = 1\nsamples = 3\nrewrites = []\n[judges.honest]\n'
+    comparison_folder(tmp_path, toml, compared_groups(1))
+    told = calipers("compare.toml", "--check", "-o", "out", cwd=tmp_path).stderr
+    assert "1 cell: honest" in told
+    assert "1 group in 1 order, 3 times each; 0 groups with rewritten answers (no rewrites)" in told
+
+
+@pytest.mark.parametrize("check", [("--check",), ()])
+@pytest.mark.parametrize(("out", "problem"), [("groups.jsonl", "is a file"), (".", "is a folder with other files")])
+def test_a_folder_that_cannot_be_used_is_refused_before_the_plan(
+    tmp_path: Path, out: str, problem: str, check: tuple[str, ...]
+) -> None:
+    comparison_folder(tmp_path, TOML, compared_groups(1))
+    done = calipers("compare.toml", "-o", out, *check, cwd=tmp_path)
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert "cells" not in done.stderr
 
 
 def test_a_cell_that_fails_is_reported_with_exit_code_1(tmp_path: Path) -> None:

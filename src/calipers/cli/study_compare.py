@@ -49,7 +49,7 @@ def compare(sources: tuple[str, ...], out: str, samples: int | None, format: str
     Exit code: 0 all was compared, 1 a cell failed or a line could not be read, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.cli.comparison_output import print_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.comparison import RESULTS, compare_study  # noqa: PLC0415 - likewise
+    from calipers.study.comparison import RESULTS, compare_study, require_possible  # noqa: PLC0415 - likewise
     from calipers.study.comparison.study_file import read_study  # noqa: PLC0415 - likewise
 
     configs = [source for source in sources if source.endswith(".toml")]
@@ -62,6 +62,7 @@ def compare(sources: tuple[str, ...], out: str, samples: int | None, format: str
     if format is not None:
         raise ConfigError("--format is for recorded answers; a judge's replies are read as they were asked for")
     study = read_study(Path(configs[0]), samples=samples)
+    require_possible(Path(out))
     _announce(study)
     if check:
         return 0
@@ -87,6 +88,10 @@ def _from_recorded(sources: tuple[str, ...], out: Path, format: str | None) -> i
     return 1 if bad.count or any(one.failed for one in found.cells) else 0
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _announce(study: Study) -> None:
     """Print the size of the matrix before anything is asked."""
     from calipers.study.comparison.variants import variants_of  # noqa: PLC0415 - --help stays quick
@@ -97,9 +102,10 @@ def _announce(study: Study) -> None:
         for group in study.groups
     )
     print_message(
-        f"{len(study.cells)} cells: {'; '.join(map(str, study.cells))}\n"
-        f"{len(study.groups)} groups in {study.settings.orders} orders, {study.settings.samples} times each; "
-        f"{variants} groups with rewritten answers ({', '.join(study.texts) or 'no rewrites'})"
+        f"{_counted(len(study.cells), 'cell')}: {'; '.join(map(str, study.cells))}\n"
+        f"{_counted(len(study.groups), 'group')} in {_counted(study.settings.orders, 'order')}, "
+        f"{_counted(study.settings.samples, 'time')} each; {_counted(variants, 'group')} with rewritten answers "
+        f"({', '.join(study.texts) or 'no rewrites'})"
     )
     for note in study.notes:
         print_message(f"Note: {note}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Prepare a data set of the study for verl.")
 @click.argument("name", required=False)
-@click.argument("source", type=InputFile(), required=False)
+@click.argument("source", required=False)
 @command_option(
     "-o", "--out", default=".", show_default=True, named=True, metavar="DIR", help="The folder of the files."
 )
@@ -54,6 +54,7 @@ def data(name: str | None, source: str | None, out: str, form: Form, *, listed: 
     if name is None or source is None:
         raise click.UsageError("name a data set and the folder of its files; --list prints the data sets")
     found = find_data_set(name)
+    InputFile().convert(source, None, None)  # not by click, which would look for the file of an unknown data set first
     if form == "verif" and not found.has_rules:
         raise ConfigError(f"--form verif: {found.title} has no rules; of the data sets, verinstruct has")
     if not Path(out).is_dir():

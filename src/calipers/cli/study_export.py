@@ -90,7 +90,8 @@ def _print_plan(plan: Plan, *, by_verl: bool) -> None:
     click.echo(f"{len(plan.runs)} runs of {study.settings.model}, {study.settings.steps} steps each")
     for slot in plan.layout.slots:
         names = [run.name for run in plan.runs if run.slot == slot]
-        click.echo(f"  GPUs {', '.join(map(str, slot.gpus))}: {', '.join(names)}")
+        trained = ", ".join(names) or "no run is left for them: they are idle"
+        click.echo(f"  GPUs {', '.join(map(str, slot.gpus))}: {trained}")
     for server in plan.layout.servers.values():
         click.echo(f"  GPUs {', '.join(map(str, server.gpus))}: judge {server.judge}, {server.model}")
     for name, why in study.arms.left_out.items():

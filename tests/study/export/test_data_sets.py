@@ -234,6 +234,7 @@ def test_a_data_set_is_prepared_and_a_bad_line_is_named(run: Run, tmp_path: Path
     ("arguments", "message"),
     [
         (["math-50", "."], "'math-50' is no data set of the study. Did you mean math-500?"),
+        (["math-50", "nowhere"], "'math-50' is no data set of the study. Did you mean math-500?"),
         (["math-500", "."], ".: has no file test.jsonl; download the data set there first"),
         (["math-500", "nowhere"], "nowhere: there is no such file"),
         (

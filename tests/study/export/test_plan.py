@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from calipers.cli import main
 from calipers.config.option import options_of
 from calipers.errors import ConfigError
 from calipers.study.export.checking import checked_plan
@@ -528,3 +529,16 @@ def test_all_wrong_keys_of_a_runs_rewards_are_listed(tmp_path: Path) -> None:
     found = problems(study('calipers = { ordres = 2, patience = "x" }', SERVED), tmp_path)
     assert {one.partition(": ")[2].partition(".")[0] for one in found} >= {"patience='x': it must be a whole number"}
     assert any("+calipers.ordres: unknown. Did you mean orders?" in one for one in found)
+
+
+def test_a_share_of_the_node_without_runs_is_told_to_be_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = '[judges.gpt]\nmodel = "openai/gpt-5-mini"\n[[arms]]\nname = "gpt"\njudge = "gpt"\n[cluster]\ngpus = 4\n'
+    (tmp_path / "study.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["calipers", "study", "export", str(tmp_path / "study.toml"), "--dry-run"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    told = capsys.readouterr().out
+    assert "  GPUs 0, 1: gpt-rubric-rl-0\n  GPUs 2, 3: no run is left for them: they are idle\n" in told

@@ -242,6 +242,12 @@ def test_an_audit_judge_that_cannot_be_made_is_a_problem():
         study({}, judges=judges, audit={"judge": "none"})
 
 
+@pytest.mark.parametrize("title", ["\x1b[31mred", "two\nlines"])
+def test_a_title_is_one_line_that_is_safe_to_print(title: str):
+    (problem,) = problems({"title": title, "judges": {"true": {}}, "arms": [{"name": "a", "judge": "true"}]})
+    assert problem == f"title={title!r}: it must be one line without control characters"
+
+
 def test_an_unknown_judge_hides_no_other_problem_and_causes_none():
     vices = [{"kind": "Nois", "sd": 0.05}, {"kind": "Noise", "sdd": 1}]
     found = problems(

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calipers.study.comparison.folder import RESULTS, TOML, require_usable, write
+from calipers.study.comparison.folder import RESULTS, TOML, require_possible, require_usable, write
 from calipers.types.encoding import to_json
 
 if TYPE_CHECKING:
     from calipers.study.comparison.figures import ComparisonFigures
     from calipers.study.comparison.study_file import Study
 
-__all__ = ["RESULTS", "compare_study", "require_usable", "write_results"]
+__all__ = ["RESULTS", "compare_study", "require_possible", "require_usable", "write_results"]
 
 
 def compare_study(study: Study, out: Path, *, tell: Callable[[str], object] = lambda _: None) -> ComparisonFigures:

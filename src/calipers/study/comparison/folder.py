@@ -16,12 +16,17 @@ TOML: Final = "comparison.toml"
 """The comparison's settings, as they were when it was last asked."""
 
 
-def require_usable(out: Path) -> None:
-    """Make the folder ``out`` of a comparison. Raises ConfigError for a file, and a folder with other things in it."""
+def require_possible(out: Path) -> None:
+    """Raise ConfigError if ``out`` cannot be the folder of a comparison: a file, a folder with other things in it."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"-o {out}: is a file; name a folder")
     if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in (TOML, RESULTS)):
         raise ConfigError(f"-o {out}: is a folder with other files in it; name a new one")
+
+
+def require_usable(out: Path) -> None:
+    """Make the folder ``out`` of a comparison. Raises ConfigError for a file, and a folder with other things in it."""
+    require_possible(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -144,8 +144,10 @@ class _Reading:
             if judge is None:
                 self.wrong_judges.add(name)
         given = self._in_range(TrainingStudy, {name: self.content[name] for name in own & self.content.keys()}, "")
-        if not isinstance(given.get("title", ""), str):
-            self.problems.append(f"title={given.pop('title')!r:.60}: it must be text")
+        title = given.get("title", "")
+        if not isinstance(title, str) or not title.isprintable():
+            what = "one line without control characters" if isinstance(title, str) else "text"
+            self.problems.append(f"title={given.pop('title')!r:.60}: it must be {what}")
         if "seeds" in self.content and "seeds" not in given:
             given["seeds"] = _MOST_SEEDS  # so that no arm seems to have more
         training: Training = tables.pop("training")
