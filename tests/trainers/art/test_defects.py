@@ -22,7 +22,7 @@ from art_judges import ContentJudge, honest
 from calipers.errors import ConfigError, TransientError
 from calipers.trainers.art import DEFAULT_RUBRIC, ruler, ruler_score_group
 from calipers.trainers.art.judge import MAX_PARALLEL
-from calipers.types import JudgeRequest
+from calipers.types import Completion, JudgeRequest
 from servers.faulty_server import FaultyServer, error, said
 
 # LiteLLM, which ART imports, otherwise fetches its price list from the network at import.
@@ -460,10 +460,33 @@ async def test_16_debug_prints_markup_as_it_is(capsys: pytest.CaptureFixture[str
     assert "[/INST] [bold]" in capsys.readouterr().err
 
 
+class HeldJudge(ContentJudge):
+    """Answers nothing before ``may_answer`` is set; tells when it is asked as much as it may be at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_full = asyncio.Event()
+        self.may_answer = asyncio.Event()
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        if self.running == MAX_PARALLEL:
+            self.is_full.set()
+        await self.may_answer.wait()
+        self.running -= 1
+        return await super().complete(request)
+
+
 async def test_17_calls_in_flight_are_bounded() -> None:
-    judge = ContentJudge()
+    judge = HeldJudge()
     groups = [group_of(f"worth {number % 90}", f"other {number}") for number in range(3 * MAX_PARALLEL)]
-    await asyncio.gather(*(ruler_score_group(group, judge) for group in groups))
+    scoring = asyncio.gather(*(ruler_score_group(group, judge) for group in groups))
+    async with asyncio.timeout(60):
+        await judge.is_full.wait()
+    await asyncio.sleep(0.1)  # all the other groups have their turn, and wait
+    judge.may_answer.set()
+    await scoring
     assert len(judge.asked) == len(groups)
     assert judge.most_running == MAX_PARALLEL
 
