@@ -46,7 +46,7 @@ PICTURES: Final = (
     Picture("length", "length", differences=True),
     Picture("length", "overconfident", ("fair", "confidence", "both", "both, control .3", "both, control .6")),
     Picture("noise", "truth", ("true", "plain", "eight orders", "resolve", "reliability"), over="calls"),
-    Picture("noise", "truth", differences=True),
+    Picture("noise", "truth", ("true", "eight orders", "ranks", "ties", "reliability"), differences=True),
     Picture("injection", "injection", _DEFENCES),
     Picture("injection", "truth", _DEFENCES, over="kl"),
 )
