@@ -11,6 +11,14 @@ import pytest
 from report_browser import FLAGS, PATIENCE, Browser
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a browser as heavy, so that CI runs them where it has installed one."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.heavy)
+
+
 @pytest.fixture(scope="session")
 def _driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")

@@ -26,6 +26,7 @@ from calipers.cli.score import score
 from calipers.cli.settings_file import use_settings_file
 from calipers.cli.show import show
 from calipers.cli.study import study
+from calipers.cli.watch import watch
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -53,6 +54,7 @@ app.add_command(score)
 app.add_command(replay)
 app.add_command(report)
 app.add_command(show)
+app.add_command(watch)
 app.add_command(calibrate)
 app.add_command(ifeval)
 app.add_command(generate)

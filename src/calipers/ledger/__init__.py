@@ -8,12 +8,14 @@ no API key and no header. Not responsible for the content of a request (``protoc
 from calipers.ledger.answers import find_learned, has_answers
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
 from calipers.ledger.history import recorded_judgments, settings_of_equal_run
+from calipers.ledger.reading import LedgerReader
 from calipers.ledger.recorder import Recorder, Run, group_digest
 from calipers.ledger.replayer import RecordedBackend, Replay, Replayer
 from calipers.ledger.sqlite import Ledger
 
 __all__ = [
     "Ledger",
+    "LedgerReader",
     "RecordedBackend",
     "Recorder",
     "Replay",

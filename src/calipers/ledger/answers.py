@@ -13,7 +13,7 @@ from calipers.config.settings import upgraded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.failed import find_failed_calls
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.reading import LedgerFile
 from calipers.types import Completion, FailedCalls, Logprobs, Usage
 from calipers.types.encoding import finite_number
 
@@ -21,7 +21,7 @@ _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, 
 latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
 
 
-def find_answer(ledger: Ledger, key: str) -> Completion | None:
+def find_answer(ledger: LedgerFile, key: str) -> Completion | None:
     """Return the ledger's answer to the request with this key, or None."""
     found = ledger.rows(_ANSWER, (key,))
     if not found:
@@ -53,13 +53,13 @@ def _logprobs(recorded: Sequence[Any]) -> Logprobs:
     return tuple((at, tuple((token, chance) for token, chance in alternatives)) for at, alternatives in recorded)
 
 
-def has_answers(ledger: Ledger, backend: Backend) -> bool:
+def has_answers(ledger: LedgerFile, backend: Backend) -> bool:
     """Return whether the ledger has an answer of this judge from any run."""
     query = "SELECT 1 FROM answers WHERE endpoint = ? AND model = ? LIMIT 1"
     return bool(ledger.rows(query, (backend.endpoint, backend.model)))
 
 
-def find_failure(ledger: Ledger, detail: str | bytes) -> PermanentError | None:
+def find_failure(ledger: LedgerFile, detail: str | bytes) -> PermanentError | None:
     """Return the failure in the ``detail`` of a request in the ledger, or None if the judge's answer was read."""
     return ledger.decoded(detail, _failure)
 
@@ -74,7 +74,7 @@ def _failure(detail: Any) -> PermanentError | None:
     return error
 
 
-def find_learned(ledger: Ledger, endpoint: str, model: str) -> Mapping[str, Any]:
+def find_learned(ledger: LedgerFile, endpoint: str, model: str) -> Mapping[str, Any]:
     """Return what the ledger holds of what earlier runs learned about a judge, as plain JSON, or an empty mapping if
     nothing is recorded.
     """
@@ -92,7 +92,7 @@ class RecordedRun:
     learned: Sequence[Mapping[str, Any]]
 
 
-def find_run(ledger: Ledger, run: int | None = None) -> RecordedRun:
+def find_run(ledger: LedgerFile, run: int | None = None) -> RecordedRun:
     """Return a recorded run of the ledger, by default the latest.
 
     Raises LedgerError, with a list of the recorded runs, if the run does not exist.

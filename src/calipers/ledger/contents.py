@@ -12,7 +12,7 @@ from typing import Any
 
 from calipers.ledger.answers import require_object
 from calipers.ledger.compression import Damaged, decompress_text
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.reading import LedgerFile
 from calipers.types.encoding import finite_number
 
 
@@ -41,7 +41,7 @@ _ANSWER = (
 _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts"))
 
 
-def positions_of_groups(ledger: Ledger, run: int) -> dict[str, int]:
+def positions_of_groups(ledger: LedgerFile, run: int) -> dict[str, int]:
     """Return the position of every group of a ledger's run by its id, in input order; of equal ids the first."""
     found: dict[str, int] = {}
     for group_id, position in ledger.rows(
@@ -53,7 +53,7 @@ def positions_of_groups(ledger: Ledger, run: int) -> dict[str, int]:
     return found
 
 
-def recorded_results(ledger: Ledger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def recorded_results(ledger: LedgerFile, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the position and the result of every group of a ledger's run, in input order.
 
     Groups that a running run records meanwhile are included.
@@ -67,7 +67,7 @@ def recorded_results(ledger: Ledger, run: int) -> Iterator[tuple[int, dict[str, 
         yield position, ledger.decoded(result, require_object)
 
 
-def recorded_group(ledger: Ledger, run: int, position: int) -> dict[str, Any]:
+def recorded_group(ledger: LedgerFile, run: int, position: int) -> dict[str, Any]:
     """Return the group at ``position`` of a ledger's run, an object of a groups file."""
     found = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))
     if not found:
@@ -75,7 +75,7 @@ def recorded_group(ledger: Ledger, run: int, position: int) -> dict[str, Any]:
     return ledger.decoded(found[0][0], require_object)
 
 
-def recorded_questions(ledger: Ledger, run: int, position: int) -> Iterator[RecordedQuestion]:
+def recorded_questions(ledger: LedgerFile, run: int, position: int) -> Iterator[RecordedQuestion]:
     """Yield the questions about the group at ``position`` of a ledger's run, in the order in which they were asked."""
     query = (
         "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
@@ -94,7 +94,7 @@ def recorded_questions(ledger: Ledger, run: int, position: int) -> Iterator[Reco
         )
 
 
-def _text(ledger: Ledger, stored: str | bytes) -> str:
+def _text(ledger: LedgerFile, stored: str | bytes) -> str:
     try:
         text = decompress_text(stored)
     except Damaged as error:
@@ -102,7 +102,7 @@ def _text(ledger: Ledger, stored: str | bytes) -> str:
     return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
-def _checked(ledger: Ledger, answer: dict[str, Any]) -> dict[str, Any]:
+def _checked(ledger: LedgerFile, answer: dict[str, Any]) -> dict[str, Any]:
     for name, value in answer.items():
         right = finite_number(value) is not None if name in _NUMBERS else isinstance(value, str)
         if value is not None and not right:

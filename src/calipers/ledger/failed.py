@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from calipers.backends.limits.metered import Meter
+from calipers.ledger.reading import LedgerFile
 from calipers.ledger.sqlite import Ledger
 from calipers.types import FailedCall, FailedCalls, JudgeRequest, Usage
 from calipers.types.encoding import to_json_text
@@ -80,7 +81,7 @@ def record_failed_calls(ledger: Ledger, key: str, failed: FailedCalls) -> None:
         ledger.put("INSERT OR IGNORE INTO failed_before VALUES (?, ?)", (key, to_json_text(failed.to_dict())))
 
 
-def find_failed_calls(ledger: Ledger, key: str, attempts: int) -> FailedCalls:
+def find_failed_calls(ledger: LedgerFile, key: str, attempts: int) -> FailedCalls:
     """Return the failed calls in the ledger before a recorded answer that took ``attempts`` calls.
 
     Ledgers of calipers 0.1 hold only the number of these calls.

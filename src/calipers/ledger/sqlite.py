@@ -7,25 +7,21 @@ because it would compete with the event loop for the interpreter lock.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from calipers.errors import LedgerError
-from calipers.ledger.compression import Damaged, decompress_text
+from calipers.ledger.reading import DAMAGED, FORMAT, LedgerFile, ledger_path, require_existing
 from calipers.types.encoding import without_lone_surrogates
 
-T = TypeVar("T")
-
-_FORMAT = 3
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
 _MOST_KEYS = 50_000
@@ -38,7 +34,7 @@ _BUSY_AGAIN = 0.01
 """Seconds between two attempts in cases where SQLite itself does not wait."""
 
 
-class Ledger:
+class Ledger(LedgerFile):
     """An open ledger file. ``location`` is a path or ``sqlite:///path``; it is created unless ``create`` is False.
 
     Safe to use from several threads and event loops. Raises LedgerError, with the remedy, when the file cannot be
@@ -48,9 +44,9 @@ class Ledger:
     def __init__(
         self, location: str | Path, *, create: bool = True, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        self.path = _path(location)
-        if not create and not self.path.exists():
-            raise LedgerError(f"{self.path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
+        self.path = ledger_path(location)
+        if not create:
+            require_existing(self.path)
         self._lock = threading.RLock()
         self._pending: dict[str, list[tuple[Any, ...]]] = {}
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
@@ -87,16 +83,7 @@ class Ledger:
             sleep(_BUSY_AGAIN)
 
     def _prepare(self) -> None:
-        found = self._found_format()
-        if found > _FORMAT:
-            raise LedgerError(
-                f"{self.path}: written by a newer calipers (format {found}). Upgrade calipers to read it."
-            )
-        foreign = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-        if (
-            foreign and self._found_format() == 0
-        ):  # read after the tables, which another run of calipers may be creating
-            raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
+        self._require_readable()
         self._connection.execute(
             "PRAGMA page_size=8192"
         )  # takes effect in a new file: twice the default, because rows are long
@@ -108,16 +95,13 @@ class Ledger:
             "PRAGMA wal_autocheckpoint=0"
         )  # ``_checkpoint`` moves the log instead, outside the event loop
         self._connection.execute("PRAGMA cache_size=-8192")  # in KiB; the index of keys is read in random order
-        if self._found_format() < _FORMAT:
+        if self._found_format() < FORMAT:
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
-            self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={_FORMAT};COMMIT")
+            self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={FORMAT};COMMIT")
         self._version = self._data_version()
         self._checked_at = time.monotonic()
         is_new = self._connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
         self._keys: set[str] | None = set() if is_new else None
-
-    def _found_format(self) -> int:
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def may_hold(self, key: str) -> bool:
         """Return whether the ledger may hold the answer to the request ``key``.
@@ -139,30 +123,6 @@ class Ledger:
             known.add(key)
             if self.shared or len(known) > _MOST_KEYS:
                 self._keys = None
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a read-only query. Raises LedgerError if the ledger cannot be read."""
-        try:
-            with self._lock:
-                return self._connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise self._failure("read", error) from error
-
-    def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
-        """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
-
-        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
-        """
-        try:
-            return make(json.loads(decompress_text(stored)))
-        except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
-            raise self.damaged() from error
-
-    def damaged(self) -> LedgerError:
-        """Return the LedgerError for contents that calipers did not write. SQLite itself stores anything in any
-        column.
-        """
-        return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {_DAMAGED}")
 
     def put(self, statement: str, values: tuple[Any, ...]) -> None:
         """Queue a write to the ledger. It is on disk after a later ``commit`` or ``close`` has returned.
@@ -278,7 +238,7 @@ class Ledger:
         """Raise LedgerError unless SQLite finds the whole ledger file sound."""
         found = self.rows("PRAGMA integrity_check")
         if found != [("ok",)]:
-            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {_DAMAGED}")
+            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {DAMAGED}")
 
     def close(self) -> None:
         """Write what is queued and close the ledger file."""
@@ -289,17 +249,6 @@ class Ledger:
                 self._write_pending()
             finally:
                 self._connection.close()
-
-    @contextmanager
-    def _translated(self, verb: str) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            raise self._failure(verb, error) from error
-
-    def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
-        said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
-        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {_remedy(error)}")
 
 
 def _storable(value: Any) -> Any:
@@ -312,26 +261,6 @@ def _storable(value: Any) -> Any:
     return value
 
 
-_DAMAGED = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
-
-
-def _remedy(error: sqlite3.DatabaseError) -> str:
-    text = str(error)
-    if "locked" in text:
-        return "Another process has been writing to it for half a minute; wait for it or give each process its own."
-    if "full" in text:
-        return "The disk is full: free some space and run the same command again, nothing recorded is lost."
-    if "disk I/O" in text:
-        return (
-            "The disk or a quota is full or failing: fix that and run the same command again, nothing recorded is lost."
-        )
-    if "readonly" in text or "unable to open" in text:
-        return "Check that the folder exists and that you may write there, or name another with --ledger."
-    if any(sign in text for sign in ("not a database", "malformed", "decode")):
-        return f"It is not a sound SQLite file. {_DAMAGED}"
-    return "Run the same command again once this is fixed; nothing recorded is lost."
-
-
 def _create_private(path: Path) -> None:
     """Create a missing ledger as a file that only its owner may read, because it holds all trajectories and answers.
 
@@ -339,12 +268,3 @@ def _create_private(path: Path) -> None:
     """
     with suppress(OSError):  # the file exists, or it cannot be created, which SQLite reports later
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _path(location: str | Path) -> Path:
-    text = str(location)
-    if text.startswith("sqlite:///"):
-        return Path(text.removeprefix("sqlite:///"))
-    if "://" in text:
-        raise LedgerError(f"{text}: this version stores ledgers in SQLite only; write sqlite:///FILE or a path.")
-    return Path(text)

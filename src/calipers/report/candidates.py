@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, cast, get_args
 
 from calipers.render import Reasoning, render
-from calipers.types import TrajectoryGroup
+from calipers.types import RenderedGroup, TrajectoryGroup
 
 DECOY: Final = "(decoy)"
 """What stands for a canary, which is no trajectory."""
@@ -19,18 +19,23 @@ _HEADER: Final = re.compile(r"@[a-z]{2,24} candidate (\w{1,16})")
 _MOST_CANDIDATES: Final = 500
 
 
-def candidate_ids(group: TrajectoryGroup, result: Mapping[str, Any], reasoning: str) -> list[list[str]]:
-    """Return, for each candidate that the judge of a recorded group saw, the ids of its trajectories.
+def shown_candidates(group: TrajectoryGroup, result: Mapping[str, Any], reasoning: str) -> RenderedGroup | None:
+    """Return a recorded group as its judge saw it, or None if the judge saw nothing of it.
 
-    Trajectories without messages, and those that were hidden from the judge because they address it, are in none.
+    Trajectories without messages, and those that were hidden from the judge because they address it, are not in it.
     """
     hidden = {str(one["id"]) for one in result["trajectories"] if _was_hidden(one)}
     shown = tuple(one for one in group.trajectories if one.messages and one.id not in hidden)
     if not shown:
-        return []
+        return None
     known = cast("Reasoning", reasoning) if reasoning in get_args(Reasoning) else "hidden"
-    view = render(replace(group, trajectories=shown), reasoning=known)
-    return [[view.ids[member] for member in one.members] for one in view.candidates]
+    return render(replace(group, trajectories=shown), reasoning=known)
+
+
+def candidate_ids(group: TrajectoryGroup, result: Mapping[str, Any], reasoning: str) -> list[list[str]]:
+    """Return, for each candidate that the judge of a recorded group saw, the ids of its trajectories."""
+    view = shown_candidates(group, result, reasoning)
+    return [] if view is None else [[view.ids[member] for member in one.members] for one in view.candidates]
 
 
 def _was_hidden(trajectory: Mapping[str, Any]) -> bool:

@@ -111,7 +111,7 @@ class Sources:
         self.notes = Notes()
         self._stack = ExitStack()
         self._on_error = on_error
-        kinds = [(path, _is_ledger(path)) for path in paths]
+        kinds = [(path, is_ledger(path)) for path in paths]
         self.results = [path for path, is_ledger in kinds if not is_ledger]
         for path in self.results:
             _require_results(path)
@@ -197,7 +197,8 @@ def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     )
 
 
-def _is_ledger(path: str) -> bool:
+def is_ledger(path: str) -> bool:
+    """Return whether a report's source is a ledger, by its first bytes. Raises InputError if it cannot be opened."""
     if path.startswith("sqlite:///"):
         return True
     with open_binary(Path(path)) as stream:

@@ -1,0 +1,190 @@
+"""Reading a ledger file: queries, decoded values, and what a failure means. ``LedgerReader`` never writes.
+
+Not responsible for what the tables hold (``contents``, ``answers``) or for writing (``sqlite``).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Self, TypeVar
+
+from calipers.errors import LedgerError
+from calipers.ledger.compression import Damaged, decompress_text
+
+T = TypeVar("T")
+
+FORMAT: Final = 3
+"""The newest format of ledger files, which this version writes."""
+DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
+_PATIENCE: Final = 2.0
+"""Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
+
+
+class LedgerFile:
+    """A ledger file at ``path``, of which a subclass has opened the connection."""
+
+    path: Path
+    _connection: sqlite3.Connection
+    _lock: threading.RLock
+    _when_locked: str = (
+        "Another process has been writing to it for half a minute; wait for it or give each process its own."
+    )
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a read-only query. Raises LedgerError if the ledger cannot be read."""
+        try:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise self._failure("read", error) from error
+
+    def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
+        """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
+
+        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
+        """
+        try:
+            return make(json.loads(decompress_text(stored)))
+        except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
+            raise self.damaged() from error
+
+    def damaged(self) -> LedgerError:
+        """Return the LedgerError for contents that calipers did not write. SQLite itself stores anything in any
+        column.
+        """
+        return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {DAMAGED}")
+
+    def _found_format(self) -> int:
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+
+    def _require_readable(self) -> None:
+        """Raise LedgerError for the file of a newer calipers, or of another program."""
+        found = self._found_format()
+        if found > FORMAT:
+            raise LedgerError(
+                f"{self.path}: written by a newer calipers (format {found}). Upgrade calipers to read it."
+            )
+        has_tables = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+        # The format is read again after the tables, which another run of calipers may be creating.
+        if has_tables and self._found_format() == 0:
+            raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
+
+    @contextmanager
+    def _translated(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise self._failure(verb, error) from error
+
+    def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
+        said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {self._remedy(error)}")
+
+    def _remedy(self, error: sqlite3.DatabaseError) -> str:
+        text = str(error)
+        if "locked" in text:
+            return self._when_locked
+        if "full" in text:
+            return "The disk is full: free some space and run the same command again, nothing recorded is lost."
+        if "disk I/O" in text:
+            return (
+                "The disk or a quota is full or failing: fix that and run the same command again, nothing recorded is "
+                "lost."
+            )
+        if "readonly" in text or "unable to open" in text:
+            return "Check that the folder exists and that you may write there, or name another with --ledger."
+        if any(sign in text for sign in ("not a database", "malformed", "decode")):
+            return f"It is not a sound SQLite file. {DAMAGED}"
+        return "Run the same command again once this is fixed; nothing recorded is lost."
+
+
+class LedgerReader(LedgerFile):
+    """A ledger that is only read, as it is at the moment it is opened: a run that writes to it meanwhile changes
+    nothing for this reader, and is not held up by it.
+
+    A file of an older version is read without converting it. ``runs_recorded`` is False for a file that has no tables
+    yet. Use it as a context manager. Raises LedgerError, with the remedy, for a file that cannot be read.
+    """
+
+    _when_locked = "Another program has locked it, which no run of calipers does for long; close that program."
+
+    def __init__(self, location: str | Path) -> None:
+        self.path = ledger_path(location)
+        require_existing(self.path)
+        self._lock = threading.RLock()
+        with self._translated("read"):
+            self._connection = self._opened()
+            try:
+                self._require_readable()
+            except BaseException:
+                self._connection.close()
+                raise
+            self.runs_recorded = self.has_table("runs")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the ledger has a table; those of older versions have fewer."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
+
+    def close(self) -> None:
+        """Close the ledger file."""
+        self._connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return a connection that has begun to read.
+
+        SQLite keeps two files beside a ledger that is open. Where the folder admits none and nobody writes, the ledger
+        is read without them.
+        """
+        try:
+            return self._connected("mode=rw")
+        except sqlite3.OperationalError:
+            if Path(f"{self.path}-wal").exists():
+                raise
+            return self._connected("mode=ro&immutable=1")
+
+    def _connected(self, how: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?{how}", uri=True, timeout=_PATIENCE, isolation_level=None,
+            check_same_thread=False,
+        )  # fmt: skip
+        try:
+            connection.execute("PRAGMA query_only=1")
+            connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def is_locked(error: LedgerError) -> bool:
+    """Return whether a ledger could not be read only because another program holds a lock on it."""
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def require_existing(path: Path) -> None:
+    """Raise LedgerError, with what writes one, if there is no ledger at ``path``."""
+    if not path.exists():
+        raise LedgerError(f"{path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
+
+
+def ledger_path(location: str | Path) -> Path:
+    """Return the path of a ledger from a path or ``sqlite:///path``. Raises LedgerError for another URL."""
+    text = str(location)
+    if text.startswith("sqlite:///"):
+        return Path(text.removeprefix("sqlite:///"))
+    if "://" in text:
+        raise LedgerError(f"{text}: this version stores ledgers in SQLite only; write sqlite:///FILE or a path.")
+    return Path(text)

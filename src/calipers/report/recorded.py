@@ -1,0 +1,159 @@
+"""Results and answers of a run, rebuilt for health metrics from what its ledger or its result file recorded.
+
+Values from files are checked here: one that is missing or of another type is None or absent, never zero. Not
+responsible for the metrics (``monitoring``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast, get_args
+
+from calipers.ledger.contents import RecordedQuestion
+from calipers.monitoring.answers import Answer, Shape, candidate_shapes
+from calipers.report.candidates import shown_candidates
+from calipers.report.sources import Judged
+from calipers.types import (
+    Attack,
+    AttackKind,
+    Canary,
+    CanaryKind,
+    Cause,
+    Certainty,
+    GroupResult,
+    GroupStatus,
+    Outcome,
+    TrajectoryResult,
+    TrajectoryStatus,
+    Usage,
+)
+from calipers.types.encoding import finite_number
+
+UNRECORDED: Final = "judge/truncated_rate"
+"""The health metric that a ledger says nothing about."""
+
+
+def recorded_result(result: Mapping[str, Any]) -> GroupResult:
+    """Return a group's result from a line of a result file, or from a ledger's row. ``extra`` is left out.
+
+    A status of another version is "failed", because nothing else is known of it.
+    """
+    status = result.get("status")
+    return GroupResult(
+        str(result.get("group_id")),
+        cast("GroupStatus", status if status in get_args(GroupStatus) else "failed"),
+        tuple(_trajectory(one) for one in _objects(result.get("trajectories"))),
+        judge_calls=_count(result.get("judge_calls")),
+        usage=_usage(result.get("usage")),
+        warnings=tuple(str(one) for one in _list(result.get("warnings"))),
+        attempts=_count(result.get("attempts")),
+        unusable=_count(result.get("unusable")),
+    )
+
+
+def recorded_answers(judged: Judged, *, begun: str = "") -> list[Answer]:
+    """Return the answers about a judged group as a ``Monitor`` has them; none if no ledger has its questions.
+
+    ``begun`` is when the run began (the ledger's text): earlier answers are counted as taken from the ledger.
+    """
+    if judged.recorded is None:
+        return []
+    shapes: tuple[Shape, ...] = ()
+    if (view := shown_candidates(judged.recorded, judged.result, judged.reasoning)) is not None:
+        shapes = candidate_shapes(view)
+    group_id = str(judged.result.get("group_id"))
+    return [
+        _answer(group_id, one, one.answer, shapes, begun=begun)
+        for one in judged.questions
+        if one.answer is not None and one.outcome in get_args(Outcome)
+    ]
+
+
+def _answer(
+    group_id: str, one: RecordedQuestion, answer: Mapping[str, Any], shapes: tuple[Shape, ...], *, begun: str
+) -> Answer:
+    judgments = _objects(one.detail.get("judgments"))
+    places = [_count(judgment.get("place")) for judgment in judgments if "value" in judgment]
+    missing = one.detail.get("missing")
+    shown = len(
+        {*(str(judgment.get("item")) for judgment in judgments), *(missing if isinstance(missing, Mapping) else ())}
+    )
+    last = max(1, shown - 1, *places)
+    first = judgments[0] if judgments else {}
+    return Answer(
+        group_id,
+        _count(first.get("slot")),
+        _count(first.get("presentation", one.number)),
+        cast("Cause", one.cause),
+        cast("Outcome", one.outcome),
+        False,  # whether it was cut off: a ledger does not record it
+        len(one.request or ""),
+        tuple(_ratings(judgments, last)),
+        tuple(_margins(judgments)),
+        shapes if one.cause == "first" else (),
+        _canary(one.detail.get("canary")),
+        _usage(answer),
+        finite_number(answer.get("latency")) or 0.0,
+        max(1, _count(answer.get("attempts"))),
+        recorded=str(answer.get("answered_at") or "") < begun,
+    )
+
+
+def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[int, float, float]]:
+    """Return (candidate, relative position from 0 to 1, value) for each rating."""
+    return [
+        (_count(one["item"]), _count(one.get("place")) / last, value)
+        for one in judgments
+        if (value := finite_number(one.get("value"))) is not None and one.get("item") is not None
+    ]
+
+
+def _margins(judgments: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, float]]:
+    return [
+        (_count(one.get("first")), _count(one.get("second")), margin)
+        for one in judgments
+        if (margin := finite_number(one.get("margin"))) is not None
+    ]
+
+
+def _trajectory(one: Mapping[str, Any]) -> TrajectoryResult:
+    status, reason = one.get("status"), one.get("reason")
+    return TrajectoryResult(
+        str(one.get("id")),
+        cast("TrajectoryStatus", status if status in get_args(TrajectoryStatus) else "failed"),
+        reward=finite_number(one.get("reward")),
+        score=finite_number(one.get("score")),
+        stderr=finite_number(one.get("stderr")),
+        reason=reason if isinstance(reason, str) else None,
+        attacks=tuple(_attack(hit) for hit in _objects(one.get("attacks"))),
+    )
+
+
+def _attack(hit: Mapping[str, Any]) -> Attack:
+    kind, certainty = (str(hit.get(name, "unknown")) for name in ("kind", "certainty"))
+    role, excerpt = (str(hit.get(name, "")) for name in ("role", "excerpt"))
+    return Attack(cast("AttackKind", kind), _count(hit.get("message")), role, excerpt, cast("Certainty", certainty))
+
+
+def _canary(recorded: object) -> Canary | None:
+    if not isinstance(recorded, Mapping):
+        return None
+    return Canary(cast("CanaryKind", str(recorded.get("kind"))), won=recorded.get("won") is True)
+
+
+def _usage(recorded: object) -> Usage:
+    given = recorded if isinstance(recorded, Mapping) else {}
+    read, written, cached = (_count(given.get(f"{name}_tokens")) for name in ("input", "output", "cached"))
+    return Usage(read, written, cached, finite_number(given.get("cost_usd")))
+
+
+def _objects(value: object) -> list[Mapping[str, Any]]:
+    return [one for one in _list(value) if isinstance(one, Mapping)]
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,0 +1,170 @@
+"""``calipers watch``: what it prints of a run, what it waits for, and what it refuses."""
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import calipers as package
+from calipers.cli import app
+from calipers.cli.watch_text import alarm_lines, plain_line, screen, span
+from calipers.errors import CalipersError
+from calipers.ledger import Ledger
+from calipers.ledger.answers import RecordedRun
+from calipers.monitoring.alarms import Alarm
+from calipers.report.following import RunState
+from calipers.testing import Flaky, SimulatedJudge
+from calipers.types import Usage
+from groups import FOUR, QUALITY, group_of
+
+
+def calipers(*arguments: str) -> int:
+    return int(app.main(list(arguments), standalone_mode=False) or 0)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The ledger of a run over 40 groups, a fifth of which the judge refuses; the result file's name is out.jsonl."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "out.jsonl.ledger.db"
+
+    async def run() -> None:
+        async with package.Judge(SimulatedJudge(QUALITY, Flaky(refused=0.2)), ledger=path) as judge:
+            groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(40)]
+            async for _ in judge.score_groups(groups):
+                pass
+
+    asyncio.run(run())
+    return path
+
+
+def test_once_prints_the_counts_of_the_recorded_results(ledger: Path, capsys: pytest.CaptureFixture[str]):
+    code = calipers("watch", str(ledger), "--once")
+    said = capsys.readouterr().out
+    with closing(sqlite3.connect(ledger)) as connection:
+        statuses = Counter(
+            one for (one,) in connection.execute("SELECT json_extract(result, '$.status') FROM groups WHERE run = 1")
+        )
+    assert statuses["abstained"] > 0
+    for status, count in statuses.items():
+        assert re.search(rf"^groups +40: .*\b{count} {status}\b", said, re.MULTILINE)
+    assert code == 1, "the run raises an alarm"
+    assert "ALARM: judge/abstention_rate" in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_result_file_stands_for_the_ledger_beside_it(ledger: Path, capsys: pytest.CaptureFixture[str]):
+    for _ in range(2):
+        calipers("watch", "out.jsonl", "--once")
+        assert "out.jsonl.ledger.db, run 1" in capsys.readouterr().out
+        Path("out.jsonl").write_text('{"group_id": "g"}\n', encoding="utf-8")
+
+
+def test_a_run_that_is_not_there_is_named(ledger: Path):
+    with pytest.raises(CalipersError, match=re.escape("has no run 7 (recorded: 1)")):
+        calipers("watch", str(ledger), "--run", "7", "--once")
+
+
+def test_other_files_are_refused_with_the_remedy(tmp_path: Path):
+    text = tmp_path / "groups.jsonl"
+    text.write_text('{"trajectories": []}\n', encoding="utf-8")
+    foreign = tmp_path / "foreign.db"
+    newer = tmp_path / "newer.db"
+    for path, statement in ((foreign, "CREATE TABLE t (x)"), (newer, "PRAGMA user_version=99")):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS other (x)")
+            connection.execute(statement)
+    empty = tmp_path / "empty.db"
+    Ledger(empty).close()
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(empty.read_bytes()[:16] + os.urandom(8192))
+    for path, said in (
+        (text, "is not a ledger"),
+        (foreign, "another program's database"),
+        (newer, "Upgrade calipers"),
+        (empty, "no run is recorded"),
+        (broken, "not a sound SQLite file|damaged"),
+        (tmp_path / "none.db", "no such ledger"),
+        (tmp_path / "none" / "none.db", "no such folder"),
+        (tmp_path, "is not a ledger"),
+    ):
+        with pytest.raises(CalipersError, match=said):
+            calipers("watch", str(path), "--once")
+
+
+def test_a_locked_ledger_is_named_as_locked(ledger: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("calipers.ledger.reading._PATIENCE", 0.05)
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(CalipersError, match="locked"):
+            calipers("watch", str(ledger), "--once")
+        connection.execute("ROLLBACK")
+
+
+def test_without_a_terminal_it_prints_lines_waits_for_the_run_and_ends_with_ctrl_c(tmp_path: Path):
+    path = tmp_path / "later.db"
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "calipers", "watch", str(path)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment | {"PYTHONUNBUFFERED": "1"},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert "no such ledger yet" in process.stdout.readline()
+
+        async def run() -> None:
+            async with package.Judge(SimulatedJudge(QUALITY), ledger=path) as judge:
+                await judge.score_group(group_of(FOUR))
+
+        asyncio.run(run())
+        line = process.stdout.readline()
+        while "no run" in line:
+            line = process.stdout.readline()
+        assert line.startswith("run 1: 1 groups")
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert error == "Stopped watching; the run goes on.\n"
+
+
+def state_of(**more: object) -> RunState:
+    """A run of a judge with a hostile name."""
+    settings = {"judges": [{"judge": "a" * 100}], "protocol": "listwise", "orders": 2}
+    state = RunState(RecordedRun(3, "0.2.0", settings, []), caught_up=True)
+    for name, value in more.items():
+        setattr(state, name, value)
+    return state
+
+
+def test_no_line_is_wider_than_the_terminal():
+    alarm = Alarm("judge/order_flip_rate", above=0.35, advice="order decides as much as content " * 4)
+    metrics = {"judge/order_flip_rate": 0.5, "judge/groups": 256.0, "judge/noise_sd": 0.1, "judge/reward_mean": -0.5}
+    state = state_of(metrics=metrics, alarms=[alarm], reasons=Counter({"failed: " + "x" * 200: 1_000_000}))
+    for width in (40, 60, 80, 110):
+        lines = screen(state, "folder/" * 20 + "runs.db", width=width)
+        assert max(map(len, lines)) <= width
+        assert any("noise_sd" in line and "0.100" in line for line in lines)
+    assert alarm_lines(state)[0].startswith("ALARM: judge/order_flip_rate is 0.5, above 0.35")
+
+
+def test_spend_is_stated_as_a_rate_too_and_unknown_cost_is_no_number():
+    usage = Usage(1_000, 10, 0, 1.5)
+    assert "$1.5000, $54.00 an hour" in plain_line(state_of(usage=usage, since_begun=110.0, since_answer=10.0))
+    assert "cost unknown" in plain_line(state_of(usage=Usage(1_000, 10)))
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (0.4, "0 s"), (59, "59 s"), (252, "4 min 12 s"), (7500, "2 h 05 min"), (273_600, "3 d 4 h"),
+])  # fmt: skip
+def test_times_are_in_words(seconds: float, text: str):
+    assert span(seconds) == text
