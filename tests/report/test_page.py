@@ -237,11 +237,11 @@ def test_a_phone_shows_the_list_then_the_group_and_nothing_is_wider_than_it(brow
     assert browser.run("return getComputedStyle(document.querySelector('main')).display") == "none"
     browser.click(".row", "g3")
     browser.group("g3")
-    browser.until("getComputedStyle(document.querySelector('nav')).display === 'none'")
+    browser.until("getComputedStyle(document.querySelector('nav.groups')).display === 'none'")
     assert browser.run("return document.documentElement.scrollWidth") <= width
     assert browser.run("return document.querySelector('main').scrollWidth") <= width
     browser.click("button.back")
-    browser.until("getComputedStyle(document.querySelector('nav')).display !== 'none'")
+    browser.until("getComputedStyle(document.querySelector('nav.groups')).display !== 'none'")
 
 
 CONTRAST = """
@@ -283,7 +283,8 @@ def test_what_is_printed_is_the_group_without_the_list(browser: Browser, page: P
     browser.group("g1")
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     shown = browser.run(
-        "return ['nav', '.moves', 'main', '.candidate'].map((one) => document.querySelector(one).checkVisibility())"
+        "return ['nav.groups', '.moves', 'main', '.candidate']"
+        ".map((one) => document.querySelector(one).checkVisibility())"
     )
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert shown == [False, False, True, True]

@@ -15,10 +15,12 @@ from typing import Final
 
 MODULES: Final = (
     "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
-    "candidates", "questions", "group", "list", "keys", "main",
+    "candidates", "questions", "group", "list", "groups", "plots", "charts", "categories", "keys", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
-STYLES: Final = ("base", "frame", "group", "text", "narrow")
+STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts")
+LIBRARY: Final = "uPlot.iife.min.js"
+"""The charting library, as its project publishes it. It defines ``uPlot``, and its licence is in the page with it."""
 _IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./\w+\.js\";\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
 
@@ -30,14 +32,15 @@ def page_file(name: str) -> str:
 
 @cache
 def page_script() -> str:
-    """Return the page's whole script: all modules, joined without their imports and exports."""
-    return "".join(_EXPORT.sub("", _IMPORT.sub("", page_file(f"{name}.js"))) for name in MODULES)
+    """Return the page's whole script: the charting library, and all modules without their imports and exports."""
+    library = f"/*!\nuPlot\n\n{page_file('library/uPlot.LICENSE')}\n*/\n{page_file(f'library/{LIBRARY}')}\n"
+    return library + "".join(_EXPORT.sub("", _IMPORT.sub("", page_file(f"{name}.js"))) for name in MODULES)
 
 
 @cache
 def page_head() -> str:
     """Return the beginning of the page, up to where its data begin: policy, style and an empty body."""
-    style = "".join(page_file(f"{name}.css") for name in STYLES)
+    style = page_file("library/uPlot.min.css") + "\n" + "".join(page_file(f"{name}.css") for name in STYLES)
     head = page_file("head.html").replace("@POLICY@", _policy(page_script(), style))
     return head.replace("@STYLE@", style)
 

@@ -58,6 +58,17 @@ export async function readRows() {
   return rows;
 }
 
+/** Whether the page has data of a kind, such as "judge". @param {string} kind */
+export function hasBlocks(kind) {
+  return document.querySelector(`script[type="application/x-calipers-${kind}"]`) !== null;
+}
+
+/** All lines of a kind's blocks, parsed, in their order. @param {string} kind */
+export async function readBlocks(kind) {
+  const parts = await Promise.all(blocksOf(kind).map(unpack));
+  return parts.flat().map((line) => JSON.parse(line));
+}
+
 /** The lines of a block of details, each the JSON of a group. @param {number} chunk */
 export function linesOfChunk(chunk) {
   detailBlocks ??= blocksOf("details");
