@@ -33,9 +33,14 @@ class Pace:
         self._begun: deque[_Waiter] = deque()
         self._new: deque[_Waiter] = deque()
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether work of other groups waits for a turn of the event loop."""
+        return bool(self._begun or self._new)
+
     async def enter(self) -> None:
         """Wait until work on another group may begin: in the order of the calls, and after all waiting steps."""
-        if self._begun or self._new or not self._has_time():
+        if self.has_waiting or not self._has_time():
             await self._wait(self._new)
 
     async def run(self, steps: Steps[T]) -> T:

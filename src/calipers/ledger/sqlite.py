@@ -1,7 +1,7 @@
 """The ledger file: a single writer, and commits that many answers share. Its tables are defined in ``tables.sql``.
 
-Writes happen on the caller's thread, in one transaction per turn of the event loop. A writer thread would be slower,
-because it would compete with the event loop for the interpreter lock.
+Writes happen on the caller's thread, in one transaction per turn of the event loop, or per eight turns while groups
+wait for a turn. A writer thread would be slower, because it would compete with the event loop for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from typing import Any
 
 from calipers.errors import LedgerError
 from calipers.ledger.reading import DAMAGED, FORMAT, LedgerFile, ledger_path, require_existing
+from calipers.pacing import pace_of_loop
 from calipers.types.encoding import without_lone_surrogates
 
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
 _MOST_KEYS = 50_000
 """How many keys of a new ledger are held in memory; about 6 MB."""
+_SHARED_TURNS = 8
+"""So many turns of an event loop share a commit while judging has more work than a turn has time for."""
 _CHECK_SECONDS = 0.05
 """Seconds between two checks for other writers. What they write in between is noticed at the next check."""
 _BUSY_SECONDS = 30.0
@@ -166,7 +169,14 @@ class Ledger(LedgerFile):
                 self._loops.add(loop)
                 # The loop's next turn comes after all answers that have arrived by then. So the busier the loop, the
                 # more answers share a commit, and no call waits for a timer.
-                loop.call_later(0, self._flush, loop)
+                loop.call_later(0, self._flush_when_shared, loop, _SHARED_TURNS)
+
+    def _flush_when_shared(self, loop: asyncio.AbstractEventLoop, turns: int) -> None:
+        """Commit, unless groups wait for a turn of the loop; what they record in ``turns`` of it joins the commit."""
+        if turns > 1 and pace_of_loop().has_waiting:
+            loop.call_later(0, self._flush_when_shared, loop, turns - 1)
+        else:
+            self._flush(loop)
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
