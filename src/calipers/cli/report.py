@@ -14,7 +14,17 @@ from calipers.errors import ConfigError, InputError
 
 @click.command(short_help="Write a page that shows judged groups.")
 @click.argument("source", nargs=-1, required=True, type=click.Path())
-@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="The page (.html): one file.")
+@command_option("-o", "--out", named=True, metavar="OUT", help="The page (.html): one file. Required without --serve.")
+@command_option(
+    "--serve", is_flag=True, help="Show the page in this machine's browsers instead of writing it, and follow a ledger."
+)
+@command_option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="With --serve: the port. [default: a free one]",
+)
 @command_option(
     "--groups",
     type=click.Path(),
@@ -30,7 +40,17 @@ from calipers.errors import ConfigError, InputError
     help="Leave out every text of prompts, trajectories and judges; ids, scores and counts stay.",
 )
 @add_force_option
-def report(source: tuple[str, ...], out: str, groups: str | None, run: int | None, *, redact: bool, force: bool) -> int:
+def report(
+    source: tuple[str, ...],
+    out: str | None,
+    port: int | None,
+    groups: str | None,
+    run: int | None,
+    *,
+    serve: bool,
+    redact: bool,
+    force: bool,
+) -> int:
     """Write one HTML file that shows the judged groups in SOURCE: result files of calipers score, and ledgers.
 
     Candidates are shown side by side, ranked with error bars, with the judge's words and every question that was
@@ -41,11 +61,21 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     calipers report scored.jsonl -o report.html
     calipers report scored.jsonl --groups groups.jsonl -o report.html
     calipers report runs.db --run 3 -o report.html
+    calipers report runs.db --serve
+
+    With --serve, the page is shown at an address of this machine that is printed, and no file is written. If the only
+    SOURCE is a ledger, groups that its run finishes appear while you read. Ctrl-C ends it.
 
     Exit code: 0 the page was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.report import open_sources, write_report  # noqa: PLC0415 - --help stays quick
 
+    if serve:
+        return _serve(source, out, port, groups, run, redact=redact)
+    if port is not None:
+        raise ConfigError("--port is for --serve")
+    if out is None:
+        raise click.UsageError("Missing option '-o' / '--out': name the page to write, or --serve to look at it.")
     if out == "-":
         raise ConfigError("--out -: a page is not written to stdout; name a file, such as report.html")
     if not Path(out).absolute().parent.is_dir():
@@ -61,6 +91,22 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     size = Path(out).stat().st_size / 1e6
     print_message(f"{out}: {count:,} group{'s' * (count != 1)}{lacking}, {size:,.1f} MB")
     return 1 if bad.count else 0
+
+
+def _serve(
+    source: tuple[str, ...], out: str | None, port: int | None, groups: str | None, run: int | None, *, redact: bool
+) -> int:
+    """Show the page at a local address until Ctrl-C."""
+    from calipers.report.serving import ServedReport, serve_report  # noqa: PLC0415 - --help stays quick
+
+    if out is not None:
+        raise ConfigError("--serve writes no file; leave --out out, or leave --serve out")
+    bad = BadLines()
+    served = ServedReport(with_ledger_beside(source, groups), groups=groups, run=run, redact=redact, on_error=bad)
+    follows = "follows the run; " if served.follows else ""
+    serve_report(served, port=port or 0, on_ready=lambda address: print_message(f"{address}\n{follows}Ctrl-C ends it"))
+    print_message("Stopped serving.")
+    return 0
 
 
 def with_ledger_beside(source: tuple[str, ...], groups: str | None) -> tuple[str, ...]:

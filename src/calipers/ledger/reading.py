@@ -53,6 +53,13 @@ class LedgerFile:
         except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
             raise self.damaged() from error
 
+    def hold(self) -> None:
+        """Read the ledger from now on as it is now, whatever a run records meanwhile. Not for a ledger that writes."""
+        with self._lock, self._translated("read"):
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN")
+            self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+
     def damaged(self) -> LedgerError:
         """Return the LedgerError for contents that calipers did not write. SQLite itself stores anything in any
         column.

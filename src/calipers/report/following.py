@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from calipers.inputs import as_group
 from calipers.ledger import LedgerReader
-from calipers.ledger.answers import RecordedRun, find_run, require_object
-from calipers.ledger.contents import recorded_group, recorded_questions
+from calipers.ledger.answers import RecordedRun, find_run
+from calipers.ledger.contents import recorded_group, recorded_questions, results_since
 from calipers.monitoring.alarms import Alarm, raised_alarms
 from calipers.monitoring.answers import Answer
 from calipers.monitoring.health import health
@@ -127,13 +127,8 @@ class FollowedRun:
         self._recent.clear()
 
     def _read_groups(self, ledger: LedgerReader, state: RunState) -> None:
-        # The plus sign keeps SQLite from the index of runs, in which new groups are not together.
-        query = "SELECT rowid, position, result FROM groups WHERE rowid > ? AND +run = ? ORDER BY rowid LIMIT ?"
-        found = ledger.rows(query, (self._cursor, state.run.id, _GROUPS_AT_ONCE))
-        for number, (rowid, position, recorded) in enumerate(found, start=1):
-            if not isinstance(position, int):
-                raise ledger.damaged()
-            result = ledger.decoded(recorded, require_object)
+        found = results_since(ledger, state.run.id, self._cursor, most=_GROUPS_AT_ONCE)
+        for number, (rowid, position, result) in enumerate(found, start=1):
             state.add(recorded_result(result))
             if len(found) - number < WINDOW:
                 self._remember(ledger, state, position, result)

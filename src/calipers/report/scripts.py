@@ -15,7 +15,8 @@ from typing import Final
 
 MODULES: Final = (
     "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
-    "candidates", "questions", "group", "list", "groups", "plots", "charts", "categories", "keys", "main",
+    "candidates", "questions", "group", "list", "groups", "live", "plots", "charts", "categories",
+    "keys", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
 STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts")
@@ -38,20 +39,26 @@ def page_script() -> str:
 
 
 @cache
-def page_head() -> str:
+def page_head(*, live: bool = False) -> str:
     """Return the beginning of the page, up to where its data begin: policy, style and an empty body."""
-    style = page_file("library/uPlot.min.css") + "\n" + "".join(page_file(f"{name}.css") for name in STYLES)
-    head = page_file("head.html").replace("@POLICY@", _policy(page_script(), style))
-    return head.replace("@STYLE@", style)
+    head = page_file("head.html").replace("@POLICY@", page_policy(live=live))
+    return head.replace("@STYLE@", _style())
 
 
-def _policy(script: str, style: str) -> str:
+@cache
+def _style() -> str:
+    return page_file("library/uPlot.min.css") + "\n" + "".join(page_file(f"{name}.css") for name in STYLES)
+
+
+def page_policy(*, live: bool = False) -> str:
+    """Return the page's content security policy; a ``live`` page may ask the server that it came from for groups."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hash(script)}",
-            f"style-src {_hash(style)}",
+            f"script-src {_hash(page_script())}",
+            f"style-src {_hash(_style())}",
             "img-src data:",
+            *(["connect-src 'self'"] if live else []),
             "base-uri 'none'",
             "form-action 'none'",
             "require-trusted-types-for 'script'",

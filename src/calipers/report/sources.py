@@ -19,10 +19,12 @@ from calipers.ledger import Ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
+    latest_group,
     positions_of_groups,
     recorded_group,
     recorded_questions,
     recorded_results,
+    results_since,
 )
 from calipers.report.groups import GroupsById
 from calipers.types import TrajectoryGroup
@@ -140,6 +142,21 @@ class Sources:
             yield judged
         if self._groups is not None:
             self.notes.unjudged = self._groups.count_left()
+
+    def hold(self) -> list[tuple[int, int]]:
+        """Read the ledgers from now on as they are now; return each one's run, and its latest group's number."""
+        for run in self._runs:
+            run.ledger.hold()
+        return [(run.recorded.id, latest_group(run.ledger)) for run in self._runs]
+
+    def since(self, after: int, *, most: int) -> Iterator[tuple[int, Judged]]:
+        """Yield at most ``most`` groups that the only ledger's run recorded after number ``after``, with their numbers.
+
+        Their texts are those of the ledger.
+        """
+        (run,) = self._runs
+        for number, position, result in results_since(run.ledger, run.recorded.id, after, most=most):
+            yield number, run.judged(0, result, position, None)
 
     def _open_groups(self, path: str) -> GroupsById:
         return GroupsById(read_groups(path, on_error=self._bad_line))

@@ -27,16 +27,19 @@ _LEVEL: Final = 6
 
 
 class Page:
-    """Writes the page to ``stream``: ``add`` each group's row and details, then ``finish``."""
+    """Writes the page to ``stream``: ``add`` each group's row and details, then ``finish``.
 
-    def __init__(self, stream: BinaryIO) -> None:
+    A ``live`` page may ask the server that it came from for further groups.
+    """
+
+    def __init__(self, stream: BinaryIO, *, live: bool = False) -> None:
         self._stream = stream
         self._details: list[bytes] = []
         self._size = 0
         self._chunks = 0
         self._rows: list[bytes] = []
         self.count = 0
-        stream.write(page_head().encode())
+        stream.write(page_head(live=live).encode())
 
     def add(self, row: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         """Add a group to the page. ``row`` must not have the keys ``chunk`` and ``line``, which say where it is."""
@@ -71,25 +74,31 @@ class Page:
     def _write_block(self, kind: str, data: bytes) -> None:
         # A type that is no script's makes a browser keep the contents as text, without reading it.
         self._stream.write(f'<script type="application/x-calipers-{kind}">'.encode())
-        self._stream.write(base64.b64encode(zlib.compress(data, _LEVEL)))
+        self._stream.write(packed(data))
         self._stream.write(b"</script>\n")
 
 
-def write_report(sources: Sources, out: Path, *, redact: bool = False) -> int:
+def packed(data: bytes) -> bytes:
+    """Return JSON lines as the page unpacks them: compressed, in base64."""
+    return base64.b64encode(zlib.compress(data, _LEVEL))
+
+
+def write_report(sources: Sources, out: Path, *, redact: bool = False, live: Mapping[str, Any] | None = None) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
-    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``out`` is replaced when the page is
+    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``live`` is what the page needs in
+    order to ask its server for further groups (``serving``). ``out`` is replaced when the page is
     complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
     ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
     try:
         with part.open("wb") as stream:
-            page = Page(stream)
+            page = Page(stream, live=live is not None)
             for judged in sources:
                 detail = details_of(judged, redact=redact)
                 page.add(index_row(detail), detail)
-            page.finish(_about(sources, redact=redact))
+            page.finish({**_about(sources, redact=redact), "live": live})
         part.replace(out)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error

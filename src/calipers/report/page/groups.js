@@ -79,28 +79,47 @@ export class GroupsView {
             this.about.sources.map((one, at) => el("option", { value: at }, labelled(one))),
           )
         : null;
-    return el("div.controls", {}, this.words, el("div.selects", {}, order, sources), this.flagButtons());
+    this.flags = el("div.flags", { role: "group", "aria-label": "show only groups that are" });
+    this.showFlags();
+    return el("div.controls", {}, this.words, el("div.selects", {}, order, sources), this.flags);
   }
 
-  flagButtons() {
-    const counts = Object.keys(FLAGS)
-      .map((flag) => [flag, this.rows.filter((row) => row.flags.includes(flag)).length])
-      .filter(([, count]) => count);
-    const made = counts.map(([flag, count]) =>
-      button(
-        `${flag} ${whole(count)}`,
-        () => {
-          const { flags } = this.filter;
-          this.filter.flags = flags.includes(flag) ? flags.filter((one) => one !== flag) : [...flags, flag];
-          made.forEach((one, at) =>
-            one.setAttribute("aria-pressed", String(this.filter.flags.includes(counts[at][0]))),
-          );
-          this.choose();
-        },
-        { class: `flag ${flag}`, title: FLAGS[flag], "aria-pressed": "false" },
-      ),
+  /** Show a button for each flag that a group has, with the number of these groups. */
+  showFlags() {
+    for (const flag of Object.keys(FLAGS)) {
+      const count = this.rows.filter((row) => row.flags.includes(flag)).length;
+      if (!count) continue;
+      const label = `${flag} ${whole(count)}`;
+      const made = [...this.flags.children].find((one) => one.dataset.flag === flag);
+      if (made) made.textContent = label;
+      else this.flags.append(this.flagButton(flag, label));
+    }
+    this.flags.hidden = !this.flags.children.length;
+  }
+
+  flagButton(flag, label) {
+    const made = button(
+      label,
+      () => {
+        const { flags } = this.filter;
+        this.filter.flags = flags.includes(flag) ? flags.filter((one) => one !== flag) : [...flags, flag];
+        made.setAttribute("aria-pressed", String(this.filter.flags.includes(flag)));
+        this.choose();
+      },
+      { class: `flag ${flag}`, title: FLAGS[flag], "aria-pressed": "false", "data-flag": flag },
     );
-    return made.length ? el("div.flags", { role: "group", "aria-label": "show only groups that are" }, made) : null;
+    return made;
+  }
+
+  /** Show that rows were added to `rows`: the filters apply to them, and what is open or in sight stays. */
+  async grow() {
+    this.showFlags();
+    await this.choose();
+    if (!this.row && this.shown.length) this.follow(new URLSearchParams(location.hash.slice(1)));
+    const at = this.shown.indexOf(this.row);
+    const [up, down] = this.main.querySelectorAll(".moves button");
+    if (up) up.disabled = at <= 0;
+    if (down) down.disabled = at < 0 || at >= this.shown.length - 1;
   }
 
   /** Show the rows that the filters choose; a search goes on in the background, and stops when another one begins. */
@@ -129,7 +148,9 @@ export class GroupsView {
     if (!same) this.list.show(rows, rows.indexOf(this.row));
     const isAll = rows.length === this.rows.length;
     const text = !this.rows.length
-      ? "This report has no groups: the results were empty."
+      ? this.about.live
+        ? "No group is finished yet."
+        : "This report has no groups: the results were empty."
       : !rows.length
         ? "No group matches."
         : isAll

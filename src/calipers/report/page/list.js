@@ -27,13 +27,17 @@ export class GroupList {
     new ResizeObserver(() => this.soon()).observe(this.element);
   }
 
-  /** Show other rows. `chosen` is the position of the chosen row among them, or -1. */
+  /** Show other rows. `chosen` is the position of the chosen row among them, or -1. The row at the top stays there. */
   show(rows, chosen) {
+    const from = Math.floor(this.element.scrollTop / ROW_HEIGHT);
+    const at = from > 0 ? rows.indexOf(this.rows[from]) : -1;
+    const offset = this.element.scrollTop - from * ROW_HEIGHT;
     this.rows = rows;
     this.chosen = chosen;
     this.made.clear();
     fill(this.inner);
     this.inner.style.height = `${rows.length * ROW_HEIGHT}px`;
+    if (at >= 0) this.element.scrollTop = at * ROW_HEIGHT + offset;
     this.draw();
   }
 

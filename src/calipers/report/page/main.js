@@ -2,6 +2,7 @@
 import { button, el, fill } from "./elements.js";
 import { canUnpack, hasBlocks, readAbout, readBlocks, readRows } from "./data.js";
 import { GroupsView } from "./groups.js";
+import { followRun } from "./live.js";
 import { keysDialog, listenToKeys } from "./keys.js";
 import { counted, whole } from "./numbers.js";
 import { labelled, name } from "./text.js";
@@ -29,14 +30,15 @@ class Report {
 
   /** The views that this file has data for; of a file without any, the groups say that there are none. */
   views() {
-    const groups = this.rows.length || !this.others.length ? [{ kind: "groups", title: "Groups" }] : [];
+    const groups = this.rows.length || this.about.live || !this.others.length ? [{ kind: "groups", title: "Groups" }] : [];
     return [...groups, ...this.others];
   }
 
   async start() {
     document.title = `${labelled(this.about.sources.join(", "), 80)} \u2013 calipers report`;
     this.tabs = this.views().map(({ kind, title }) => [kind, el("a", { href: `#view=${kind}` }, title)]);
-    fill(document.getElementById("app"), this.header(), this.stage, this.keys);
+    this.top = this.header();
+    fill(document.getElementById("app"), this.top, this.stage, this.keys);
     listenToKeys({
       move: (by) => this.current?.keys?.move?.(by),
       search: () => this.current?.keys?.search?.(),
@@ -47,6 +49,15 @@ class Report {
     });
     addEventListener("hashchange", () => this.follow());
     await this.follow();
+    if (this.about.live)
+      this.top.querySelector(".help").before(followRun(this.about.live, this.rows, () => this.grow()));
+  }
+
+  /** Show that groups were added to the rows: their counts, and themselves in the view of groups. */
+  async grow() {
+    this.top.querySelector(".facts").replaceWith(this.facts());
+    const view = await this.made.get("groups");
+    await view?.grow();
   }
 
   /** Show the view that the address names: `#view=judge`; any other address is the groups' or the first view's. */
@@ -77,12 +88,7 @@ class Report {
   }
 
   header() {
-    const { about, rows } = this;
-    const count = (status) => rows.filter((row) => row.status === status).length;
-    const statuses = ["scored", "partial", "abstained", "failed"]
-      .map((status) => [status, count(status)])
-      .filter(([, found]) => found);
-    const judges = [...new Set(about.runs.flatMap((run) => run.judges))];
+    const { about } = this;
     return el(
       "header.top",
       {},
@@ -94,25 +100,35 @@ class Report {
             this.tabs.map(([, tab]) => tab),
           )
         : null,
-      el(
-        "div.facts",
-        {},
-        rows.length || !this.others.length ? el("span", {}, counted(rows.length, "group")) : null,
-        statuses.map(([status, found]) =>
-          el("span", {}, el("span.dot", { "data-status": status }), ` ${whole(found)} ${status}`),
-        ),
-        judges.length
-          ? el(
-              "span",
-              {},
-              "judged by ",
-              judges.slice(0, 4).flatMap((one, at) => [at ? ", " : null, name(one, 50)]),
-              judges.length > 4 ? ` and ${judges.length - 4} more` : null,
-            )
-          : null,
-      ),
+      this.facts(),
       this.lacking(),
       button("Keys", () => this.keys.showModal(), { class: "plain help" }),
+    );
+  }
+
+  facts() {
+    const { about, rows } = this;
+    const count = (status) => rows.filter((row) => row.status === status).length;
+    const statuses = ["scored", "partial", "abstained", "failed"]
+      .map((status) => [status, count(status)])
+      .filter(([, found]) => found);
+    const judges = [...new Set(about.runs.flatMap((run) => run.judges))];
+    return el(
+      "div.facts",
+      {},
+      rows.length || !this.others.length ? el("span", {}, counted(rows.length, "group")) : null,
+      statuses.map(([status, found]) =>
+        el("span", {}, el("span.dot", { "data-status": status }), ` ${whole(found)} ${status}`),
+      ),
+      judges.length
+        ? el(
+            "span",
+            {},
+            "judged by ",
+            judges.slice(0, 4).flatMap((one, at) => [at ? ", " : null, name(one, 50)]),
+            judges.length > 4 ? ` and ${judges.length - 4} more` : null,
+          )
+        : null,
     );
   }
 
