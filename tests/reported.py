@@ -48,14 +48,14 @@ def report_of(folder: Path, *paths: Path, groups: Path | None = None, redact: bo
 
 
 def data_of(page: Path) -> dict[str, list[Any]]:
-    """The data blocks of a page, unpacked: ``rows``, ``details`` (a list for each block) and ``about``."""
-    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": []}
+    """The data of a page by the kinds of its blocks, unpacked; ``details`` has a list for each block."""
+    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "run": [], "study": []}
     for kind, packed in _BLOCK.findall(page.read_bytes()):
         lines = [json.loads(line) for line in zlib.decompress(base64.b64decode(packed)).split(b"\n")]
         if kind == b"details":
             found["details"].append(lines)
         else:
-            found[kind.decode()] += lines
+            found.setdefault(kind.decode(), []).extend(lines)
     return found
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from scripts.study_data.pictures import PICTURES, draw_all
-from scripts.study_data.record import DATA, FORMAT, HELD_OUT, MOST_BYTES, difference, figure, record_of, written
+from scripts.study_data.record import DATA, HELD_OUT, MOST_BYTES, record_of, written
 from scripts.study_data.tables import pages_with_tables, read_record, table, with_tables
 
 from calipers.errors import InputError
 from calipers.study.curves import read_curves
+from calipers.study.outcomes import RECORD, difference, figure
 from calipers.study.training.results import FORMAT as RESULTS
 from calipers.study.training.summary import CURVES, HELD_OUT_CURVES, Trained, run_curves, summarise
 from training_studies import study
@@ -79,7 +80,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_record_has_what_the_study_found_and_no_paths(folder: Path) -> None:
     record = json.loads(written(record_of(folder)))
-    assert (record["format"], record["toml"], record["git"]) == (FORMAT, 'title = "Order"\n', {"commit": "abc"})
+    assert (record["format"], record["toml"], record["git"]) == (RECORD, 'title = "Order"\n', {"commit": "abc"})
     assert record["failed"] == ["arrival, seed 2"]
     content, arrival = record["arms"]
     for name in ("length", "first_length_pull", "held_out_truth", "held_out_truth_area"):
@@ -170,7 +171,7 @@ def test_what_is_recorded_is_a_record() -> None:
 def require_record(path: Path) -> None:
     """Fail unless the file is a record, and its figures can be drawn."""
     record = read_record(path)
-    assert record["format"] == FORMAT
+    assert record["format"] == RECORD
     assert written(record) == path.read_bytes()
     assert record["title"] in record["toml"]
     names = [arm["name"] for arm in record["arms"]]

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.study.intervals import Estimate, estimate, paired_difference
+from calipers.study.intervals import estimate
+from calipers.study.outcomes import RECORD
 
 DATA: Final = Path(__file__).parents[2] / "docs" / "study-data"
-FORMAT: Final = "calipers-training-record/1"
 MOST_BYTES: Final = 220_000
 """The largest record."""
 
@@ -42,7 +42,7 @@ def record_of(folder: Path, without: Sequence[str] = ()) -> dict[str, Any]:
     if results.get("format") != _RESULTS:
         raise InputError(f"{folder / 'results.json'}: is not a result file of calipers study train")
     return {
-        "format": FORMAT,
+        "format": RECORD,
         **{name: results[name] for name in ("calipers", "title", "steps", "window", "seeds", "valid", "checks")},
         "failed": [one["run"] for one in results["failed"]],
         "versions": study["versions"],
@@ -116,32 +116,3 @@ def _short(value: float | None, digits: int = 4) -> float | int | None:
         return None
     short = value if value == int(value) else float(f"{value:.{digits}g}")
     return int(short) if short == int(short) else short
-
-
-def values_of(arm: Mapping[str, Any], name: str) -> list[float | None]:
-    """Return a figure of each run of a recorded arm; None for a run that was not made.
-
-    ``held_out_NAME`` is the last point of a curve, ``held_out_truth_area`` the mean over its points, ``calls`` their
-    number at the end. Raises InputError for an unknown name.
-    """
-    curves = arm["held_out"]
-    if name in arm["figures"]:
-        return list(arm["figures"][name])
-    if name == "held_out_truth_area":
-        return [None if None in row else math.fsum(row) / len(row) for row in curves["truth"]]
-    curve = "calls" if name == "calls" else name.removeprefix("held_out_") if name.startswith("held_out_") else ""
-    if curve not in curves:
-        raise InputError(f"a record has no figure {name!r}")
-    return [row[-1] for row in curves[curve]]
-
-
-def figure(arm: Mapping[str, Any], name: str) -> Estimate:
-    """Return a figure of a recorded arm: its mean over runs, with its interval."""
-    return estimate([value for value in values_of(arm, name) if value is not None])
-
-
-def difference(arm: Mapping[str, Any], control: Mapping[str, Any], name: str) -> Estimate:
-    """Return the paired difference of a figure between two recorded arms, over the seeds that both have."""
-    both = zip(values_of(arm, name), values_of(control, name), strict=True)
-    pairs = [(one, other) for one, other in both if one is not None and other is not None]
-    return paired_difference([one for one, _ in pairs], [other for _, other in pairs])

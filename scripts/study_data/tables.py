@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.study_data.record import DATA, difference, figure
+from scripts.study_data.record import DATA
 
 from calipers.errors import InputError
 from calipers.study.intervals import Estimate
+from calipers.study.outcomes import difference, figure
 
 DOCS: Final = DATA.parent
 _MARKED: Final = re.compile(

@@ -1,8 +1,9 @@
-"""``calipers report``: writes a page that shows judged groups."""
+"""``calipers report``: writes a page that shows judged groups, runs and studies."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +12,11 @@ from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import REPORT, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 
+if TYPE_CHECKING:
+    from calipers.report.sources import Sources
 
-@click.command(short_help="Write a page that shows judged groups.")
+
+@click.command(short_help="Write a page that shows judged groups, runs and studies.")
 @click.argument("source", nargs=-1, required=True, type=click.Path())
 @command_option("-o", "--out", named=True, metavar="OUT", help="The page (.html): one file. Required without --serve.")
 @command_option(
@@ -20,8 +24,7 @@ from calipers.errors import ConfigError, InputError
 )
 @command_option(
     "--port",
-    type=click.IntRange(0, 65535),
-    default=0,
+    type=click.IntRange(1, 65535),
     metavar="N",
     help="With --serve: the port. [default: a free one]",
 )
@@ -51,16 +54,22 @@ def report(
     redact: bool,
     force: bool,
 ) -> int:
-    """Write one HTML file that shows the judged groups in SOURCE: result files of calipers score, and ledgers.
+    """Write one HTML file that shows what is in SOURCE.
 
-    Candidates are shown side by side, ranked with error bars, with the judge's words and every question that was
-    asked. The page works offline and runs nothing that a trajectory contains. If OUT.ledger.db lies beside the only
-    result file OUT, it is read as well.
+    Sources are result files of calipers score, ledgers, the folders of watched runs and of studies, result files of
+    calipers study, and folders that hold such sources; any of them may be mixed. They are told apart by content.
+
+    Of judged groups, candidates are shown side by side, ranked with error bars, with the judge's words and every
+    question that was asked. Of a run, rewards, health, length, exploits and spend over its steps, and alarms. Of a
+    study, its arms' curves and paired differences. The page works offline and runs nothing that a trajectory contains.
+    If OUT.ledger.db lies beside the only result file OUT, it is read as well.
 
     \b
     calipers report scored.jsonl -o report.html
     calipers report scored.jsonl --groups groups.jsonl -o report.html
     calipers report runs.db --run 3 -o report.html
+    calipers report runs.db watched -o run.html
+    calipers report order/ -o study.html
     calipers report runs.db --serve
 
     With --serve, the page is shown at an address of this machine that is printed, and no file is written. If the only
@@ -85,11 +94,13 @@ def report(
     bad = BadLines()
     with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
         count = write_report(sources, Path(out), redact=redact)
-    if bad.count and not count:
+    views = _counted(sources)
+    if bad.count and not count and not views:
         raise InputError("no line in it can be read; the page shows no group", source=source[0])
     lacking = f", {sources.notes.without_texts:,} without texts" if sources.notes.without_texts else ""
     size = Path(out).stat().st_size / 1e6
-    print_message(f"{out}: {count:,} group{'s' * (count != 1)}{lacking}, {size:,.1f} MB")
+    groups_shown = [f"{count:,} group{'s' * (count != 1)}{lacking}"] if count or not views else []
+    print_message(f"{out}: {', '.join([*groups_shown, *views])}, {size:,.1f} MB")
     return 1 if bad.count else 0
 
 
@@ -107,6 +118,13 @@ def _serve(
     serve_report(served, port=port or 0, on_ready=lambda address: print_message(f"{address}\n{follows}Ctrl-C ends it"))
     print_message("Stopped serving.")
     return 0
+
+
+def _counted(sources: Sources) -> list[str]:
+    """Return how many runs and studies a report shows, without those that it has none of."""
+    counts = {"run": len(sources.ledgers) + len(sources.watched), "stud": len(sources.studies)}
+    ends = {"run": ("", "s"), "stud": ("y", "ies")}
+    return [f"{count:,} {kind}{ends[kind][count != 1]}" for kind, count in counts.items() if count]
 
 
 def with_ledger_beside(source: tuple[str, ...], groups: str | None) -> tuple[str, ...]:

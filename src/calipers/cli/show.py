@@ -48,6 +48,8 @@ def show(result: str, group: str | None, groups: str | None, run: int | None, *,
 
     bad = BadLines()
     with open_sources(with_ledger_beside((result,), groups), groups=groups, run=run, on_error=bad) as sources:
+        if not (sources.results or sources.ledgers):
+            raise InputError("has no judged groups; calipers report writes a page of it", source=result)
         if group is None:
             _print_overview(sources)
         else:

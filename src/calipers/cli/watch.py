@@ -58,7 +58,8 @@ def watch(ledger: str, run: int | None, *, once: bool) -> int:
 
 def _ledger_of(given: str) -> str | None:
     """Return the ledger that LEDGER names: itself, or the one beside a result file. None if there is none yet."""
-    from calipers.report.sources import is_ledger, ledger_beside  # noqa: PLC0415 - --help stays quick
+    from calipers.report.found import is_ledger  # noqa: PLC0415 - --help stays quick
+    from calipers.report.sources import ledger_beside  # noqa: PLC0415 - likewise
 
     path = Path(given)
     if "://" in given or (path.is_file() and is_ledger(given)):

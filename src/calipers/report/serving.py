@@ -57,7 +57,8 @@ class ServedReport:
         self._on_error = on_error
         self._writing = threading.Lock()
         with open_sources(paths, groups=groups, run=run, on_error=on_error) as sources:
-            self.follows = len(sources.ledgers) == len(paths) == 1
+            others = sources.results or sources.watched or sources.studies
+            self.follows = len(sources.ledgers) == 1 and not others
 
     def write_page(self, out: Path) -> int:
         """Write the page with what is recorded now to ``out``; return its number of groups."""

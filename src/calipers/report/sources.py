@@ -14,11 +14,13 @@ from typing import Any, Self
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
-from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
-from calipers.ledger import Ledger
+from calipers.inputs.jsonl import read_json_lines
+from calipers.ledger import LedgerReader
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
+    RunExtent,
+    extent_of_run,
     latest_group,
     positions_of_groups,
     recorded_group,
@@ -26,11 +28,9 @@ from calipers.ledger.contents import (
     recorded_results,
     results_since,
 )
+from calipers.report.found import kinds_of
 from calipers.report.groups import GroupsById
 from calipers.types import TrajectoryGroup
-
-_SQLITE = b"SQLite format 3\x00"
-_FIRST_LINE = 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Judged:
     ``source`` is the position of the file among the report's sources. ``group`` holds the texts, or is None.
     ``recorded`` is the group as the judge's run had it, with ``questions`` about it, if a ledger has them. ``judges``
     are the names of that run's judges by slot, and ``reasoning`` says whether they saw the candidates' reasoning.
+    ``run`` is the position of that run among the report's, and ``began`` when it began.
     """
 
     source: int
@@ -49,6 +50,8 @@ class Judged:
     questions: tuple[RecordedQuestion, ...] = ()
     judges: tuple[str, ...] = ()
     reasoning: str = "hidden"
+    run: int | None = None
+    began: str | None = None
 
 
 @dataclass(slots=True)
@@ -68,13 +71,15 @@ class Notes:
 class _RecordedRun:
     """A run of a ledger, whose groups are found by id."""
 
-    def __init__(self, location: str, run: int | None, stack: ExitStack) -> None:
-        self.ledger = Ledger(location, create=False)
+    def __init__(self, location: str, number: int, run: int | None, stack: ExitStack) -> None:
+        self.number = number
+        self.ledger = LedgerReader(location)
         stack.callback(self.ledger.close)
         self.recorded: RecordedRun = find_run(self.ledger, run)
         settings = self.recorded.settings
         self.judges = _judge_names(settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
+        self.extent: RunExtent = extent_of_run(self.ledger, self.recorded.id)
         self._positions: dict[str, int] | None = None
 
     def about(self) -> dict[str, Any]:
@@ -90,16 +95,18 @@ class _RecordedRun:
     def judged(self, source: int, result: Mapping[str, Any], position: int, group: TrajectoryGroup | None) -> Judged:
         recorded = as_group(recorded_group(self.ledger, self.recorded.id, position))
         questions = tuple(recorded_questions(self.ledger, self.recorded.id, position))
-        return Judged(source, result, group or recorded, recorded, questions, self.judges, self.reasoning)
+        known = (self.judges, self.reasoning, self.number, self.extent.began)
+        return Judged(source, result, group or recorded, recorded, questions, *known)
 
 
 class Sources:
     """The judged groups of a report's sources, read one after the other by iterating. Use it as a context manager.
 
-    ``paths`` are result files and ledgers. ``groups`` is the groups file with the texts. If there is a result file,
-    ledgers only add texts, questions and answers to its groups. ``run`` is the number of the run in a ledger, by
-    default the latest. ``notes`` is complete after the iteration. Raises InputError, LedgerError or ConfigError for
-    files that cannot be read; lines of a result file that cannot be read go to ``on_error``, and are skipped.
+    ``paths`` are result files, ledgers, watched runs and studies, or folders of these; iterating yields only judged
+    groups. ``groups`` is the groups file with the texts. If there is a result file, ledgers only add texts, questions
+    and answers to its groups. ``run`` is the number of the run in a ledger, by default the latest. ``notes`` is
+    complete after the iteration. Raises InputError, LedgerError or ConfigError for files that cannot be read; lines of
+    a result file that cannot be read go to ``on_error``, and are skipped.
     """
 
     def __init__(
@@ -113,16 +120,20 @@ class Sources:
         self.notes = Notes()
         self._stack = ExitStack()
         self._on_error = on_error
-        kinds = [(path, is_ledger(path)) for path in paths]
-        self.results = [path for path, is_ledger in kinds if not is_ledger]
-        for path in self.results:
-            _require_results(path)
-        if run is not None and all(not is_ledger for _, is_ledger in kinds):
+        kinds = kinds_of(paths)
+        self.results = [path for path, kind in kinds if kind == "results"]
+        self.ledgers = [path for path, kind in kinds if kind == "ledger"]
+        self.watched = [path for path, kind in kinds if kind == "watched"]
+        self.studies = [path for path, kind in kinds if kind == "study"]
+        if run is not None and not self.ledgers:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
-        self.ledgers = [path for path, is_ledger in kinds if is_ledger]
+        if groups is not None and not (self.results or self.ledgers):
+            raise ConfigError("--groups names the texts of judged groups, and no source has judged groups")
         self.names = [Path(path).name for path in self.results or self.ledgers]
+        named = self.results or paths  # a ledger beside the results is not worth a title
+        self.title = ", ".join(Path(path).resolve().name for path in named)
         try:
-            self._runs = [_RecordedRun(path, run, self._stack) for path in self.ledgers]
+            self._runs = [_RecordedRun(path, at, run, self._stack) for at, path in enumerate(self.ledgers)]
             self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
         except BaseException:
             self._stack.close()
@@ -157,6 +168,11 @@ class Sources:
         (run,) = self._runs
         for number, position, result in results_since(run.ledger, run.recorded.id, after, most=most):
             yield number, run.judged(0, result, position, None)
+
+    @property
+    def runs(self) -> list[tuple[str, RecordedRun, RunExtent]]:
+        """The runs of the report's ledgers: the name of the file, the run, and how much of it is recorded."""
+        return [(Path(path).name, one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)]
 
     def _open_groups(self, path: str) -> GroupsById:
         return GroupsById(read_groups(path, on_error=self._bad_line))
@@ -212,34 +228,6 @@ def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(
         f"{one['judge']} ({one['model']})" if counts[str(one["judge"])] > 1 else str(one["judge"]) for one in judges
     )
-
-
-def is_ledger(path: str) -> bool:
-    """Return whether a report's source is a ledger, by its first bytes. Raises InputError if it cannot be opened."""
-    if path.startswith("sqlite:///"):
-        return True
-    with open_binary(Path(path)) as stream:
-        return stream.read(len(_SQLITE)) == _SQLITE
-
-
-def _require_results(path: str) -> None:
-    """Raise InputError, with the remedy, for a file that is certainly not a result file; an empty one may be."""
-    with open_binary(Path(path)) as stream:
-        line = stream.readline(_FIRST_LINE)
-    if line.startswith(b"\x1f\x8b") or not line.strip():
-        return
-    value = parse_json_line(line)
-    if isinstance(value, dict) and "status" not in value and "trajectories" in value:
-        raise InputError(
-            "is a groups file, which has no results; score it first, and name it after --groups", source=path, line=1
-        )
-    if isinstance(value, dict) and "trajectories" not in value:
-        found = ", ".join([*value][:6]) or "no keys"
-        raise InputError(
-            f"is not a result file (it has {found[:200]}); a report shows what calipers score wrote, and ledgers",
-            source=path,
-            line=1,
-        )
 
 
 def _problem(value: Mapping[str, Any]) -> str | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from calipers._version import __version__
 from calipers.errors import ConfigError
 from calipers.report.details import details_of, index_row
+from calipers.report.runs.collected import Runs, studies_of
 from calipers.report.scripts import page_head, page_script
 from calipers.report.sources import Sources
 from calipers.types.encoding import to_json
@@ -52,6 +53,11 @@ class Page:
             self._write_details()
         if len(self._rows) >= _ROWS:
             self._write_rows()
+
+    def add_view(self, kind: str, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Add the data of a view beside the groups, which the page shows if it has any."""
+        if lines:
+            self._write_block(kind, b"\n".join(to_json(one, lone="replace") for one in lines))
 
     def finish(self, about: Mapping[str, Any]) -> None:
         """Write what is left, what the page says ``about`` itself, and the script that shows it all."""
@@ -95,9 +101,13 @@ def write_report(sources: Sources, out: Path, *, redact: bool = False, live: Map
     try:
         with part.open("wb") as stream:
             page = Page(stream, live=live is not None)
+            runs = Runs(sources)
             for judged in sources:
+                runs.add(judged, page.count)
                 detail = details_of(judged, redact=redact)
                 page.add(index_row(detail), detail)
+            page.add_view("run", runs.finish())
+            page.add_view("study", studies_of(sources, redact=redact))
             page.finish({**_about(sources, redact=redact), "live": live})
         part.replace(out)
     except OSError as error:
@@ -111,6 +121,7 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
     notes = sources.notes
     return {
         "version": __version__,
+        "title": sources.title,
         "sources": sources.names,
         "ledgers": [Path(path).name for path in sources.ledgers],
         "runs": notes.runs,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from calipers.errors import InputError
-from calipers.study.intervals import estimate
+from calipers.errors import ConfigError, InputError
+from calipers.study.intervals import Estimate, estimate
 from calipers.types.encoding import finite_number
 
 Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
@@ -105,6 +105,8 @@ def _arm(arm: Any, where: str, over: Against) -> ArmCurves:
         return ArmCurves(parts["name"], tuple(step for step in steps if step is not None), rows, parts.get("against"))
     if over not in rows:
         raise InputError(f"{where}.{kind}: has no {over!r} to draw curves against")
+    if not any(value is not None for row in rows[over] for value in row):  # no run of the arm was made
+        return ArmCurves(parts["name"], (), dict.fromkeys(rows, ()), parts.get("against"))
     return ArmCurves(parts["name"], _means(rows[over], f"{where}.{kind}.{over}"), rows, parts.get("against"))
 
 
@@ -120,6 +122,66 @@ def _rows(runs: Any, points: int, where: str) -> tuple[Row, ...]:
     if not isinstance(runs, list) or not runs or not all(isinstance(row, list) and len(row) == points for row in runs):
         raise InputError(f"{where}: must be a list of runs, each with {points} numbers")
     return tuple(tuple(finite_number(value) for value in row) for row in runs)
+
+
+def mean_curve(at: Sequence[float], rows: Sequence[Row]) -> list[tuple[float, Estimate]]:
+    """Return the mean over an arm's runs at each of the points ``at`` of a study where any of them has a number."""
+    return [
+        (point, estimate(known))
+        for point, column in zip(at, zip(*rows, strict=True), strict=bool(rows))
+        if (known := [value for value in column if value is not None])
+    ]
+
+
+def thinned(study: StudyCurves, most: int) -> tuple[StudyCurves, int]:
+    """Return a study's curves with at most ``most`` points, and how many points each stands for.
+
+    A point is then the mean of consecutive ones, run by run, so that intervals are again over runs.
+    """
+    longest = max((len(arm.at) for arm in study.arms), default=0)
+    size = -(-longest // most) or 1
+    if size == 1:
+        return study, 1
+    arms = tuple(
+        ArmCurves(
+            arm.name,
+            tuple(value for value in _in_blocks(arm.at, size) if value is not None),
+            {name: tuple(_in_blocks(row, size) for row in rows) for name, rows in arm.runs.items()},
+            arm.against,
+        )
+        for arm in study.arms
+    )
+    return StudyCurves(study.title, arms, study.over), size
+
+
+def _in_blocks(row: Sequence[float | None], size: int) -> Row:
+    """Return the mean of the known numbers of each ``size`` consecutive ones; None where none is known."""
+    blocks = (row[start : start + size] for start in range(0, len(row), size))
+    known = ([value for value in block if value is not None] for block in blocks)
+    return tuple(estimate(values).mean if values else None for values in known)
+
+
+def count_runs(rows: Sequence[Row]) -> int:
+    """Return how many runs of a study a curve has; a run that was not made, or has no partner, has no numbers."""
+    return sum(any(value is not None for value in row) for row in rows)
+
+
+def differences(study: StudyCurves, name: str) -> list[tuple[ArmCurves, tuple[Row, ...]]]:
+    """Return each arm of a study that is compared with another, and its runs' differences in the curve ``name``.
+
+    Raises ConfigError for arms that have other points or runs than those they are compared with.
+    """
+    by_name = {arm.name: arm for arm in study.arms}
+    found = []
+    for arm in study.arms:
+        control = by_name.get(arm.against or "")
+        if control is None or not (arm.at and control.at):
+            continue
+        other_points = control.at != arm.at if study.over == "step" else len(control.at) != len(arm.at)
+        if other_points or len(control.runs[name]) != len(arm.runs[name]):
+            raise ConfigError(f"arm {arm.name!r} cannot be compared with {control.name!r}: other steps or runs")
+        found.append((arm, paired(arm.runs[name], control.runs[name])))
+    return found
 
 
 def paired(arm: Sequence[Row], control: Sequence[Row]) -> tuple[Row, ...]:

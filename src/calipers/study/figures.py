@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
-from calipers.study.curves import ArmCurves, Row, StudyCurves, paired
-from calipers.study.intervals import Estimate, estimate
+from calipers.study.curves import Row, StudyCurves, count_runs, mean_curve
+from calipers.study.curves import differences as curve_differences
+from calipers.study.intervals import Estimate
+from calipers.study.labels import POINTS, label_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,24 +27,6 @@ _SIZE: Final = (7.2, 4.2)
 COLOURS: Final = ("#4269d0", "#d1495b", "#2a9d8f", "#e9a03b", "#8e6bbf", "#6b705c", "#1b998b", "#a44a3f")
 """Told apart by readers with colour blindness up to the fourth; further arms also differ in their dashes."""
 _DASHES: Final = ("-", "--", ":", "-.")
-_LABELS: Final = {
-    "truth": "true quality (0 to 1)",
-    "length": "length (tokens)",
-    "kl": "KL from the first policy (nats)",
-    "reward": "mean reward",
-    "characters": "length (characters)",
-    "audit": "mean score of the audit judge",
-    "audit_gap": "reward less the audit's score",
-    "audit_fidelity": "agreement with the audit (Somers' D)",
-    "truth_gap": "reward less truth",
-    "truth_fidelity": "agreement with truth (Somers' D)",
-}
-_POINTS: Final = {
-    "step": "GRPO step",
-    "kl": "KL from the first policy (nats), mean over runs",
-    "groups": "judged groups",
-    "calls": "the judge's answers, mean over runs",
-}
 _TITLE: Final = 80
 """Characters of a line of the title."""
 _MOST_ARMS: Final = len(COLOURS) * len(_DASHES)
@@ -58,7 +42,7 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
     figure_class = matplotlib_figure_class()
     if name not in study.names:
         raise ConfigError(f"the study has no curve {name!r}; it has {', '.join(study.names)}")
-    shown = _differences(study, name) if differences else [(arm, arm.runs[name]) for arm in study.arms]
+    shown = curve_differences(study, name) if differences else [(arm, arm.runs[name]) for arm in study.arms]
     if unknown := [one for one in arms if one not in {arm.name for arm in study.arms}]:
         known = [arm.name for arm in study.arms]
         raise ConfigError(f"the study has no arm {unknown[0]!r}.{did_you_mean(unknown[0], known)}")
@@ -71,7 +55,7 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
     axes = figure.subplots()
     for place, (arm, rows) in enumerate(shown):
         label = f"{arm.name} − {arm.against}" if differences else arm.name
-        _draw_arm(axes, arm.at, rows, label=f"{label} ({_runs(rows)} runs)", place=place)
+        _draw_arm(axes, arm.at, rows, label=f"{label} ({count_runs(rows)} runs)", place=place)
     if differences:
         axes.axhline(0, color="#333333", linewidth=0.8)
     _finish(axes, study, name, differences=differences)
@@ -104,31 +88,8 @@ def matplotlib_figure_class() -> type[Figure]:
     return found
 
 
-def _differences(study: StudyCurves, name: str) -> list[tuple[ArmCurves, tuple[Row, ...]]]:
-    by_name = {arm.name: arm for arm in study.arms}
-    found = []
-    for arm in study.arms:
-        control = by_name.get(arm.against or "")
-        if control is None:
-            continue
-        other_points = control.at != arm.at if study.over == "step" else len(control.at) != len(arm.at)
-        if other_points or len(control.runs[name]) != len(arm.runs[name]):
-            raise ConfigError(f"arm {arm.name!r} cannot be compared with {control.name!r}: other steps or runs")
-        found.append((arm, paired(arm.runs[name], control.runs[name])))
-    return found
-
-
-def _runs(rows: Sequence[Row]) -> int:
-    """Return how many runs a curve has; a run that was not made, or has no partner, has no numbers."""
-    return sum(any(value is not None for value in row) for row in rows)
-
-
 def _draw_arm(axes: Axes, steps: Sequence[float], rows: Sequence[Row], *, label: str, place: int) -> None:
-    known = [
-        (step, estimate(values))
-        for step, column in zip(steps, zip(*rows, strict=True), strict=True)
-        if (values := [value for value in column if value is not None])
-    ]
+    known = mean_curve(steps, rows)
     colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[place // len(COLOURS)]
     places = [step for step, _ in known]
     axes.plot(places, [one.mean for _, one in known], color=colour, linestyle=dashes, linewidth=1.8, label=label)
@@ -143,8 +104,8 @@ def _bounds(one: Estimate) -> tuple[float, float]:
 
 
 def _finish(axes: Axes, study: StudyCurves, name: str, *, differences: bool) -> None:
-    label = _LABELS.get(name, name.replace("_", " "))
-    axes.set_xlabel(_POINTS[study.over])
+    label = label_of(name)
+    axes.set_xlabel(POINTS[study.over])
     axes.set_ylabel(f"difference in {label}" if differences else label)
     axes.set_title(textwrap.fill(study.title, _TITLE), loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)

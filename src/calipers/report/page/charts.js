@@ -33,6 +33,7 @@ import { labelled, name } from "./text.js";
  * @property {{x: number, label: string}[]} [marks] vertical lines, such as alarms
  * @property {{y: number, label: string}[]} [levels] horizontal lines, such as chance
  * @property {string} [empty] what is said when no point has a y
+ * @property {boolean} [bands] line charts: whether intervals are drawn; they are in the table in any case
  * @property {boolean} [diagonal] scatter charts: draw the line y = x
  */
 

@@ -89,3 +89,9 @@ export function linesOfChunk(chunk) {
 export async function readDetail(row) {
   return JSON.parse((await linesOfChunk(row.chunk))[row.line]);
 }
+
+/** The address of a group in this report. @param {Row} row @param {{sources: string[]}} about */
+export function groupAddress(row, about) {
+  const several = about.sources.length > 1 ? `&source=${row.source}` : "";
+  return `#group=${encodeURIComponent(row.id)}${several}`;
+}

@@ -1,6 +1,6 @@
 // The view of groups: the list and what it is filtered by, and the group that the address names.
 import { button, el, fill } from "./elements.js";
-import { readDetail } from "./data.js";
+import { groupAddress, readDetail } from "./data.js";
 import { groupFacts, groupView } from "./group.js";
 import { GroupList } from "./list.js";
 import { counted, whole } from "./numbers.js";
@@ -172,12 +172,7 @@ export class GroupsView {
 
   go(row) {
     this.row = row; // at once, so that keys pressed in quick succession all count
-    location.hash = this.linkTo(row);
-  }
-
-  linkTo(row) {
-    const several = this.about.sources.length > 1 ? `&source=${row.source}` : "";
-    return `#group=${encodeURIComponent(row.id)}${several}`;
+    location.hash = groupAddress(row, this.about);
   }
 
   move(by) {
@@ -220,7 +215,7 @@ export class GroupsView {
     const detail = await readDetail(row);
     if (turn !== this.opened) return;
     const at = this.shown.indexOf(row);
-    const link = el("a.permalink", { href: this.linkTo(row) }, "link");
+    const link = el("a.permalink", { href: groupAddress(row, this.about) }, "link");
     fill(
       this.main,
       el(

@@ -5,15 +5,20 @@ import { GroupsView } from "./groups.js";
 import { followRun } from "./live.js";
 import { keysDialog, listenToKeys } from "./keys.js";
 import { counted, whole } from "./numbers.js";
+import { RunView } from "./run.js";
+import { StudyView } from "./study.js";
 import { labelled, name } from "./text.js";
 
 /**
  * The views beside the groups, each of a kind of data block. `make` gets the parsed lines of these blocks, and returns
  * `element`, a `div.view` with a `main`, and if it wants `follow(asked)`, called with the address' parameters, and
  * `keys`, its actions for keys.
- * @type {{kind: string, title: string, make: (lines: any[], about: any) => any}[]}
+ * @type {{kind: string, title: string, make: (lines: any[], about: any, rows: import("./data.js").Row[]) => any}[]}
  */
-const VIEWS = [];
+const VIEWS = [
+  { kind: "run", title: "Run", make: (lines, about, rows) => new RunView(lines, about, rows) },
+  { kind: "study", title: "Study", make: (lines) => new StudyView(lines) },
+];
 
 class Report {
   constructor(about, rows) {
@@ -35,7 +40,7 @@ class Report {
   }
 
   async start() {
-    document.title = `${labelled(this.about.sources.join(", "), 80)} \u2013 calipers report`;
+    document.title = `${labelled(this.about.title || "report", 80)} \u2013 calipers report`;
     this.tabs = this.views().map(({ kind, title }) => [kind, el("a", { href: `#view=${kind}` }, title)]);
     this.top = this.header();
     fill(document.getElementById("app"), this.top, this.stage, this.keys);
@@ -84,7 +89,7 @@ class Report {
   async make(kind) {
     if (kind === "groups") return new GroupsView(this.about, this.rows);
     const view = VIEWS.find((one) => one.kind === kind);
-    return view.make(await readBlocks(kind), this.about);
+    return view.make(await readBlocks(kind), this.about, this.rows);
   }
 
   header() {
@@ -92,7 +97,7 @@ class Report {
     return el(
       "header.top",
       {},
-      el("h1", {}, name(about.sources.join(", ") || "report", 80)),
+      el("h1", {}, name(about.title || "report", 80)),
       this.tabs.length > 1
         ? el(
             "nav.views",

@@ -5,7 +5,7 @@ export const Z95 = 1.959964;
 
 /** @param {number | null | undefined} value */
 export function decimal(value, digits = 3) {
-  return typeof value === "number" ? value.toFixed(digits).replace(/^-/, "\u2212") : "\u2013";
+  return typeof value === "number" ? value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace(/^-/, "\u2212") : "\u2013";
 }
 
 /** @param {number | null | undefined} value */

@@ -9,6 +9,7 @@ const HEIGHT = 260;
 const PRINT_WIDTH = 640;
 const MOST_DOTTED = 80;
 const NEAR = 24;
+const MARK_ROWS = 3;
 const DASHES = [[], [6, 4], [2, 3]];
 const BAND = "30"; // hexadecimal opacity of a band
 const numeric = (value) => typeof value === "number";
@@ -152,7 +153,7 @@ function linePlot(chart, hidden, colours) {
       show, stroke: colour, width: 2, dash, points: { show: true, size: 6, fill: colour, filter: isolated },
     });
     for (const end of ["high", "low"])
-      series.push({ show: show && column(end).some(numeric), stroke: "transparent", width: 0, points: { show: false } });
+      series.push({ show: show && chart.bands !== false && column(end).some(numeric), stroke: "transparent", width: 0, points: { show: false } });
     bands.push({ series: [at1 + 1, at1 + 2], fill: `${colour}${BAND}` });
   });
   const data = uPlot.join(tables, tables.map(() => [0, 2, 2, 2]));
@@ -189,7 +190,7 @@ function drawOver(u, chart, hidden, colours) {
   ctx.clip();
   ctx.font = FONT.replace("12px", `${Math.round(11 * uPlot.pxRatio)}px`);
   if (chart.diagonal) stroke(u, colours.quiet, [5, 4], () => diagonal(u));
-  for (const { x, label } of chart.marks ?? []) ruler(u, "x", x, label, colours);
+  (chart.marks ?? []).forEach(({ x, label }, at) => ruler(u, "x", x, label, colours, at % MARK_ROWS));
   for (const { y, label } of chart.levels ?? []) ruler(u, "y", y, label, colours);
   if (chart.kind === "scatter")
     chart.series.forEach(({ points }, at) => {
@@ -215,7 +216,8 @@ function diagonal(u) {
   u.ctx.lineTo(u.valToPos(max, "x", true), u.valToPos(max, "y", true));
 }
 
-function ruler(u, axis, value, label, colours) {
+/** A line at a value of an axis with its label; labels of neighbours stand in rows of their own. */
+function ruler(u, axis, value, label, colours, row = 0) {
   const { ctx, bbox } = u;
   const at = u.valToPos(value, axis, true);
   const room = 4 * uPlot.pxRatio;
@@ -229,7 +231,7 @@ function ruler(u, axis, value, label, colours) {
   ctx.textBaseline = vertical ? "top" : "bottom";
   const fits = at + room + ctx.measureText(text).width < bbox.left + bbox.width;
   ctx.textAlign = vertical && fits ? "left" : "right";
-  if (vertical) ctx.fillText(text, at + (fits ? room : -room), bbox.top + room);
+  if (vertical) ctx.fillText(text, at + (fits ? room : -room), bbox.top + room + 14 * row * uPlot.pxRatio);
   else ctx.fillText(text, bbox.left + bbox.width - room, at - room / 2);
 }
 

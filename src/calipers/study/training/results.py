@@ -49,10 +49,7 @@ def read_runs(study: TrainingStudy, out: Path) -> dict[str, list[Trained]]:
 def write_results(study: TrainingStudy, out: Path, failed: Sequence[Failed]) -> tuple[list[ArmSummary], Validity]:
     """Write the training study's Parquet and JSON files into ``out``, and return what they say."""
     runs = read_runs(study, out)
-    summaries = summarise(study.arms, runs, study.window)
-    starts = starts_in(out, study)
-    seeds = [seed for seed in range(study.seeds) if starts.is_made(seed)]
-    valid = validity(study.arms, summaries, [starts.facts(seed)["truth_spread"] for seed in seeds])
+    summaries, valid = _found(study, out, runs)
     for file, part in (("steps.parquet", "steps"), ("evaluations.parquet", "evaluations")):
         rows = [
             {"arm": name, "seed": run.seed, **row}
@@ -63,6 +60,21 @@ def write_results(study: TrainingStudy, out: Path, failed: Sequence[Failed]) -> 
         _write_parquet(out / file, rows)
     _write_json(out / "results.json", _results(study, out, runs, summaries, valid, failed))
     return summaries, valid
+
+
+def results_so_far(study: TrainingStudy, out: Path) -> dict[str, Any]:
+    """Return what ``results.json`` would hold if the training study in ``out`` ended now; nothing is written."""
+    runs = read_runs(study, out)
+    open_runs = [run for run in runs_of(study) if run.arm is not None and run.folder(out).finished is None]
+    failed = [Failed(run, why.strip()) for run in open_runs if (why := run.folder(out).error) is not None]
+    return _results(study, out, runs, *_found(study, out, runs), failed)
+
+
+def _found(study: TrainingStudy, out: Path, runs: Mapping[str, Sequence[Trained]]) -> tuple[list[ArmSummary], Validity]:
+    summaries = summarise(study.arms, runs, study.window)
+    starts = starts_in(out, study)
+    seeds = [seed for seed in range(study.seeds) if starts.is_made(seed)]
+    return summaries, validity(study.arms, summaries, [starts.facts(seed)["truth_spread"] for seed in seeds])
 
 
 def _results(

@@ -88,6 +88,13 @@ class WatchFolder:
         """Return the rules that the watched run has broken."""
         return [BrokenRule(**row) for row in _rows(self.path / _BROKEN)]
 
+    def title(self) -> str:
+        """Return the watched run's title. Raises ConfigError for a folder without one, or of another version."""
+        about = next(_rows(self.path / _ABOUT), {})
+        if about.get("format") != FORMAT:
+            raise ConfigError(f"{self.path / _ABOUT}: its format is {about.get('format')!r}, and {FORMAT} is read")
+        return str(about.get("title") or "")
+
     def curves(self) -> StudyCurves:
         """Return the curves of the watched run. Raises InputError for a folder without one."""
         about = next(_rows(self.path / _ABOUT), {})
