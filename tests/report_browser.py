@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -94,6 +97,23 @@ class Browser:
         for key in keys:
             chain.send_keys(key)
         chain.perform()
+
+    def faults(self) -> list[str]:
+        """The serious and critical faults that axe-core finds in what is shown, for people who cannot see it well."""
+        source = Path(sys.prefix) / "node_modules" / "axe-core" / "axe.min.js"
+        if not source.exists():
+            pytest.skip("axe-core is not installed: npm install --no-save --prefix .venv axe-core@4.14.1")
+        self.driver.execute_script(source.read_text(encoding="utf-8"))
+        found = self.driver.execute_async_script(
+            "const done = arguments[arguments.length - 1];"
+            "axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations), (error) =>"
+            " done([{ id: String(error), impact: 'critical', nodes: [] }]));"
+        )
+        return [
+            f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+        ]
 
     def group(self, name: str) -> None:
         """Wait until this group is shown."""

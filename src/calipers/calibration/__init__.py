@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from calipers.calibration import curves, judges, panels, series, ways
 from calipers.calibration.choice import Choice, choose_way
@@ -24,6 +24,9 @@ from calipers.calibration.ways import Way
 from calipers.errors import InputError
 from calipers.inputs import as_group, read_groups
 from calipers.types import TrajectoryGroup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
@@ -54,6 +57,34 @@ class Calibration:
             "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
             "findings": [one.to_dict() for one in self.findings],
         }
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure: fidelity against calls, and whether standard errors are honest.
+
+        Raises ConfigError if matplotlib is not installed.
+        """
+        from calipers.calibration.plots import calibration_figure  # noqa: PLC0415 - an extra, and slow to import
+
+        return calibration_figure(self.judges)
+
+    def _repr_html_(self) -> str:
+        """Return the judges' figures, the findings and the recommendation for a notebook."""
+        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
+
+        names = ("judge", "asked", "fidelity", "95 % interval", "top-1", "flips", "repeatability", "failed", "groups")
+        rows = [
+            (
+                one.judge,
+                one.asked,
+                one.advantage_fidelity,
+                "" if (ends := one.advantage_fidelity_interval) is None else f"{ends[0]:.3f} to {ends[1]:.3f}",
+                *(one.top1, one.order_flip_rate, one.repeatability, one.failure_rate, one.groups),
+            )
+            for one in self.judges
+        ]
+        said = [one.text if one.judge is None else f"{one.judge} ({one.variant}): {one.text}" for one in self.findings]
+        top = markup.heading("Calibration", "agreement with gold, over all calls of a group")
+        return top + markup.table(names, rows) + markup.lines(said) + markup.code(self.recommendation)
 
 
 def calibrate(

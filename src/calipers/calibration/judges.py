@@ -109,6 +109,13 @@ class JudgeFigures:
     place_curve: PlaceCurve | None
     cost: Cost
 
+    @property
+    def asked(self) -> str:
+        """How a calibration's judge was asked, as text: "listwise, v2, t=0.7"."""
+        parts = [self.mode, self.prompt_variant, self.criterion]
+        parts += [] if self.temperature is None else [f"t={self.temperature:g}"]
+        return ", ".join(part for part in parts if part)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``judges`` in the calibration's JSON report.
 

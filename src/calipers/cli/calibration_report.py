@@ -64,7 +64,7 @@ def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
         rows.append(
             (
                 one.judge,
-                _asked(one),
+                one.asked,
                 _figure(one.advantage_fidelity, 3),
                 f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else "",
                 *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
@@ -102,7 +102,7 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
             else f"{one.common_fidelity:.3f}{interval} on {one.common_groups}, "
             f"{_figure(one.advantage_fidelity, 3)} on all {one.groups}"
         )
-        console.print(f"  {one.judge} ({_asked(one)}): {found}", markup=False, soft_wrap=True)
+        console.print(f"  {one.judge} ({one.asked}): {found}", markup=False, soft_wrap=True)
 
 
 def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
@@ -112,7 +112,7 @@ def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
         console.print("\n[bold]Position bias[/bold] (what each position adds, first to last, in units of the scores)")
     for one, curve in leaning:
         worth = " ".join(f"{value:+.3g}" for value in curve.worth)
-        console.print(f"  {one.judge} ({_asked(one)}): {worth}", markup=False, soft_wrap=True)
+        console.print(f"  {one.judge} ({one.asked}): {worth}", markup=False, soft_wrap=True)
 
 
 def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
@@ -126,7 +126,7 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
     for one in swapped:
         right = "" if one.agreeing_accuracy is None else f", of which right {one.agreeing_accuracy:.0%}"
         console.print(
-            f"  {one.judge} ({_asked(one)}): both orders name one winner in {one.agreeing_share:.0%}{right}",
+            f"  {one.judge} ({one.asked}): both orders name one winner in {one.agreeing_share:.0%}{right}",
             markup=False,
             soft_wrap=True,
         )
@@ -159,13 +159,6 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
             f"{low:.3f} to {high:.3f}",
         )
     console.print(table)
-
-
-def _asked(one: JudgeFigures) -> str:
-    parts = [one.mode, one.prompt_variant, one.criterion]
-    if one.temperature is not None:
-        parts.append(f"t={one.temperature:g}")
-    return ", ".join(part for part in parts if part)
 
 
 def _figure(value: float | None, digits: int) -> str:

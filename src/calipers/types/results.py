@@ -99,6 +99,34 @@ class GroupResult:
         }
         return _with_extra(own, self.extra)
 
+    def _repr_html_(self) -> str:
+        """Return the group's ranking for a notebook, with 95 % intervals of the scores."""
+        from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
+
+        members = sorted(self.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
+        scores = [one.score for one in members if one.score is not None]
+        low, high = min([0.0, *scores]), max([1.0, *scores])
+        rows = [
+            (
+                one.id,
+                one.reward,
+                one.score,
+                one.stderr,
+                "" if one.score is None else markup.error_bar(one.score, _half_width(one.stderr), low=low, high=high),
+                one.explanation or "" if one.reason is None else f"{one.status}: {one.reason}",
+            )
+            for one in members
+        ]
+        headings = ("trajectory", "reward", "score", "± standard error", "95 % interval", "the judge says")
+        cost = "cost unknown" if self.usage.cost_usd is None else f"${self.usage.cost_usd:.4f}"
+        facts = f"{self.status}, {self.judge_calls} answers, {cost}"
+        return markup.heading(self.group_id, facts) + markup.table(headings, rows) + markup.lines(self.warnings)
+
+
+def _half_width(stderr: float | None) -> float | None:
+    """Return half the width of a 95 % interval of a score."""
+    return None if stderr is None else 1.959964 * stderr
+
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """Merge ``own`` and ``extra``; a key of the contract is never overwritten."""
