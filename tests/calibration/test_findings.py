@@ -36,8 +36,8 @@ def test_gold_that_is_missing_or_level_is_counted():
         group(901, {"a": 1.0, "b": None, "c": 0.0}),
     ]
     found = kinds(*rated(GROUPS, "j", 0.5), of=odd)
-    assert found["gold_ties"].startswith("in 1 groups")
-    assert found["missing_gold"].startswith("in 1 groups")
+    assert found["gold_ties"].startswith("in 1 group ")
+    assert found["missing_gold"].startswith("in 1 group ")
     assert "no_gold" in kinds(of=[group(1, {"a": None, "b": None})])
 
 
@@ -108,8 +108,8 @@ def test_comparisons_that_do_not_connect_or_go_in_a_circle_are_named():
         *(record(one, "j", {"winner": x}, mode="pairwise", order=[x, y]) for x, y in apart),
         *(record(other, "j", {"winner": x}, mode="pairwise", order=[x, y]) for x, y in circle),
     )
-    assert found["disconnected"].startswith("in 1 groups")
-    assert found["contradictory"].startswith("in 1 groups")
+    assert found["disconnected"].startswith("in 1 group ")
+    assert found["contradictory"].startswith("in 1 group ")
 
 
 def test_failures_and_groups_with_too_few_scores_are_counted():
@@ -121,7 +121,7 @@ def test_failures_and_groups_with_too_few_scores_are_counted():
 
 def test_bad_lines_and_foreign_members_are_counted():
     found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
-    assert found["bad_lines"].startswith("1 lines")
+    assert found["bad_lines"].startswith("1 line could not be read and was skipped")
     assert found["unknown_members"].startswith("1 ids")
 
 

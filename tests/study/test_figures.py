@@ -66,7 +66,7 @@ def test_arms_can_be_chosen_and_curves_drawn_over_kl(drawn: Any) -> None:
 def test_runs_that_were_not_made_are_not_counted(drawn: Any) -> None:
     rows = ((0.5, 0.6), (None, None))
     (axes,) = drawn(StudyCurves("", (ArmCurves("a", (0, 1), {"truth": rows}),)), "truth").axes
-    assert axes.get_lines()[0].get_label() == "a (1 runs)"
+    assert axes.get_lines()[0].get_label() == "a (1 run)"
 
 
 @pytest.mark.parametrize(("study", "name", "differences", "words"), [
@@ -79,6 +79,15 @@ def test_runs_that_were_not_made_are_not_counted(drawn: Any) -> None:
 def test_what_cannot_be_drawn_is_said(drawn: Any, study: StudyCurves, name: str, differences: bool, words: str) -> None:  # noqa: FBT001
     with pytest.raises(ConfigError, match=words):
         drawn(study, name, differences=differences)
+
+
+def test_names_and_titles_are_drawn_as_they_are(drawn: Any, tmp_path: Path) -> None:
+    curves = {"truth": ((0.5, 0.75),) * 2}
+    study = StudyCurves("costs $x^$ \x1b[31m\ud800", (ArmCurves("a $\\nothing$\x00", (0, 5), curves),))
+    _, svg = save_figure(drawn(study, "truth"), tmp_path / "figure")
+    text = svg.read_text(encoding="utf-8")
+    assert "costs $x^$ \\x1b[31m\\ud800" in text
+    assert "a $\\nothing$\\x00 (2 runs)" in text
 
 
 def test_the_same_curves_are_the_same_bytes_in_both_formats(drawn: Any, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.series import Frame, Series, Tally
+from calipers.types.counted import counted
 
 Kind: TypeAlias = Literal[
     "foreign_groups",
@@ -68,15 +69,21 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
     if not tally.used:
         yield Finding("no_judgments", "no judgment is about a group in GROUPS: there is nothing to measure")
     if bad_lines:
-        yield Finding("bad_lines", f"{bad_lines} lines could not be read and were skipped")
+        yield Finding(
+            "bad_lines",
+            f"{counted(bad_lines, 'line')} could not be read and {'was' if bad_lines == 1 else 'were'} skipped",
+        )
     if tally.foreign_records:
         yield Finding(
             "foreign_groups",
-            f"{tally.foreign_records} judgments are about {tally.foreign_groups} groups that are not in GROUPS; not "
-            "used",
+            f"{counted(tally.foreign_records, 'judgment is', 'judgments are')} about "
+            f"{counted(tally.foreign_groups, 'group that is', 'groups that are')} not in GROUPS; not used",
         )
     if tally.unknown_members:
-        yield Finding("unknown_members", f"{tally.unknown_members} ids in judgments are not in their group")
+        yield Finding(
+            "unknown_members",
+            f"{counted(tally.unknown_members, 'id in judgments is', 'ids in judgments are')} not in the group",
+        )
     known = ~np.isnan(frame.gold)
     members = np.array([len(columns) for columns in frame.columns], dtype=np.int64)
     have = known.sum(axis=1) if len(frame.groups) else members
@@ -86,9 +93,11 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
         )
         return
     if missing := int((have < members).sum()):
-        yield Finding("missing_gold", f"in {missing} groups some member has no gold; agreement is measured without it")
+        yield Finding(
+            "missing_gold", f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
+        )
     if flat := int(_groups_with_equal_gold(frame.gold).sum()):
-        yield Finding("gold_ties", f"in {flat} groups all gold is equal; they do not show agreement")
+        yield Finding("gold_ties", f"in {counted(flat, 'group')} all gold is equal: nothing there shows agreement")
 
 
 def _groups_with_equal_gold(gold: Array) -> Flags:
@@ -199,7 +208,10 @@ def _reading(series: Series, found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
         are = "1 score is" if series.off_scale == 1 else f"{series.off_scale} scores are"
         yield "off_scale", f"{are} outside the stated scale; used as recorded"
     if unscorable := sum(int(one) < 2 for one in (~np.isnan(series.calls)).any(axis=1).sum(axis=1)):
-        yield "unscorable", f"in {unscorable} groups fewer than two members got a score, so there is nothing to compare"
+        yield (
+            "unscorable",
+            f"in {counted(unscorable, 'group')} fewer than two members got a score, so there is nothing to compare",
+        )
     if series.most < 2:
         yield "no_repeats", "every question was asked once only: noise and standard errors are unknown"
     elif found.stderr_ratio is not None and found.temperature != 0 and not 0.8 <= found.stderr_ratio <= 1.25:
@@ -225,14 +237,14 @@ def _pairs(series: Series) -> Iterator[tuple[Kind, str]]:
         yield (
             "disconnected",
             (
-                f"in {apart} groups comparisons do not link all members; those outside the largest linked set have no "
-                "score"
+                f"in {counted(apart, 'group')} comparisons do not link all members; those outside the largest linked "
+                "set have no score"
             ),
         )
     if cyclic:
         yield (
             "contradictory",
-            f"in {cyclic} groups verdicts are cyclic (a beats b beats c beats a); they are averaged",
+            f"in {counted(cyclic, 'group')} verdicts are cyclic (a beats b beats c beats a); they are averaged",
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import Kind, require_replaceable
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.calibration.collect import Spent
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 def print_cost(spent: Spent) -> None:
     """Print on the command line, to stderr, what querying one judge for a calibration cost."""
     cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
-    missing = f", {spent.unscored} trajectories without a score" if spent.unscored else ""
+    missing = f", {counted(spent.unscored, 'trajectory', 'trajectories')} without a score" if spent.unscored else ""
     tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
-    print_message(f"{spent.judge}: {spent.calls} answers, {tokens}{missing}")
+    print_message(f"{spent.judge}: {counted(spent.calls, 'answer')}, {tokens}{missing}")
 
 
 def print_unused(results: Iterable[GroupResult]) -> None:
@@ -31,7 +32,7 @@ def print_unused(results: Iterable[GroupResult]) -> None:
 
     notes = Counter(note for one in results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
-        print_message(f"Warning: {count:,} group{'s' * (count > 1)}: {note}")
+        print_message(f"Warning: {counted(count, 'group')}: {note}")
 
 
 def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:

@@ -13,6 +13,7 @@ from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message, wrap_for_console
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,4 +120,4 @@ def _print_checks(console: Console, found: Diagnosis) -> None:
 def _bill(found: Diagnosis) -> str:
     cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
     tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"
-    return f"\n{found.calls} calls in {found.seconds:.1f} s, {tokens}, {cost}"
+    return f"\n{counted(found.calls, 'call')} in {found.seconds:.1f} s, {tokens}, {cost}"

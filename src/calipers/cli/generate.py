@@ -22,6 +22,7 @@ from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_o
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_params
 from calipers.errors import ConfigError, InputError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.generation.forms import Form
@@ -192,7 +193,7 @@ class Progress:
         if time.monotonic() - self.last >= _SAY_EVERY:
             self.last = time.monotonic()
             rate = number / (self.last - self.began)
-            failures = f", {self.failures.total():,} requests failed" if self.failures else ""
+            failures = f", {counted(self.failures.total(), 'request')} failed" if self.failures else ""
             print_message(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
@@ -210,7 +211,7 @@ class Progress:
             listed = ", ".join(f"{count:,} × {note}{_REMEDIES.get(note, '')}" for note, count in notes.most_common())
             print_message(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
         if self.failures:
-            print_message(f"{self.failures.total():,} requests failed and have no response:")
+            print_message(f"{counted(self.failures.total(), 'request')} failed and have no response:")
         for reason, count in self.failures.most_common(5):
             print_message(f"  {count:,} × {reason}")
 

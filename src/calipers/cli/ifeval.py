@@ -19,6 +19,7 @@ from calipers.cli.generate import Progress, generate_responses, generation_optio
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
+from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
@@ -287,7 +288,7 @@ def _print(found: Report) -> None:
     for name, kind in found.by_type.items():
         kinds.add_row(name, str(kind.count), f"{kind.strict:.4f}", f"{kind.loose:.4f}")
     console.print(kinds, "")
-    console.print(f"{found.prompts:,} prompts, {found.instructions:,} instructions")
+    console.print(f"{counted(found.prompts, 'prompt')}, {counted(found.instructions, 'instruction')}")
     whole = Table(box=None, pad_edge=False)
     rows = [("", found.accuracies)]
     if found.no_verdict:

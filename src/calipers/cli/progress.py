@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from calipers.cli.messages import wrap_words
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, Usage
+from calipers.types.counted import counted
 
 _PLAIN_EVERY = 10.0
 """Seconds between progress lines if stderr is not a terminal."""
@@ -144,14 +145,18 @@ class Report:
         lines.append(("judge answers", f"{self.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"))
         if in_vain := self.attempts - self.calls:
             billed = f", {self.unusable:,} of them with a billed reply" if self.unusable else ""
-            lines.append(("", f"{in_vain:,} call{'s' * (in_vain > 1)} without an answer{billed}"))
+            lines.append(("", f"{counted(in_vain, 'call')} without an answer{billed}"))
         paid = ", as first paid" if reused else ""
         lines.append(("tokens", f"{_shown(self.usage)}{paid}"))
         for name, (answers, usage) in zip(self._judges, self._shares, strict=True):
-            lines.append(("", f"{name}: {answers:,} answers, {_shown(usage)}"))
+            lines.append(("", f"{name}: {counted(answers, 'answer')}, {_shown(usage)}"))
         if probed[0]:
-            calls = "1 call" if probed[0] == 1 else f"{probed[0]} calls"
-            lines.append(("probes", f"{calls} to examine the server, {_shown(probed[1])}, not included above"))
+            lines.append(
+                (
+                    "probes",
+                    f"{counted(probed[0], 'call')} to examine the server, {_shown(probed[1])}, not included above",
+                )
+            )
         elapsed = self._clock() - self._started
         lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
         if out:

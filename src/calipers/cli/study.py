@@ -16,6 +16,7 @@ from calipers.cli.study_data import data
 from calipers.cli.study_export import export, table
 from calipers.cli.study_train import train
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.study.curves import Against
@@ -86,12 +87,14 @@ def simulate(
     if out != "-":
         print_summary(simulation.title, summaries, simulation.figures)
     seconds = time.monotonic() - began
-    print_message(f"{total:,} steps in {seconds:.1f} s, {total / seconds:,.0f}/s; curves and all figures: {out}")
+    print_message(
+        f"{counted(total, 'step')} in {seconds:.1f} s, {total / seconds:,.0f}/s; curves and all figures: {out}"
+    )
     return 0
 
 
 @study.command(short_help="Draw a study's curves as PNG and SVG.")
-@click.argument("result", type=click.Path())
+@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=click.Path())
 @command_option(
     "-o", "--out", default=".", show_default=True, named=True, metavar="FOLDER", help="Where the figures are written."
 )
@@ -111,11 +114,17 @@ def simulate(
 )
 @click.option("--differences", is_flag=True, help="Draw each arm's paired differences from its control arm instead.")
 def figures(
-    result: str, out: str, curve: tuple[str, ...], arm: tuple[str, ...], over: Against, *, differences: bool
+    results: tuple[str, ...],
+    out: str,
+    curve: tuple[str, ...],
+    arm: tuple[str, ...],
+    over: Against,
+    *,
+    differences: bool,
 ) -> int:
     """Draw the curves in RESULT, a result file of a study, or the folder of one or of a watched run.
 
-    Each curve is a PNG and an SVG.
+    Each curve is a PNG and an SVG. Several watched runs are drawn together, each as an arm.
 
     Lines are means over runs, and bands are 95 % t-intervals. Of a comparison of judges (comparison.json) rewrites,
     per_unit and drift are drawn, with a point and an interval for each judge. Existing figures of the same names are
@@ -125,20 +134,21 @@ def figures(
     calipers study figures simulation.json -o figures
     calipers study figures simulation.json --curve truth --curve length --differences
     calipers study figures order/results.json --curve truth --over kl --arm content --arm arrival
+    calipers study figures runs/one runs/two --curve audit_gap
 
     Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.study.comparison.drawing import DRAWN, draw_comparison, read_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.curves import read_curves  # noqa: PLC0415 - likewise
+    from calipers.study.curves import read_runs  # noqa: PLC0415 - likewise
     from calipers.study.figures import draw_curve, save_figure  # noqa: PLC0415 - likewise
 
-    compared = read_comparison(result)
+    compared = read_comparison(results[0]) if len(results) == 1 else None
     if compared is not None:
         if differences or arm or over != "step":
             raise ConfigError("--arm, --over and --differences are for curves; a comparison of judges has none")
         drawn = [(name, draw_comparison(compared, name)) for name in curve or DRAWN]
     else:
-        found = read_curves(result, over=over)
+        found = read_runs(results, over=over)
         names = curve or tuple(name for name in found.names if name != over)
         drawn = [(name, draw_curve(found, name, differences=differences, arms=arm)) for name in names]
     folder = Path(out)
@@ -146,7 +156,7 @@ def figures(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
-    stem = Path(result).name.removesuffix(".json")
+    stem = Path(results[0]).resolve().name.removesuffix(".json") if len(results) == 1 else "runs"
     end = f"{'' if over == 'step' else f'-over-{over}'}{'-differences' if differences else ''}"
     for name, figure in drawn:
         for path in save_figure(figure, folder / f"{stem}-{name}{end}"):

@@ -10,6 +10,7 @@ import click
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import BadLines, print_message
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.study.comparison.study_file import Study
@@ -88,10 +89,6 @@ def _from_recorded(sources: tuple[str, ...], out: Path, format: str | None) -> i
     return 1 if bad.count or any(one.failed for one in found.cells) else 0
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _announce(study: Study) -> None:
     """Print the size of the matrix before anything is asked."""
     from calipers.study.comparison.variants import variants_of  # noqa: PLC0415 - --help stays quick
@@ -102,9 +99,9 @@ def _announce(study: Study) -> None:
         for group in study.groups
     )
     print_message(
-        f"{_counted(len(study.cells), 'cell')}: {'; '.join(map(str, study.cells))}\n"
-        f"{_counted(len(study.groups), 'group')} in {_counted(study.settings.orders, 'order')}, "
-        f"{_counted(study.settings.samples, 'time')} each; {_counted(variants, 'group')} with rewritten answers "
+        f"{counted(len(study.cells), 'cell')}: {'; '.join(map(str, study.cells))}\n"
+        f"{counted(len(study.groups), 'group')} in {counted(study.settings.orders, 'order')}, "
+        f"{counted(study.settings.samples, 'time')} each; {counted(variants, 'group')} with rewritten answers "
         f"({', '.join(study.texts) or 'no rewrites'})"
     )
     for note in study.notes:

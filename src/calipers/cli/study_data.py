@@ -11,6 +11,7 @@ from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import TRAINING_ROWS, add_force_option, require_replaceable
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.study.export.data_sets import DataSet
@@ -64,9 +65,9 @@ def data(name: str | None, source: str | None, out: str, form: Form, *, listed: 
         require_replaceable("--out", path, TRAINING_ROWS, force=force, beside={"the published file": source})
     bad_lines = BadLines()
     for written in prepare_data_set(found, Path(source), Path(out), form=form, on_error=bad_lines):
-        print_message(f"{written.rows:,} rows: {written.path}")
+        print_message(f"{counted(written.rows, 'row')}: {written.path}")
     if bad_lines.count:
-        print_message(f"{bad_lines.count:,} rows were skipped")
+        print_message(f"{counted(bad_lines.count, 'row was', 'rows were')} skipped")
     return int(bool(bad_lines.count))
 
 

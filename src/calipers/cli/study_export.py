@@ -11,6 +11,7 @@ import click
 from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import print_message
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.study.export.plan import Plan
@@ -54,7 +55,7 @@ def export(config: str, out: str | None, engine: str, *, dry_run: bool) -> int:
         print_message("nothing is wrong with it; nothing was written")
         return 0
     write_plan(files, Path(str(out)))
-    print_message(f"{len(files)} files: {out}. {out}/README.md says what to do")
+    print_message(f"{counted(len(files), 'file')}: {out}. {out}/README.md says what to do")
     return 0
 
 
@@ -81,13 +82,15 @@ def table(folder: str, *, as_json: bool) -> int:
         _print_table(found)
     missing = sum(row.of - row.runs for row in found.rows)
     if missing:
-        print_message(f"{missing} runs have no results yet")
+        print_message(f"{counted(missing, 'run has', 'runs have')} no results yet")
     return int(bool(missing))
 
 
 def _print_plan(plan: Plan, *, by_verl: bool) -> None:
     study = plan.study
-    click.echo(f"{len(plan.runs)} runs of {study.settings.model}, {study.settings.steps} steps each")
+    click.echo(
+        f"{counted(len(plan.runs), 'run')} of {study.settings.model}, {counted(study.settings.steps, 'step')} each"
+    )
     for slot in plan.layout.slots:
         names = [run.name for run in plan.runs if run.slot == slot]
         trained = ", ".join(names) or "no run is left for them: they are idle"
@@ -117,7 +120,7 @@ def _print_table(found: ResultTable) -> None:
             line += _figure_cells(row.figures.get(column))
         rows.append(line)
     by = f", graded by {found.evaluator}" if found.evaluator else ""
-    title = f"{found.title or 'Study'}: {found.model}, {found.steps} steps{by}"
+    title = f"{found.title or 'Study'}: {found.model}, {counted(found.steps, 'step')}{by}"
     print_figures(table_console(width=_WIDTH), title, ("arm", "recipe"), heads, rows)
 
 

@@ -9,6 +9,7 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.study.training.settings import TrainingStudy
@@ -86,7 +87,7 @@ def _announce(study: TrainingStudy) -> None:
     from calipers.study.training.summary import smallest_effect  # noqa: PLC0415 - likewise
 
     arms, runs = len(study.arms), len(runs_of(study))
-    print_message(f"{arms} arms, {runs} runs of {study.steps} steps")
+    print_message(f"{counted(arms, 'arm')}, {counted(runs, 'run')} of {counted(study.steps, 'step')}")
     by_name = {arm.name: arm for arm in study.arms}
     pairs = {min(arm.seeds, by_name[arm.against].seeds) for arm in study.arms if arm.against}
     for count in sorted(pairs):

@@ -6,8 +6,9 @@ Not responsible for how curves are drawn (``figures``).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -17,6 +18,7 @@ from calipers.types.encoding import finite_number
 
 Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
 _RESULTS: Final = "results.json"
+_NAME: Final = re.compile(r"\w{1,100}")
 
 Row = tuple[float | None, ...]
 """A run's curve: one number for each point, None where it was not measured."""
@@ -81,6 +83,27 @@ def curves_of(found: Any, where: str, *, over: Against = "step") -> StudyCurves:
     return StudyCurves(str(found.get("title") or ""), read, over)
 
 
+def read_runs(paths: Sequence[str], *, over: Against = "step") -> StudyCurves:
+    """Read the curves of several watched runs, each as an arm with the name of its folder, or of a study's result.
+
+    Raises InputError as ``read_curves`` does, and for several results that are not watched runs.
+    """
+    if len(paths) == 1:
+        return read_curves(paths[0], over=over)
+    for path in paths:
+        if not Path(path).is_dir() or (Path(path) / _RESULTS).is_file():
+            raise InputError(f"{path}: is no folder of a watched run, and only watched runs are drawn together")
+    found = [_watched(Path(path), over) for path in paths]
+    names = [Path(path).resolve().name for path in paths]
+    if len(set(names)) < len(names):
+        names = list(paths)
+    if len(set(names)) < len(names):
+        raise InputError(f"{next(name for name in names if names.count(name) > 1)}: is named twice")
+    titles = {one.title for one in found}
+    arms = tuple(replace(one.arms[0], name=name) for one, name in zip(found, names, strict=True))
+    return StudyCurves(titles.pop() if len(titles) == 1 else "", arms, over)
+
+
 def _watched(folder: Path, over: Against) -> StudyCurves:
     from calipers.study.watching.files import WatchFolder  # noqa: PLC0415 - it imports this module
 
@@ -97,6 +120,8 @@ def _arm(arm: Any, where: str, over: Against) -> ArmCurves:
     if kind is None or not isinstance(parts.get("name"), str):
         raise InputError(f'{where}: an arm needs a "name" and "curves"')
     curves = parts[kind]
+    if strange := [name for name in curves if not _NAME.fullmatch(name)]:  # files are named after curves
+        raise InputError(f"{where}.{kind}: {strange[0]!r:.60} is no name of a curve: letters, digits and _ are")
     steps = tuple(finite_number(step) for step in curves.get("step") or ())
     if not steps or None in steps:
         raise InputError(f"{where}.{kind}.step: is missing, or holds what is not a number")

@@ -17,6 +17,8 @@ from calipers.study.curves import Row, StudyCurves, count_runs, mean_curve
 from calipers.study.curves import differences as curve_differences
 from calipers.study.intervals import Estimate
 from calipers.study.labels import POINTS, label_of
+from calipers.types.counted import counted
+from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +57,7 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
     axes = figure.subplots()
     for place, (arm, rows) in enumerate(shown):
         label = f"{arm.name} − {arm.against}" if differences else arm.name
-        _draw_arm(axes, arm.at, rows, label=f"{label} ({count_runs(rows)} runs)", place=place)
+        _draw_arm(axes, arm.at, rows, label=f"{as_text(label)} ({counted(count_runs(rows), 'run')})", place=place)
     if differences:
         axes.axhline(0, color="#333333", linewidth=0.8)
     _finish(axes, study, name, differences=differences)
@@ -76,6 +78,11 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
             except OSError as error:
                 raise ConfigError(f"{path}: cannot be written ({error.strerror})") from error
     return paths
+
+
+def as_text(text: str) -> str:
+    """Return ``text`` of a study so that matplotlib draws it as it is: it is no formula, and controls nothing."""
+    return printable(text.encode("utf-8", "backslashreplace").decode()).replace("$", r"\$")
 
 
 def matplotlib_figure_class() -> type[Figure]:
@@ -104,10 +111,10 @@ def _bounds(one: Estimate) -> tuple[float, float]:
 
 
 def _finish(axes: Axes, study: StudyCurves, name: str, *, differences: bool) -> None:
-    label = label_of(name)
+    label = as_text(label_of(name))
     axes.set_xlabel(POINTS[study.over])
     axes.set_ylabel(f"difference in {label}" if differences else label)
-    axes.set_title(textwrap.fill(study.title, _TITLE), loc="left", fontsize=11)
+    axes.set_title(as_text(textwrap.fill(study.title, _TITLE)), loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.margins(x=0.01)

@@ -129,7 +129,7 @@ def test_a_judge_that_only_failed_is_reported_and_the_other_is_not_lost(tmp_path
 def test_scores_without_a_scale_have_no_figures_and_it_is_said(tmp_path: Path) -> None:
     bare = {key: value for key, value in line("j", parsed={"scores": {"a": 5, "b": 1}}).items() if key != "scale"}
     (found,) = read(tmp_path, bare).cells
-    assert (found.failed or "").startswith("1 answers of 'j' have scores and no scale; add 'scale'")
+    assert (found.failed or "").startswith("1 answer of 'j' has scores and no scale; add 'scale'")
     assert found.distribution.mean is None
 
 

@@ -87,7 +87,7 @@ def test_gold_without_spread_is_no_quality() -> None:
 
 def test_what_cannot_be_tabulated_is_refused_with_a_remedy() -> None:
     bare = record("abc", scores={"a": 7.0})
-    with pytest.raises(InputError, match=r"1 answers of 'j' have scores and no scale; add 'scale'"):
+    with pytest.raises(InputError, match=r"1 answer of 'j' has scores and no scale; add 'scale'"):
         tabulate([bare], frame())
     with pytest.raises(InputError, match="no answer of 'j' is about a member of the groups; name the groups file"):
         tabulate([scored("xyz", 1, 2, 3)], frame())

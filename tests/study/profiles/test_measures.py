@@ -339,7 +339,7 @@ def test_few_failures_show_no_correlation() -> None:
     table = tabulate(*verdicts(("1-0", 1, 1, 0), ("111", 1, 0, 0)))  # type: ignore[arg-type]
     found = failures(table, measure_features(table.frame, "j"))
     assert found.rate.value == pytest.approx(1 / 6)
-    assert found.with_gold.reason == "1 answers failed, fewer than 20"
+    assert found.with_gold.reason == "1 answer failed, fewer than 20"
     assert found.with_length.reason == "the groups have no texts"
 
 

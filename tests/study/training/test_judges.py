@@ -64,9 +64,9 @@ def test_a_panel_that_cannot_be_made_is_refused():
     with pytest.raises(ConfigError) as error:
         study(*({"judge": name} for name in ("one", "none", "nested")), judges=judges)
     assert [line.strip() for line in str(error.value).split("\n")[1:]] == [
-        "[judges.one]: panel must be a list of two or more names of judges",
-        "[judges.none]: panel: there is no judge 'owm'. Did you mean own?",
-        "[judges.nested]: panel: one cannot be in it: panel, options and quality are set in the panel's own table",
+        "test: [judges.one]: panel must be a list of two or more names of judges",
+        "test: [judges.none]: panel: there is no judge 'owm'. Did you mean own?",
+        "test: [judges.nested]: panel: one cannot be in it: panel, options and quality are set in the panel's own table",
     ]
     with pytest.raises(ConfigError, match="a panel has no vices, profile or model; its judges have"):
         study({"judge": "vicious"}, judges=judges)

@@ -69,7 +69,7 @@ def test_results_hold_settings_versions_and_every_run(done: Path):
     assert (done / "study.toml").read_text() == "# my study\n"
     facts = json.loads((done / "study.json").read_text())
     assert facts["versions"]["torch"] == torch.__version__
-    assert set(facts) == {"format", "settings", "versions", "git"}
+    assert set(facts) == {"format", "settings", "profiles", "versions", "git"}
     steps = pq.read_table(done / "steps.parquet").to_pylist()
     assert [(row["arm"], row["seed"], row["step"]) for row in steps] == [
         (arm.name, seed, step) for arm in STUDY.arms for seed in range(2) for step in range(3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.study.curves import read_curves
+from calipers.study.curves import read_curves, read_runs
 from calipers.study.watching.files import WatchFolder
 from calipers.study.watching.rules import BrokenRule
 from study.watching.watched import group
@@ -40,6 +40,27 @@ def test_curves_are_over_steps_only(folder: WatchFolder) -> None:
     folder.add_groups([group(0)])
     with pytest.raises(CalipersError, match="are drawn over steps only, not over kl"):
         read_curves(str(folder.path), over="kl")
+
+
+def test_several_runs_are_drawn_together(folder: WatchFolder, tmp_path: Path) -> None:
+    other = WatchFolder(tmp_path / "again" / "run-1")
+    other.begin(0, title="a run")
+    folder.add_groups([group(0, reward=0.4), group(1, reward=0.5)])
+    other.add_groups([group(0, reward=0.6)])
+    study = read_runs([str(folder.path), str(other.path)])
+    assert [arm.name for arm in study.arms] == [str(folder.path), str(other.path)]
+    assert [arm.at for arm in study.arms] == [(0, 1), (0,)]
+    assert study.title == "a run"
+    assert "reward" in study.names
+    third = WatchFolder(tmp_path / "run-3")
+    third.begin(0, title="another")
+    third.add_groups([group(0, reward=0.6)])
+    study = read_runs([str(folder.path), str(third.path)])
+    assert ([arm.name for arm in study.arms], study.title) == (["run-1", "run-3"], "")
+    with pytest.raises(CalipersError, match="is named twice"):
+        read_runs([str(folder.path), str(folder.path)])
+    with pytest.raises(CalipersError, match=r"results\.json: is no folder of a watched run"):
+        read_runs([str(folder.path), str(tmp_path / "results.json")])
 
 
 def test_each_process_has_a_file_and_all_are_read_in_the_order_of_steps(folder: WatchFolder) -> None:

@@ -25,6 +25,7 @@ from calipers.study.comparison.settings import Cell
 from calipers.study.comparison.study_file import Study
 from calipers.study.comparison.variants import variants_of
 from calipers.types import TrajectoryGroup
+from calipers.types.counted import counted
 from calipers.types.encoding import to_json
 
 ANSWERS: Final = "answers.db"
@@ -44,7 +45,7 @@ def ask_cells(study: Study, out: Path, *, tell: Callable[[str], object] = lambda
         cells.append(answers)
         plain += own
         rewritten += others
-        state = f"failed: {answers.failed}" if answers.failed else f"{_calls(answers):,.0f} answers"
+        state = f"failed: {answers.failed}" if answers.failed else counted(_calls(answers), "answer")
         tell(f"{cell}: {state}")
     for name, lines in ((JUDGMENTS, plain), (REWRITTEN, rewritten)):
         write(out / name, b"".join(to_json(line, lone="replace") + b"\n" for line in lines))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.study.figures import COLOURS, matplotlib_figure_class
+from calipers.study.figures import COLOURS, as_text, matplotlib_figure_class
 from calipers.types.encoding import finite_number
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def draw_comparison(found: Mapping[str, Any], name: str) -> Figure:
         axes.plot([low, high], [at, at], color=COLOURS[number % len(COLOURS)], linewidth=1.4)
         axes.plot([value], [at], **_mark(number))
     for number, judge in enumerate(judges):
-        axes.plot([], [], **_mark(number), label=judge)
-    axes.set_yticks(range(len(labels)), [label.replace("_", " ") for label in labels])
+        axes.plot([], [], **_mark(number), label=as_text(judge))
+    axes.set_yticks(range(len(labels)), [as_text(label.replace("_", " ")) for label in labels])
     _finish(axes, DRAWN[name], str(found.get("title") or ""))
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
@@ -83,7 +83,7 @@ def _finish(axes: Axes, label: str, title: str) -> None:
     axes.axvline(0, color="#333333", linewidth=0.8)
     axes.invert_yaxis()
     axes.set_xlabel(f"{label}; lines: 95 % intervals")
-    axes.set_title(title, loc="left", fontsize=11)
+    axes.set_title(as_text(title), loc="left", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
 

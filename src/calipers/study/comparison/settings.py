@@ -11,6 +11,7 @@ from typing import Any
 
 from calipers.config.option import any_value, choice, number, whole_number
 from calipers.registry import PROTOCOLS
+from calipers.study.tables import require_line
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class OwnRewrite:
 class Comparison:
     """Judges that are asked about the same groups, and about rewrites of the same answers."""
 
-    title: str = any_value("", "One line about what is compared.")
+    title: str = any_value("", "One line about what is compared.", check=require_line)
     groups: str = any_value("", "The groups file; its path is relative to the TOML file.")
     protocol: str = choice("listwise", PROTOCOLS, "How judges are asked.")
     orders: int = whole_number(2, "Orders that each group is shown in.", low=1)

@@ -35,6 +35,7 @@ from calipers.study.comparison.variants import (
 )
 from calipers.study.tables import Tables
 from calipers.types import Rubric, TrajectoryGroup
+from calipers.types.counted import counted
 from calipers.types.encoding import finite_number
 
 _TABLES: Final = ("judges", "wordings", "own_rewrites")
@@ -62,7 +63,7 @@ def read_study(config: Path, *, samples: int | None = None) -> Study:
 
     ``samples`` replaces the file's, unless it is None. Raises ConfigError with all problems.
     """
-    tables = Tables(config)
+    tables = Tables.read(config)
     settings = _settings(tables)
     if samples is not None:
         settings = replace(settings, samples=samples)
@@ -80,7 +81,7 @@ def _settings(tables: Tables) -> Comparison:
     settings: Comparison = tables.made(Comparison, also=_TABLES)
     if not settings.groups:
         tables.note('there are no groups: write groups = "FILE"', "groups")
-    settings = _checked(tables, settings, (), texts=("title", "groups"), numbers=("temperatures",), names=("rewrites",))
+    settings = _checked(tables, settings, (), texts=("groups",), numbers=("temperatures",), names=("rewrites",))
     judges = {
         name: _checked(
             tables,
@@ -201,7 +202,9 @@ def _groups(settings: Comparison, tables: Tables, folder: Path) -> tuple[list[Tr
     notes = []
     groups = [one for one in every if sum(bool(member.messages) for member in one.trajectories) > 1]
     if len(groups) < len(every):
-        notes.append(f"{len(every) - len(groups)} of {len(every)} groups have fewer than two answers: left out")
+        notes.append(
+            f"{len(every) - len(groups)} of {counted(len(every), 'group')} have fewer than two answers: left out"
+        )
     if not groups:
         tables.note(f"no group of {settings.groups} has two answers to compare", "groups")
     return groups[: settings.most_groups], notes

@@ -5,15 +5,14 @@ Not responsible for single problems (``problems``, ``verl_check``) or for writin
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
-from calipers.errors import ConfigError
 from calipers.study.export.plan import Plan, make_plan
 from calipers.study.export.problems import problems_of_plan
 from calipers.study.export.run_settings import all_settings
 from calipers.study.export.study_file import cluster_study
 from calipers.study.export.verl_check import is_verl_here, problem_in_verl
+from calipers.study.tables import Problem, Tables
 from calipers.study.training.study_file import study_tables
 
 
@@ -22,33 +21,20 @@ def checked_plan(config: str) -> tuple[Plan, str, bool]:
 
     Raises ConfigError with every problem, if there is one.
     """
-    text = _text(Path(config))
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{config}: not valid TOML: {error}") from error
-    plan = make_plan(cluster_study(study_tables(content), content.get("cluster")))
+    tables = Tables.read(Path(config))
+    plan = make_plan(cluster_study(study_tables(tables), tables))
     problems = problems_of_plan(plan)
     by_verl = not problems and is_verl_here()
     if by_verl:
         problems = _problems_in_verl(plan)
-    if problems:
-        listed = "".join(f"\n  {one}" for one in problems)
-        raise ConfigError(f"{config}: it cannot be trained on a cluster:{listed}")
-    return plan, text, by_verl
+    tables.require_none(problems, why="it cannot be trained on a cluster")
+    return plan, tables.text, by_verl
 
 
-def _problems_in_verl(plan: Plan) -> list[str]:
+def _problems_in_verl(plan: Plan) -> list[Problem]:
     found = []
     for run in plan.runs:
         problem = problem_in_verl(all_settings(run, plan.study.settings, plan.study.variants))
         if problem is not None:
-            found.append(f"{run.name}: {problem}")
+            found.append(Problem(f"{run.name}: {problem}", ("cluster",)))
     return found
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error

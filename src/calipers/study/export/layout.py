@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from calipers.study.export.settings import ClusterSettings, ServeSettings
-from calipers.study.tables import read_table
+from calipers.study.tables import Problem, problems_of_keys
 
 SLOT_PORTS: Final = 1000
 """Ports of each slot: 20 for Ray's own services and the policy's server, the others for Ray's workers. As many before
@@ -58,7 +58,7 @@ class Layout:
 
     slots: tuple[Slot, ...] = ()
     servers: Mapping[str, Server] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def lay_out(settings: ClusterSettings, models: Mapping[str, str], guessed: Collection[str] = ()) -> Layout:
@@ -67,7 +67,7 @@ def lay_out(settings: ClusterSettings, models: Mapping[str, str], guessed: Colle
     ``models`` are the judges that vLLM may serve, by name, without the provider. Settings in ``guessed`` are not the
     user's, whose own were wrong: nothing is said to be wrong that follows from them.
     """
-    problems: list[str] = []
+    problems: list[Problem] = []
     servers = {
         name: server
         for number, (name, table) in enumerate((settings.serve or {}).items())
@@ -81,16 +81,20 @@ def lay_out(settings: ClusterSettings, models: Mapping[str, str], guessed: Colle
         if _is_gpu_list(gpus)
     ]
     if len(slots) < len(shares):
-        problems.append(f"[cluster] run_gpus={shares!r}: it must be a list of lists of GPU numbers")
+        problem = f"[cluster] run_gpus={shares!r}: it must be a list of lists of GPU numbers"
+        problems.append(Problem(problem, ("cluster", "run_gpus")))
     sure = not any(problems) and not {"serve", "at_once", "gpus"} & set(guessed)
     if not slots and sure:
-        problems.append("[cluster]: no GPU is left for runs: serve fewer judges on the node, or share it less")
+        problem = "[cluster]: no GPU is left for runs: serve fewer judges on the node, or share it less"
+        problems.append(Problem(problem, ("cluster",)))
     if not {"serve", "at_once", "gpus", "run_gpus"} & set(guessed):
         problems += _problems_of_gpus(slots, servers, settings)
     if (last := settings.first_port + (len(slots) + 1) * SLOT_PORTS - 1) > _HIGHEST_PORT:
-        problems.append(f"[cluster] first_port={settings.first_port}: the last port would be {last}: lower it")
+        problem = f"[cluster] first_port={settings.first_port}: the last port would be {last}: lower it"
+        problems.append(Problem(problem, ("cluster", "first_port")))
     if len(servers) > SLOT_PORTS // _SERVER_PORTS:
-        problems.append(f"[cluster.serve]: at most {SLOT_PORTS // _SERVER_PORTS} judges have ports")
+        problem = f"[cluster.serve]: at most {SLOT_PORTS // _SERVER_PORTS} judges have ports"
+        problems.append(Problem(problem, ("cluster", "serve")))
     return Layout(tuple(slots), servers, tuple(problems))
 
 
@@ -100,31 +104,44 @@ def _server(
     models: Mapping[str, str],
     settings: ClusterSettings,
     number: int,
-    problems: list[str],
+    problems: list[Problem],
 ) -> Server | None:
-    where = f"[cluster.serve.{name}]"
-    if name not in models:
-        problems.append(f"{where}: no judge of that name under [judges] has a model for vLLM (vllm/...) and no address")
-        return None
-    found = read_table(ServeSettings, table, where, problems)
+    found = _serve_settings(name, table, models, problems)
     if found is None:
         return None
-    if not isinstance(found.arguments, list | tuple) or not all(isinstance(one, str) for one in found.arguments):
-        problems.append(f"{where}: arguments={found.arguments!r}: it must be a list of texts")
-        return None
     wanted = found.tensor_parallel * found.copies
-    gpus = tuple(range(settings.gpus - wanted, settings.gpus)) if found.gpus is None else found.gpus
-    if not _is_gpu_list(gpus):
-        problems.append(f"{where}: gpus={found.gpus!r}: it must be a list of GPU numbers")
-        return None
+    gpus = tuple(range(settings.gpus - wanted, settings.gpus)) if found.gpus is None else tuple(found.gpus)
     if len(gpus) != wanted:
-        problems.append(
-            f"{where}: {found.copies} copies on {found.tensor_parallel} GPUs each need {wanted} GPUs, "
+        problem = (
+            f"[cluster.serve.{name}]: {found.copies} copies on {found.tensor_parallel} GPUs each need {wanted} GPUs, "
             f"and gpus has {len(gpus)}"
         )
+        problems.append(Problem(problem, ("cluster", "serve", name, "gpus")))
     # Judges are served one at a time, but have ports of their own: settings of runs name them.
     port = settings.first_port + number * _SERVER_PORTS
-    return Server(name, models[name], tuple(gpus), found.tensor_parallel, found.copies, port, tuple(found.arguments))
+    return Server(name, models[name], gpus, found.tensor_parallel, found.copies, port, tuple(found.arguments))
+
+
+def _serve_settings(
+    name: str, table: object, models: Mapping[str, str], problems: list[Problem]
+) -> ServeSettings | None:
+    """Return how a judge is served, or None with what is wrong with its table."""
+    wrong: list[tuple[str, str]] = []
+    if name not in models:
+        wrong = [("", "no judge of that name under [judges] has a model for vLLM (vllm/...) and no address")]
+    elif not isinstance(table, Mapping):
+        wrong = [("", "it must be a table")]
+    else:
+        wrong = list(problems_of_keys(ServeSettings, table))
+    found = ServeSettings(**table) if isinstance(table, Mapping) and not wrong else None
+    if found is not None:
+        if not isinstance(found.arguments, list | tuple) or not all(isinstance(one, str) for one in found.arguments):
+            wrong.append(("arguments", f"arguments={found.arguments!r}: it must be a list of texts"))
+        if found.gpus is not None and not _is_gpu_list(found.gpus):
+            wrong.append(("gpus", f"gpus={found.gpus!r}: it must be a list of GPU numbers"))
+    place = ("cluster", "serve", name)
+    problems += (Problem(f"[{'.'.join(place)}]: {problem}", (*place, key)) for key, problem in wrong)
+    return None if wrong else found
 
 
 def _even_shares(settings: ClusterSettings, served: set[int]) -> list[list[int]]:
@@ -135,20 +152,26 @@ def _even_shares(settings: ClusterSettings, served: set[int]) -> list[list[int]]
     return [free[start : start + size] for start in range(0, size * settings.at_once, size)] if size else []
 
 
-def _problems_of_gpus(slots: Sequence[Slot], servers: Mapping[str, Server], settings: ClusterSettings) -> Iterator[str]:
+def _problems_of_gpus(
+    slots: Sequence[Slot], servers: Mapping[str, Server], settings: ClusterSettings
+) -> Iterator[Problem]:
     users: dict[int, str] = {}
     for slot in slots:
         for gpu in slot.gpus:
             if gpu in users:
-                yield f"[cluster] run_gpus: GPU {gpu} is given to {users[gpu]} and to run {slot.number + 1}"
+                problem = f"[cluster] run_gpus: GPU {gpu} is given to {users[gpu]} and to run {slot.number + 1}"
+                yield Problem(problem, ("cluster", "run_gpus"))
             users[gpu] = f"run {slot.number + 1}"
     for server in servers.values():
+        place = ("cluster", "serve", server.judge)
         for gpu in server.gpus:
             if gpu in users:
-                yield f"[cluster.serve.{server.judge}]: GPU {gpu} is also that of {users[gpu]}: give it to one of them"
+                problem = f"[{'.'.join(place)}]: GPU {gpu} is also that of {users[gpu]}: give it to one of them"
+                yield Problem(problem, (*place, "gpus"))
     used = {gpu for slot in slots for gpu in slot.gpus} | {gpu for one in servers.values() for gpu in one.gpus}
     if beyond := sorted(gpu for gpu in used if not 0 <= gpu < settings.gpus):
-        yield f"[cluster]: the node has GPUs 0 to {settings.gpus - 1}, and not {', '.join(map(str, beyond))}"
+        problem = f"[cluster]: the node has GPUs 0 to {settings.gpus - 1}, and not {', '.join(map(str, beyond))}"
+        yield Problem(problem, ("cluster", "gpus"))
 
 
 def _is_gpu_list(value: object) -> bool:

@@ -5,7 +5,7 @@ Not responsible for verl's own view of its settings (``verl_check``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -33,6 +33,7 @@ from calipers.study.export.run_settings import (
     all_settings,
     calipers_settings,
 )
+from calipers.study.tables import Problem
 from calipers.trainers.verl.settings import read_scaffold, read_settings
 
 _COUNTS: Final = (BATCH, GROUP_SIZE, MINI_BATCH, TENSOR_PARALLEL, LONGEST_RESPONSE)
@@ -40,10 +41,10 @@ _INSTEAD_OF_KEYS: Final = {"api_key": "unset"}
 """A judge is made, and never asked, so its key may be missing where the study is exported."""
 
 
-def problems_of_plan(plan: Plan) -> list[str]:
+def problems_of_plan(plan: Plan) -> list[Problem]:
     """Return every reason why a plan cannot work, each as a sentence for its user."""
     found = [*plan.study.problems, *plan.layout.problems, *_problems_of_data(plan)]
-    found += [f"two runs have the name {name!r}: name their arms differently" for name in repeated_names(plan)]
+    found += [Problem(f"two runs have the name {name!r}: name their arms differently") for name in repeated_names(plan)]
     found += _problems_of_evaluation(plan)
     for arm in plan.study.arms.arms:
         found += _problems_of_server(arm.judge, arm.model, arm.options, plan)
@@ -51,62 +52,71 @@ def problems_of_plan(plan: Plan) -> list[str]:
     used = {arm.judge for arm in plan.study.arms.arms} | {plan.study.evaluator}
     evaluator = plan.study.settings.evaluator
     if not plan.study.unread and "evaluator" not in plan.study.guessed and evaluator in {None, *plan.study.judges}:
+        unused = "no arm asks this judge, and it is not the evaluator"
         found += [
-            f"[cluster.serve.{name}]: no arm asks this judge, and it is not the evaluator"
+            Problem(f"[cluster.serve.{name}]: {unused}", ("cluster", "serve", name))
             for name in plan.layout.servers
             if name not in used
         ]
     certain = not plan.study.problems and not plan.layout.problems
     for run in plan.runs:
-        found += [f"{run.name}: {one}" for one in _problems_of_run(run, plan, certain=certain)]
+        place = ("arms", run.arm.name)
+        found += [Problem(f"{run.name}: {one}", place) for one in _problems_of_run(run, plan, certain=certain)]
     if not plan.runs:
         found += _problems_without_runs(plan)
     return list(dict.fromkeys(found))
 
 
-def _problems_without_runs(plan: Plan) -> Iterator[str]:
+def _problems_without_runs(plan: Plan) -> Iterator[Problem]:
     """Yield what is wrong with judges' options and [cluster.calipers], where it is unknown what would be trained."""
     for arm in plan.study.arms.arms:
-        yield from (f"arm {arm.name!r}: {one}" for one in option_problems(arm.options))
+        for problem in option_problems(arm.options):
+            yield Problem(f"arm {arm.name!r}: {problem}", ("arms", arm.name))
     for key, value in (plan.study.settings.calipers or {}).items():
+        place = ("cluster", "calipers", key)
         try:
             read = read_settings({"judge": "openai/any", "recipe": "verif", key: value})
-            yield from (f"[cluster.calipers]: {one}" for one in option_problems(read.judge))
+            yield from (Problem(f"[cluster.calipers]: {one}", place) for one in option_problems(read.judge))
         except ConfigError as error:
-            yield f"[cluster.calipers]: {error}"
+            yield Problem(f"[cluster.calipers]: {error}", place)
 
 
-def _problems_of_data(plan: Plan) -> Iterator[str]:
+def _problems_of_data(plan: Plan) -> Iterator[Problem]:
     settings, known = plan.study.settings, data_sets()
     trained = known.get(settings.data)
+    problem = ""
     if trained is None:
-        yield f"[cluster] data: {settings.data!r} is no data set of the study.{did_you_mean(settings.data, known)}"
+        problem = f"{settings.data!r} is no data set of the study.{did_you_mean(settings.data, known)}"
     elif not trained.is_trained_on:
         usable = ", ".join(name for name, one in known.items() if one.is_trained_on)
-        yield f"[cluster] data: {trained.title} is only for evaluation; train on one of {usable}"
+        problem = f"{trained.title} is only for evaluation; train on one of {usable}"
     elif not trained.has_rules and (verif := [one.name for one in plan.study.recipes if one.form == "verif"]):
-        yield f"[cluster] data: {trained.title} has no rules, which {', '.join(verif)} needs; verinstruct has"
+        problem = f"{trained.title} has no rules, which {', '.join(verif)} needs; verinstruct has"
+    if problem:
+        yield Problem(f"[cluster] data: {problem}", ("cluster", "data"))
     for name in settings.evaluate:
         if name != IFEVAL and name not in known:
-            yield f"[cluster] evaluate: {name!r} is no data set of the study.{did_you_mean(name, {*known, IFEVAL})}"
+            problem = f"{name!r} is no data set of the study.{did_you_mean(name, {*known, IFEVAL})}"
+            yield Problem(f"[cluster] evaluate: {problem}", ("cluster", "evaluate"))
 
 
-def _problems_of_evaluation(plan: Plan) -> Iterator[str]:
-    name = plan.study.evaluator
+def _problems_of_evaluation(plan: Plan) -> Iterator[Problem]:
+    name, place = plan.study.evaluator, ("cluster", "evaluator")
     judge = plan.study.judges.get(name) if name is not None else None
     if judge is None or not any(data_sets()[one].judged for one in plan.rubric_sets if one in data_sets()):
         return
     if judge.model is None:
-        yield f"[cluster] evaluator: judge {name!r} is simulated, and cannot grade a trained policy's responses"
+        problem = f"judge {name!r} is simulated, and cannot grade a trained policy's responses"
+        yield Problem(f"[cluster] evaluator: {problem}", place)
         return
     yield from _problems_of_server(str(name), judge.model, judge.options or {}, plan)
     try:
         Judge.of({"judge": judge.model, **(judge.options or {}), **_graded(), **_INSTEAD_OF_KEYS}).close()
     except ConfigError as error:
-        yield f"[cluster] evaluator: judge {name!r}: {error}"
+        yield Problem(f"[cluster] evaluator: judge {name!r}: {error}", ("judges", str(name)))
 
 
-def _problems_of_audit(plan: Plan) -> Iterator[str]:
+def _problems_of_audit(plan: Plan) -> Iterator[Problem]:
     name, auditor = audit_name(plan.study), plan.study.training.auditor
     if name is None or auditor is None:
         return
@@ -114,34 +124,40 @@ def _problems_of_audit(plan: Plan) -> Iterator[str]:
     addresses = addresses_of(model, auditor.options)
     others = [arm.name for arm in plan.study.arms.arms if arm.judge != name]
     if provider_and_model(model)[0] == "vllm" and not addresses and others:
-        yield (
+        problem = (
             f"[audit]: judge {name!r} is served on the node at most while its own arms are trained, and not for "
             f"{', '.join(others)}: give it a base_url among its options, or name another judge"
         )
-    if any("@" in urlsplit(url).netloc for url in addresses):
-        yield f"judge {name!r}: its address has a user or a password, which would be written to files"
+        yield Problem(problem, ("audit", "judge"))
+    yield from _problems_of_address(name, addresses)
     try:
         Judge.of({"judge": model, **auditor.options, **_INSTEAD_OF_KEYS}).close()
     except ConfigError as error:
-        yield f"[audit]: judge {name!r}: {error}"
+        yield Problem(f"[audit]: judge {name!r}: {error}", ("judges", name))
+
+
+def _problems_of_address(judge: str, addresses: Sequence[str]) -> Iterator[Problem]:
+    if any("@" in urlsplit(url).netloc for url in addresses):
+        problem = f"judge {judge!r}: its address has a user or a password, which would be written to files"
+        yield Problem(problem, ("judges", judge))
 
 
 def _graded() -> dict[str, Any]:
     return {"protocol": "checklist"}
 
 
-def _problems_of_server(judge: str, model: str, options: Mapping[str, Any], plan: Plan) -> Iterator[str]:
+def _problems_of_server(judge: str, model: str, options: Mapping[str, Any], plan: Plan) -> Iterator[Problem]:
     """Yield what is wrong with where a judge of a cluster's runs is reached."""
     addresses = addresses_of(model, options)
-    if any("@" in urlsplit(url).netloc for url in addresses):
-        yield f"judge {judge!r}: its address has a user or a password, which would be written to files"
+    yield from _problems_of_address(judge, addresses)
     is_vllm = provider_and_model(model)[0] == "vllm"
     is_served = "serve" in plan.study.guessed or judge in (plan.study.settings.serve or {})
     if is_vllm and not is_served and not addresses:
-        yield (
+        problem = (
             f"judge {judge!r}: nothing serves {model}: write [cluster.serve.{judge}], or give the judge a base_url "
             "among its options"
         )
+        yield Problem(problem, ("judges", judge))
 
 
 def _problems_of_run(run: Run, plan: Plan, *, certain: bool) -> Iterator[str]:

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from calipers.config.option import Option, did_you_mean, nearest_name, options_of
+from calipers.config.option import did_you_mean, nearest_name, options_of
 from calipers.errors import ConfigError
 from calipers.study.export.arms import ClusterArms, arms_for_cluster
 from calipers.study.export.recipes import Recipe, Variant, find_recipe, find_variant
 from calipers.study.export.settings import ClusterSettings
 from calipers.study.export.watching import watch_left_out
+from calipers.study.tables import Problem, Tables, problems_of_keys
 from calipers.study.training.settings import JudgeTable, TrainingStudy
 from calipers.study.training.study_file import StudyTables
 
@@ -33,7 +34,7 @@ class ClusterStudy:
     judges: Mapping[str, JudgeTable]
     recipes: tuple[Recipe, ...]
     variants: Mapping[str, Variant]
-    problems: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
     training: TrainingStudy = field(default_factory=lambda: TrainingStudy(()))
     guessed: frozenset[str] = frozenset()
     unread: tuple[str, ...] = ()
@@ -44,24 +45,23 @@ class ClusterStudy:
         return self.settings.evaluator or next((arm.judge for arm in self.arms.arms), None)
 
 
-def cluster_study(tables: StudyTables, table: object) -> ClusterStudy:
-    """Return the study on a cluster that the ``tables`` of its file and [cluster] describe."""
-    study, judges = tables.study, tables.judges
-    problems: list[str] = [*tables.problems]
-    if table is not None and not isinstance(table, Mapping):
-        problems.append("[cluster] must be a table")
-    table = table if isinstance(table, Mapping) else {}
-    variants = _named(find_variant, table.get("variants", ()), problems)
+def cluster_study(found: StudyTables, tables: Tables) -> ClusterStudy:
+    """Return the study on a cluster that the ``tables`` of its file describe; ``found`` is what was read of them."""
+    study, judges = found.study, found.judges
+    table = tables.mapping(tables.content.get("cluster", {}), "cluster")
+    problems: list[Problem] = [*tables.problems]
+    variants = _named(find_variant, table.get("variants", ()), problems, "variants")
     settings, guessed = _settings(table, variants, problems)
-    recipes = _named(find_recipe, settings.recipes, problems)
+    recipes = _named(find_recipe, settings.recipes, problems, "recipes")
     arms = arms_for_cluster(study.arms)
     arms = replace(arms, left_out={**arms.left_out, **dict(watch_left_out(study))})
-    if not arms.arms and not tables.unread:
+    if not arms.arms and not found.unread:
         listed = "".join(f"\n    {name}: {why}" for name, why in arms.left_out.items())
-        problems.append(f"no arm can be trained on a cluster:{listed}")
+        problems.append(Problem(f"no arm can be trained on a cluster:{listed}"))
     if settings.evaluator is not None and settings.evaluator not in judges:
         hint = did_you_mean(settings.evaluator, judges)
-        problems.append(f"[cluster] evaluator: there is no judge {settings.evaluator!r}.{hint}")
+        problem = f"[cluster] evaluator: there is no judge {settings.evaluator!r}.{hint}"
+        problems.append(Problem(problem, ("cluster", "evaluator")))
     return ClusterStudy(
         study.title,
         settings,
@@ -72,12 +72,12 @@ def cluster_study(tables: StudyTables, table: object) -> ClusterStudy:
         tuple(dict.fromkeys(problems)),
         study,
         guessed=guessed,
-        unread=tuple(tables.unread),
+        unread=tuple(found.unread),
     )
 
 
 def _settings(
-    table: Mapping[str, Any], variants: Mapping[str, Variant], problems: list[str]
+    table: Mapping[str, Any], variants: Mapping[str, Variant], problems: list[Problem]
 ) -> tuple[ClusterSettings, frozenset[str]]:
     """Return the table [cluster] with defaults where it says nothing, and the keys whose values are not to be used.
 
@@ -86,27 +86,19 @@ def _settings(
     given: dict[str, Any] = {}
     for variant in variants.values():
         given |= variant.cluster
-    known = {option.name: option for option in options_of(ClusterSettings)}
-    guessed = set()
+    known = {option.name for option in options_of(ClusterSettings)}
+    wrong = {key: f"[cluster]: {problem}" for key, problem in problems_of_keys(ClusterSettings, table)}
     for key, value in table.items():
-        if key not in known:
-            problems.append(f"[cluster]: unknown key {key!r}.{did_you_mean(key, known)}")
-            guessed.add(nearest_name(key, known) or key)
-        elif wrong := _wrong(known[key], value):
-            problems.append(wrong)
-            guessed.add(key)
-        else:
-            given[key] = value
+        if key not in wrong and (problem := _wrong(key, value)):
+            wrong[key] = problem
+    problems += (Problem(problem, ("cluster", key)) for key, problem in wrong.items())
+    guessed = {key if key in known else nearest_name(key, known) or key for key in wrong}
+    given |= {key: value for key, value in table.items() if key not in wrong}
     return ClusterSettings(**given), frozenset(guessed - given.keys())
 
 
-def _wrong(option: Option, value: Any) -> str:
-    """Return what is wrong with the value of a setting under [cluster], "" for nothing."""
-    name = option.name
-    try:
-        option.require(value)
-    except ConfigError as error:
-        return f"[cluster]: {error}"
+def _wrong(name: str, value: Any) -> str:
+    """Return what is wrong with the type of a setting under [cluster], "" for nothing."""
     match name:
         case "model" | "data" | "evaluator" if not isinstance(value, str) or not value:
             return f"[cluster] {name}={value!r}: it must be text"
@@ -123,11 +115,11 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
 
 
-def _named(find: Any, names: object, problems: list[str]) -> dict[str, Any]:
+def _named(find: Any, names: object, problems: list[Problem], key: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in names if isinstance(names, list | tuple) else ():
         try:
             found[str(name)] = find(str(name))
         except ConfigError as error:
-            problems.append(f"[cluster] {error}")
+            problems.append(Problem(f"[cluster] {error}", ("cluster", key)))
     return found

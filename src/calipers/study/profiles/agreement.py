@@ -17,6 +17,7 @@ from calipers.study.profiles.figures import Figure, untold
 from calipers.study.profiles.preferences import has_gold, per_quality
 from calipers.study.profiles.profile import Agreement, Failures
 from calipers.study.profiles.repeats import ORDER, SAME, SHARED, variance_sums
+from calipers.types.counted import counted
 
 _NO_GOLD = "the groups have no gold"
 _SAME_GOLD = "all answers have the same gold"
@@ -131,7 +132,7 @@ def _linked(table: Answers, failed: Array, other: Array, missing: str, alike: st
         return untold(missing)
     count = int(failed[known].sum())
     if count < _FEWEST:
-        return untold(f"{count} answers failed, fewer than {_FEWEST}" if count else "no answer failed")
+        return untold(f"{counted(count, 'answer')} failed, fewer than {_FEWEST}" if count else "no answer failed")
     if np.ptp(other[known]) <= 0:
         return untold(alike)
     x, y = np.where(known, failed, 0.0), np.where(known, other - np.mean(other[known]), 0.0)

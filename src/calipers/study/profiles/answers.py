@@ -18,6 +18,7 @@ from calipers.calibration.records import Key, Record
 from calipers.calibration.series import Frame, calls_of_group, count_off_scale, values_by_member
 from calipers.errors import InputError
 from calipers.study.profiles.profile import Kind
+from calipers.types.counted import counted
 
 Numbers: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
@@ -89,7 +90,8 @@ def tabulate(records: Sequence[Record], frame: Frame) -> Answers:
     bare = [one for one in records if one.scores is not None and one.scale is None]
     if kind == "scores" and bare:
         raise InputError(
-            f"{len(bare):,} answers of {key.judge!r} have scores and no scale; add 'scale': [lowest, highest] to them"
+            f"{counted(len(bare), f'answer of {key.judge!r} has', f'answers of {key.judge!r} have')} scores and no "
+            "scale; add 'scale': [lowest, highest]"
         )
     by_row: dict[int, list[Record]] = {}
     for one in records:

@@ -57,6 +57,11 @@ def named_latent(argument: str) -> tuple[Profile, Latent]:
     return profile, with_agreement(profile, *_agreement(profile, given))
 
 
+def profile_named(argument: str) -> Profile:
+    """Return the profile behind ``profile:ARGUMENT``, whatever its options. Raises as ``profile_judge``."""
+    return _parts(argument)[0]
+
+
 def profile_judge_of(
     argument: str,
     quality: Callable[[str, str], float],

@@ -6,12 +6,11 @@ The tables [policy], [judge] and [grpo] hold for all arms; each [[arms]] has a n
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError, InputError
@@ -26,6 +25,7 @@ from calipers.study.simulation.settings import (
     Simulation,
     TreatmentSettings,
 )
+from calipers.study.tables import Problem, Tables
 
 TABLES: Final = {
     "policy": PolicySettings,
@@ -61,97 +61,92 @@ def read_simulation(config: str, **changes: int | None) -> Simulation:
     problems of the settings.
     """
     if config in scenario_names() and not Path(config).is_file():
-        text, source = scenario_text(config), f"scenario {config}"
+        tables = Tables.parse(scenario_text(config), f"scenario {config}")
     elif Path(config).is_file():
-        text, source = _read(Path(config)), config
+        tables = Tables.read(Path(config))
     else:
         hint = did_you_mean(config, scenario_names())
         raise ConfigError(f"{config}: there is no such file, and no scenario of that name.{hint}")
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{source}: not valid TOML: {error}") from error
-    content |= {name: value for name, value in changes.items() if value is not None}
-    return simulation_from(content, source=source)
+    given = {name: value for name, value in changes.items() if value is not None}
+    return _simulation(Tables({**tables.content, **given}, tables.source, tables.text))
 
 
 def simulation_from(content: Mapping[str, Any], *, source: str) -> Simulation:
     """Return the simulation that the tables of a TOML file describe. Raises ConfigError with all problems."""
-    problems: list[str] = []
-    names = {option.name for option in options_of(Simulation)}
-    problems += _unknown(content, {*names, *TABLES, "arms"}, "")
-    shared = {name: _table(content.get(name, {}), name, problems) for name in TABLES}
+    return _simulation(Tables(content, source))
+
+
+def _simulation(tables: Tables) -> Simulation:
+    content = tables.content
+    given = tables.values(Simulation, content, also={*TABLES, "arms"})
+    shared = {name: _part(tables, kind, content.get(name, {}), name) for name, kind in TABLES.items()}
     rows = content.get("arms", [])
     if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
-        problems.append("arms: write at least one [[arms]] table with a name")
+        tables.note("arms: write at least one [[arms]] table with a name", "arms")
         rows = []
-    arms = [_arm(row, number, shared, problems) for number, row in enumerate(rows, 1)]
-    problems += _problems_between(arms)
-    own = {name: content[name] for name in names if name in content}
-    simulation = replace(Simulation(tuple(arms)), **own)
-    out_of_range = list(_out_of_range(simulation, ""))
-    problems += [*(out_of_range or problems_of_size(simulation)), *problems_of_figures(simulation.figures)]
-    if problems:
-        listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
-        raise ConfigError(f"{source}: it cannot be run:{listed}")
+    arms = [_arm(tables, row, number, shared) for number, row in enumerate(rows)]
+    tables.problems += _problems_between(arms)
+    simulation = replace(Simulation(tuple(arms)), **given)
+    if given.keys() == content.keys() & _keys(Simulation):
+        tables.problems += (Problem(one) for one in problems_of_size(simulation))
+    for problem in problems_of_figures(simulation.figures):
+        tables.note(problem, "figures")
+    tables.require_none(why="it cannot be run")
     return simulation
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-
-
-def _arm(row: Mapping[str, Any], number: int, shared: Mapping[str, Mapping[str, Any]], problems: list[str]) -> Arm:
-    name = row.get("name")
-    where = f"arm {name!r}: " if isinstance(name, str) and name else f"arm {number}: "
+def _arm(tables: Tables, row: Mapping[str, Any], number: int, shared: Mapping[str, _Part]) -> Arm:
+    place, name = ("arms", number), row.get("name")
     if not isinstance(name, str) or not name:
-        problems.append(f"{where}it needs a name, a text")
+        tables.note("it needs a name, a text", *place, "name")
     if not isinstance(row.get("against", ""), str):
-        problems.append(f"{where}against must be the name of another arm")
-    problems += _unknown(row, {*_OWN, *TABLES}, where)
-    made: dict[str, Any] = {}
-    out_of_range: list[str] = []
-    for table, kind in TABLES.items():
-        own = _table(row.get(table, {}), f"{where}{table}", problems)
-        problems += _unknown(shared[table], _keys(kind), f"[{table}] ")
-        made[table] = _settings(kind, [shared[table], own], f"{where}{table}: ", problems, out_of_range)
-    judge = [shared["judge"], _table(row.get("judge", {}), "", [])]
-    panel = tuple(
-        _settings(JudgeSettings, [*judge, member], f"{where}panel: judge {place}: ", problems, out_of_range)
-        for place, member in enumerate(_panel(row, where, problems), 1)
-    )
+        tables.note("against must be the name of another arm", *place, "against")
+    for key in row.keys() - {*_OWN, *TABLES}:
+        tables.note(f"unknown key {key!r}.{did_you_mean(key, {*_OWN, *TABLES})}", *place, key)
+    own = {table: _part(tables, kind, row.get(table, {}), *place, table) for table, kind in TABLES.items()}
+    members = [
+        _part(tables, JudgeSettings, member, *place, "panel", one)
+        for one, member in enumerate(_panel(tables, row, *place))
+    ]
+    made: dict[str, Any] = {
+        table: kind(**{**shared[table].values, **own[table].values}) for table, kind in TABLES.items()
+    }
+    judge = {**shared["judge"].values, **own["judge"].values}
+    panel = tuple(JudgeSettings(**{**judge, **member.values}) for member in members)
     arm = Arm(str(name or ""), str(row.get("against", "")), panel=panel, **made)
-    # What fits together can be told only of values of the right types.
-    problems += out_of_range or [f"{where}{one}" for one in problems_of_arm(arm)]
+    if all(part.fits for part in (*shared.values(), *own.values(), *members)):
+        for problem in problems_of_arm(arm):
+            table = problem.partition(":")[0]
+            written = (table,) if table not in row and table in tables.content else (*place, table)
+            tables.problems.append(Problem(f"{tables.where(*place)}: {problem}", written))
     return arm
 
 
-def _settings(
-    kind: Any, tables: Sequence[Mapping[str, Any]], where: str, problems: list[str], out_of_range: list[str]
-) -> Any:
-    """Build settings from tables, of which later ones win; only the last may not have been checked for its keys."""
-    problems += _unknown(tables[-1], _keys(kind), where)
+class _Part(NamedTuple):
+    """The values of a table that its settings take; only if all ``fits`` can be told what does not fit together."""
+
+    values: Mapping[str, Any]
+    fits: bool
+
+
+def _part(tables: Tables, kind: Any, value: object, *place: str | int) -> _Part:
+    table = tables.mapping(value, *place)
     if kind is JudgeSettings:
-        tables = [_with_profile(table, where, problems) for table in tables]
-    merged = {key: value for table in tables for key, value in table.items() if key in _keys(kind)}
-    made = kind(**merged)
-    out_of_range += _out_of_range(made, where)
-    return made
+        table = _with_profile(tables, table, *place)
+    values = tables.values(kind, table, *place)
+    return _Part(values, values.keys() == table.keys() & _keys(kind))
 
 
-def _with_profile(table: Mapping[str, Any], where: str, problems: list[str]) -> Mapping[str, Any]:
+def _with_profile(tables: Tables, table: Mapping[str, Any], *place: str | int) -> Mapping[str, Any]:
     """Return a judge's table with what follows from its profile, if it names one; its own keys win."""
     name = table.get("profile", "")
     if not isinstance(name, str):
-        problems.append(f"{where}profile={name!r}: it must be a profile's name or file, such as gpt-5.4-mini")
-        return table
+        tables.note(f"profile={name!r}: it must be a profile's name or file, such as gpt-5.4-mini", *place, "profile")
+        return {key: value for key, value in table.items() if key != "profile"}
     try:
         return {**settings_of_profile(name), **table} if name else table
     except (ConfigError, InputError) as error:
-        problems.append(f"{where}{error}")
+        tables.note(str(error), *place, "profile")
         return table
 
 
@@ -159,42 +154,23 @@ def _keys(kind: Any) -> set[str]:
     return {option.name for option in options_of(kind)}
 
 
-def _panel(row: Mapping[str, Any], where: str, problems: list[str]) -> Sequence[Mapping[str, Any]]:
+def _panel(tables: Tables, row: Mapping[str, Any], *place: str | int) -> Sequence[Mapping[str, Any]]:
     value = row.get("panel", [])
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value) and len(value) != 1:
         return value
-    problems.append(f"{where}panel must be a list of at least two tables, one for each judge")
+    tables.note("panel must be a list of at least two tables, one for each judge", *place, "panel")
     return []
 
 
-def _table(value: object, name: str, problems: list[str]) -> Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    problems.append(f"{name} must be a table")
-    return {}
-
-
-def _unknown(table: Mapping[str, Any], known: set[str], where: str) -> list[str]:
-    return [f"{where}unknown key {key!r}.{did_you_mean(key, known)}" for key in table if key not in known]
-
-
-def _out_of_range(settings: Any, where: str) -> Iterator[str]:
-    kind: Any = type(settings)
-    for option in options_of(kind):
-        try:
-            option.require(getattr(settings, option.name))
-        except ConfigError as error:
-            yield f"{where}{error}"
-
-
-def _problems_between(arms: list[Arm]) -> Iterator[str]:
+def _problems_between(arms: list[Arm]) -> Iterator[Problem]:
     names = [arm.name for arm in arms if arm.name]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"two arms have the name {name!r}"
+        yield Problem(f"two arms have the name {name!r}", ("arms", name, "name"))
     for arm in arms:
         if arm.against and (arm.against not in names or arm.against == arm.name):
             others = [name for name in names if name != arm.name]
-            yield f"arm {arm.name!r}: there is no other arm {arm.against!r} to pair it with.{_known(others)}"
+            problem = f"arm {arm.name!r}: there is no other arm {arm.against!r} to pair it with.{_known(others)}"
+            yield Problem(problem, ("arms", arm.name, "against"))
 
 
 def _known(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from calipers.config.option import any_value, choice, number, whole_number
+from calipers.study.tables import require_line
 
 Tail: TypeAlias = Literal["geometric", "normal", "pareto"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
@@ -176,7 +177,7 @@ class Simulation:
     """Arms that are compared over the same seeds, 0 to ``seeds`` - 1."""
 
     arms: tuple[Arm, ...]
-    title: str = any_value("", "One line about what is compared.")
+    title: str = any_value("", "One line about what is compared.", check=require_line)
     steps: int = whole_number(200, "Steps of each run.", low=1, high=100_000)
     seeds: int = whole_number(20, "Runs of each arm.", low=1, high=10_000)
     every: int = whole_number(2, "Steps between points of the curves.", low=1)

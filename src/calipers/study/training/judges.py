@@ -61,10 +61,15 @@ def problems_of_judge(arm: Arm) -> Iterator[str]:
     try:
         judge_for(arm, 0, truth).close()
     except CalipersError as error:
-        found = [*_set_elsewhere(arm.options), *option_problems(arm.options)]
+        found = problems_of_options(arm.options)
         yield from found or [str(error)]
         if found:
             yield from problems_of_judge(replace(arm, judge=replace(arm.judge, quality=_QUALITY), options={}))
+
+
+def problems_of_options(options: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with single options of a judge in a study."""
+    return [*_set_elsewhere(options), *option_problems(options)]
 
 
 def _set_elsewhere(options: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,8 @@ from importlib.util import find_spec
 from typing import Final
 
 from calipers.config.option import did_you_mean
-from calipers.study.training.judges import problems_of_judge
+from calipers.study.tables import Problem
+from calipers.study.training.judges import problems_of_judge, problems_of_options
 from calipers.study.training.settings import Arm, TrainingStudy
 
 _NAMES: Final = re.compile(r"[\w .,=+:-]{1,100}")
@@ -24,7 +25,7 @@ _INSTALL: Final = {
 }
 
 
-def problems_of_study(study: TrainingStudy, unread: Sequence[str] = (), *, whole: bool = True) -> Iterator[str]:
+def problems_of_study(study: TrainingStudy, unread: Sequence[str] = (), *, whole: bool = True) -> Iterator[Problem]:
     """Yield every reason why a training study cannot be run, as a sentence for its user.
 
     ``unread`` are the names of arms that could not be read. Without ``whole``, other parts of the file could not be
@@ -32,17 +33,23 @@ def problems_of_study(study: TrainingStudy, unread: Sequence[str] = (), *, whole
     """
     size = study.policy
     if size.width % size.heads:
-        yield f"[policy]: width={size.width} must be a multiple of heads={size.heads}"
+        problem = f"[policy]: width={size.width} must be a multiple of heads={size.heads}"
+        yield Problem(problem, ("policy", "width"))
     listed = [*(arm.name for arm in study.arms), *unread]
     names = Counter(listed)
     folders = Counter(map(folder_name, listed))
     for name, count in names.items():
         if count > 1:
-            yield f"{count} arms have the name {name!r}"
+            yield Problem(f"{count} arms have the name {name!r}", ("arms", name, "name"))
         elif folders[folder_name(name)] > 1:
-            yield f"arm {name!r}: another arm's name differs in spaces only"
+            yield Problem(f"arm {name!r}: another arm's name differs in spaces only", ("arms", name, "name"))
     for arm in study.arms:
-        yield from (f"arm {arm.name!r}: {one}" for one in _problems_of_arm(arm, study, unread))
+        for key, problem in _problems_of_arm(arm, study, unread):
+            yield Problem(f"arm {arm.name!r}: {problem}", ("arms", arm.name, key))
+        own = problems_of_options(arm.table.options or {})
+        for problem in problems_of_judge(arm):
+            place = ("arms", arm.name, "options") if problem in own else ("judges", arm.table.judge)
+            yield Problem(f"arm {arm.name!r}: judge {arm.table.judge!r}: {problem}", place)
     yield from _problems_of_watch(study)
     yield from _problems_of_trl(study, whole=whole)
 
@@ -60,23 +67,24 @@ def folder_name(arm: str) -> str:
     return "_".join(arm.replace(":", "-").split())
 
 
-def _problems_of_arm(arm: Arm, study: TrainingStudy, unread: Sequence[str]) -> Iterator[str]:
+def _problems_of_arm(arm: Arm, study: TrainingStudy, unread: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with an arm of a study, with the key that it is about."""
     table = arm.table
     if not _NAMES.fullmatch(arm.name):
-        yield "a name has at most 100 letters, digits, spaces and . , = + : - _"
+        yield "name", "a name has at most 100 letters, digits, spaces and . , = + : - _"
     if table.jitter is not None and table.correlation is not None:
-        yield "jitter and correlation both say how rollouts arrive: leave one of them out"
+        yield "jitter", "jitter and correlation both say how rollouts arrive: leave one of them out"
     if arm.seeds > study.seeds:
-        yield f"seeds={arm.seeds} is more than the study's {study.seeds}"
+        yield "seeds", f"seeds={arm.seeds} is more than the study's {study.seeds}"
     if table.weights == "reliability" and not (table.learn or _asks_twice(arm)):
-        yield (
+        problem = (
             'weights = "reliability" needs standard errors, which one answer without history has not: set options = '
             "{ orders = 2 }, resolve, or learn"
         )
-    yield from _problems_of_pair(arm, study, unread)
+        yield "weights", problem
+    yield from (("against", one) for one in _problems_of_pair(arm, study, unread))
     if arm.engine == "trl" and arm.training.updates > 1 and not arm.training.clip:
-        yield "training: clip must be above 0 with several updates"
-    yield from (f"judge {table.judge!r}: {one}" for one in problems_of_judge(arm))
+        yield "training", "training: clip must be above 0 with several updates"
 
 
 def _asks_twice(arm: Arm) -> bool:
@@ -97,18 +105,20 @@ def _problems_of_pair(arm: Arm, study: TrainingStudy, unread: Sequence[str]) -> 
         yield f"it shares one seed with {arm.against!r}, and a paired difference needs two or more"
 
 
-def _problems_of_watch(study: TrainingStudy) -> Iterator[str]:
+def _problems_of_watch(study: TrainingStudy) -> Iterator[Problem]:
     rules = study.stop
     if rules is not None and {rules.gap, rules.fidelity, rules.length, rules.kl} == {None}:
-        yield "[stop]: it has no rule: set gap, fidelity, length or kl"
+        yield Problem("[stop]: it has no rule: set gap, fidelity, length or kl", ("stop",))
     if study.auditor is not None and study.audit is not None:
-        yield from (f"[audit]: judge {study.audit.judge!r}: {one}" for one in problems_of_judge(study.auditor))
+        name = study.audit.judge
+        for one in problems_of_judge(study.auditor):
+            yield Problem(f"[audit]: judge {name!r}: {one}", ("judges", name))
 
 
-def _problems_of_trl(study: TrainingStudy, *, whole: bool) -> Iterator[str]:
+def _problems_of_trl(study: TrainingStudy, *, whole: bool) -> Iterator[Problem]:
     if whole and not any(arm.engine == "trl" for arm in study.arms):
         if study.trl:
-            yield "[trl]: no arm has engine trl"
+            yield Problem("[trl]: no arm has engine trl", ("trl",))
         return
     if find_spec("trl") is None:
         return
@@ -119,6 +129,7 @@ def _problems_of_trl(study: TrainingStudy, *, whole: bool) -> Iterator[str]:
     known = {one.name for one in fields(GRPOConfig)}
     for key in study.trl or {}:
         if key not in known:
-            yield f"[trl]: TRL's GRPOConfig has no {key!r}.{did_you_mean(key, known)}"
+            yield Problem(f"[trl]: TRL's GRPOConfig has no {key!r}.{did_you_mean(key, known)}", ("trl", key))
         elif key in OWN_ARGUMENTS:
-            yield f"[trl]: {key} follows from other settings of the study ([training], steps, seeds)"
+            problem = f"[trl]: {key} follows from other settings of the study ([training], steps, seeds)"
+            yield Problem(problem, ("trl", key))

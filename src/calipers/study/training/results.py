@@ -5,6 +5,7 @@ The columns and keys are a contract; ``format`` changes with them. Not responsib
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers._version import __version__
+from calipers.errors import ConfigError
 from calipers.study.intervals import Estimate
+from calipers.study.profiles.files import profile_as_text
+from calipers.study.profiles.named import profile_named
 from calipers.study.training.auditing import AUDITED
 from calipers.study.training.matrix import Failed, runs_of
 from calipers.study.training.one_run import Run, settings_of_run, starts_in
@@ -33,6 +37,7 @@ from calipers.study.training.summary import (
 from calipers.types.encoding import to_json
 
 FORMAT: Final = "calipers-training/1"
+_PROFILE: Final = "profile:"
 _LIBRARIES: Final = ("numpy", "torch", "transformers", "trl", "accelerate", "datasets", "pyarrow")
 
 
@@ -164,13 +169,38 @@ def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
 
 
 def write_study(study: TrainingStudy, text: str, out: Path) -> None:
-    """Record in ``out`` what the training study is: its TOML, all settings, versions and the state of the code."""
+    """Record in ``out`` what the training study is: its TOML, all settings, profiles, versions and state of the code.
+
+    Raises ConfigError if the study in ``out`` was begun with other contents of a profile.
+    """
     out.mkdir(parents=True, exist_ok=True)
+    profiles = _profiles(study)
+    _require_same_profiles(out, profiles)
     (out / "study.toml").write_text(text, encoding="utf-8")
-    _write_json(
-        out / "study.json",
-        {"format": FORMAT, "settings": asdict(study), "versions": versions(), "git": git_state(Path.cwd())},
-    )
+    recorded = {"settings": asdict(study), "profiles": profiles, "versions": versions(), "git": git_state(Path.cwd())}
+    _write_json(out / "study.json", {"format": FORMAT, **recorded})
+
+
+def _profiles(study: TrainingStudy) -> dict[str, Any]:
+    """Return the contents of all profiles that judges of a study answer with, by the name that the study gives them."""
+    arms = (*study.arms, *([study.auditor] if study.auditor is not None else []))
+    tables = [table for arm in arms for table in (arm.judge, *arm.members)]
+    named = [table.profile for table in tables if table.profile is not None]
+    named += [table.model.removeprefix(_PROFILE) for table in tables if str(table.model).startswith(_PROFILE)]
+    return {name: json.loads(profile_as_text(profile_named(name))) for name in sorted(set(named))}
+
+
+def _require_same_profiles(out: Path, profiles: Mapping[str, Any]) -> None:
+    try:
+        recorded = json.loads((out / "study.json").read_bytes()).get("profiles", {})
+    except (OSError, ValueError, AttributeError):
+        return
+    for name, profile in profiles.items():
+        if name in recorded and recorded[name] != profile:
+            raise ConfigError(
+                f"{out}: the study there was begun with another content of profile {name!r}; name another folder with "
+                "-o, or delete this one"
+            )
 
 
 def versions() -> dict[str, str | None]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 from calipers.config.option import any_value, choice, flag, number, whole_number
+from calipers.study.tables import require_line
 from calipers.study.watching.rules import StopRules
 
 Engine: TypeAlias = Literal["loop", "trl"]
@@ -175,7 +176,7 @@ class TrainingStudy:
     """Arms that are trained with the same seeds, 0 to ``seeds`` - 1."""
 
     arms: tuple[Arm, ...]
-    title: str = any_value("", "One line about what is compared.")
+    title: str = any_value("", "One line about what is compared.", check=require_line)
     seeds: int = whole_number(10, "Runs of each arm.", low=1, high=10_000)
     steps: int = whole_number(60, "Steps of each run.", low=1, high=1_000_000)
     engine: Engine = choice("loop", Engine, "What trains: calipers' own loop, or TRL's GRPOTrainer.")

@@ -8,7 +8,6 @@ fits together (``problems``).
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
+from calipers.study.tables import Tables
 from calipers.study.training.problems import problems_of_study
 from calipers.study.training.settings import (
     Arm,
@@ -62,20 +62,16 @@ def read_study(config: str, **changes: int | None) -> tuple[TrainingStudy, str]:
     ConfigError with all problems.
     """
     if Path(config).is_file():
-        text, source = _text_of(Path(config)), config
+        tables = Tables.read(Path(config))
     elif config in scenario_names():
-        text, source = scenario_text(config), f"study {config}"
+        tables = Tables.parse(scenario_text(config), f"study {config}")
     else:
         hint = did_you_mean(config, scenario_names())
         raise ConfigError(f"{config}: there is no such file, and no training study of that name.{hint}")
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{source}: not valid TOML: {error}") from error
-    content |= {name: value for name, value in changes.items() if value is not None}
+    content = {**tables.content, **{name: value for name, value in changes.items() if value is not None}}
     if (seeds := changes.get("seeds")) is not None:
         _cap_seeds(content.get("arms"), seeds)
-    return study_from(content, source=source), text
+    return _checked(Tables(content, tables.source, tables.text)), tables.text
 
 
 def _cap_seeds(rows: Any, most: int) -> None:
@@ -84,26 +80,21 @@ def _cap_seeds(rows: Any, most: int) -> None:
             row["seeds"] = min(row["seeds"], most)
 
 
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-
-
 def study_from(content: Mapping[str, Any], *, source: str) -> TrainingStudy:
     """Return the training study that the tables of a TOML file describe. Raises ConfigError with all problems."""
-    found = study_tables(content)
-    problems = [*found.problems, *problems_of_study(found.study, found.unread, whole=not found.problems)]
-    if problems:
-        listed = "".join(f"\n  {one}" for one in dict.fromkeys(problems))
-        raise ConfigError(f"{source}: it cannot be run:{listed}")
+    return _checked(Tables(content, source))
+
+
+def _checked(tables: Tables) -> TrainingStudy:
+    found = study_tables(tables)
+    more = problems_of_study(found.study, found.unread, whole=not tables.problems)
+    tables.require_none([*tables.problems, *more], why="it cannot be run")
     return found.study
 
 
 @dataclass(frozen=True, slots=True)
 class StudyTables:
-    """What the tables of a training study say: the study, its judges by name, and what is wrong with the tables.
+    """What the tables of a training study say: the study, and its judges by name.
 
     The study has its defaults where a table is wrong, and lacks the arms in ``unread``, by their names.
     """
@@ -111,44 +102,38 @@ class StudyTables:
     study: TrainingStudy
     judges: Mapping[str, JudgeTable]
     unread: Sequence[str]
-    problems: Sequence[str]
 
 
-def study_tables(content: Mapping[str, Any]) -> StudyTables:
-    """Return what the tables of a training study say. Not checked is whether it can be run on this machine."""
-    reading = _Reading(content)
+def study_tables(tables: Tables) -> StudyTables:
+    """Return what a training study's ``tables`` say; what is wrong is noted there.
+
+    Not checked is whether it can be run on this machine.
+    """
+    reading = _Reading(tables)
     study = reading.study()
-    return StudyTables(study, reading.judges, reading.unread, list(dict.fromkeys(reading.problems)))
+    return StudyTables(study, reading.judges, reading.unread)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """The reading of a study's tables, with the problems found so far."""
+    """The reading of a study's tables."""
 
-    content: Mapping[str, Any]
-    problems: list[str] = field(default_factory=list)
+    tables: Tables
     judges: dict[str, JudgeTable] = field(default_factory=dict)
     wrong_judges: set[str] = field(default_factory=set)
     unread: list[str] = field(default_factory=list)
 
     def study(self) -> TrainingStudy:
         """Read the whole training study; where its tables are wrong, it has its defaults, or an arm less."""
-        own = {option.name for option in options_of(TrainingStudy)}
-        self._unknown(self.content, {*own, *_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER}, "")
-        tables = {
-            name: self._made(kind, self.content.get(name, {}), f"[{name}]") or kind() for name, kind in _TABLES.items()
-        }
-        for name, table in self._table(self.content.get("judges", {}), "[judges]").items():
-            judge = self._made(JudgeTable, table, f"[judges.{name}]")
+        content = self.tables.content
+        given = self.tables.values(TrainingStudy, content, also={*_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER})
+        tables = {name: self._made(kind, content.get(name, {}), name) or kind() for name, kind in _TABLES.items()}
+        for name, table in self.tables.mapping(content.get("judges", {}), "judges").items():
+            judge = self._made(JudgeTable, table, "judges", name)
             self.judges[name] = judge or JudgeTable()
             if judge is None:
                 self.wrong_judges.add(name)
-        given = self._in_range(TrainingStudy, {name: self.content[name] for name in own & self.content.keys()}, "")
-        title = given.get("title", "")
-        if not isinstance(title, str) or not title.isprintable():
-            what = "one line without control characters" if isinstance(title, str) else "text"
-            self.problems.append(f"title={given.pop('title')!r:.60}: it must be {what}")
-        if "seeds" in self.content and "seeds" not in given:
+        if "seeds" in content and "seeds" not in given:
             given["seeds"] = _MOST_SEEDS  # so that no arm seems to have more
         training: Training = tables.pop("training")
         study = replace(TrainingStudy(()), **given, **self._watching(), **tables)
@@ -157,48 +142,48 @@ class _Reading:
 
     def _watching(self) -> dict[str, Any]:
         """Read the tables that a study may leave out, and find the audit judge."""
+        content = self.tables.content
         given = {
             name: made
             for name, kind in _OPTIONAL.items()
-            if name in self.content and (made := self._made(kind, self.content[name], f"[{name}]")) is not None
+            if name in content and (made := self._made(kind, content[name], name)) is not None
         }
         if "audit" not in given:
             return given
-        name, known = given["audit"].judge, len(self.problems)
+        name, known = given["audit"].judge, len(self.tables.problems)
         judge = self.judges.get(name) if isinstance(name, str) else None
         if judge is None:
-            self.problems.append(f"[audit]: there is no judge {name!r}.{did_you_mean(str(name), self.judges)}")
+            self.tables.note(f"there is no judge {name!r}.{did_you_mean(str(name), self.judges)}", "audit", "judge")
             return given
-        options = self._table(judge.options or {}, f"[judges.{name}]: options")
+        options = self.tables.mapping(judge.options or {}, "judges", name, "options")
         members = tuple(self._members(judge, name))
-        if name in self.wrong_judges or len(self.problems) > known:
+        if name in self.wrong_judges or len(self.tables.problems) > known:
             return given
         auditor = Arm("audit", judge, ArmTable(), Training(), options, "loop", 1, members=members)
         return {**given, "auditor": auditor}
 
     def _arm_tables(self) -> Iterator[ArmTable]:
-        rows = self.content.get("arms", [])
+        rows = self.tables.content.get("arms", [])
         if not isinstance(rows, list) or not rows:
-            self.problems.append("arms: write at least one [[arms]] table with a name and a judge")
+            self.tables.note("arms: write at least one [[arms]] table with a name and a judge", "arms")
             return
-        for number, row in enumerate(rows, 1):
-            where = f"arm {row['name']!r}" if isinstance(row, Mapping) and row.get("name") else f"arm {number}"
-            known = len(self.problems)
-            table: ArmTable | None = self._made(ArmTable, row, where)
+        for number, row in enumerate(rows):
+            known = len(self.tables.problems)
+            table: ArmTable | None = self._made(ArmTable, row, "arms", number)
             name = row.get("name") if isinstance(row, Mapping) else None
-            if not isinstance(name, str) or not name:
-                self.problems.append(f"{where}: it needs a name, a text")
-            elif table is not None and len(self.problems) == known:
-                yield from self._varied(table, where)
-            else:
+            if isinstance(row, Mapping) and (not isinstance(name, str) or not name):
+                self.tables.note("it needs a name, a text", "arms", number, "name")
+            elif table is not None and len(self.tables.problems) == known:
+                yield from self._varied(table, number)
+            elif isinstance(name, str):
                 self.unread.append(name)
 
-    def _varied(self, table: ArmTable, where: str) -> Iterator[ArmTable]:
+    def _varied(self, table: ArmTable, number: int) -> Iterator[ArmTable]:
         """Yield a table for each combination of the values in ``vary``, with the values in its name."""
-        vary = self._table(table.vary or {}, f"{where}: vary")
+        vary = self.tables.mapping(table.vary or {}, "arms", number, "vary")
         lists = [value if isinstance(value, list) and value else None for value in vary.values()]
         if None in lists:
-            self.problems.append(f"{where}: vary: each key needs a list of values")
+            self.tables.note("vary: each key needs a list of values", "arms", number, "vary")
             self.unread.append(table.name)
             return
         for values in itertools.product(*(one or () for one in lists)):
@@ -210,25 +195,25 @@ class _Reading:
                 else:
                     row[key] = value
             name = " ".join([table.name, *map(str, values)])
-            made = self._made(ArmTable, {**_given(table), **row, "name": name}, where)
+            made = self._made(ArmTable, {**_given(table), **row, "name": name}, "arms", number)
             if made is None:
                 self.unread.append(name)
             else:
-                yield replace(made, against=_counterpart(table, values, self.content["arms"]))
+                yield replace(made, against=_counterpart(table, values, self.tables.content["arms"]))
 
     def _arm(self, table: ArmTable, training: Training, study: TrainingStudy) -> Arm | None:
-        where, known = f"arm {table.name!r}", len(self.problems)
+        place, known = ("arms", table.name), len(self.tables.problems)
         judge = self.judges.get(table.judge) if isinstance(table.judge, str) else None
         if judge is None:
             hint = did_you_mean(str(table.judge), self.judges) if self.judges else " Write [judges.NAME] tables."
-            self.problems.append(f"{where}: there is no judge {table.judge!r}.{hint}")
+            self.tables.note(f"there is no judge {table.judge!r}.{hint}", *place, "judge")
         base = {option.name: getattr(training, option.name) for option in options_of(Training)}
-        own = self._table(table.training or {}, f"{where}: training")
-        made = self._made(Training, {**base, **own}, f"{where}: training")
-        shared = self._table((judge.options if judge else None) or {}, f"[judges.{table.judge}]: options")
-        options = {**shared, **self._table(table.options or {}, f"{where}: options")}
+        own = self.tables.mapping(table.training or {}, *place, "training")
+        made = self._made(Training, {**base, **own}, *place, "training")
+        shared = self.tables.mapping((judge.options if judge else None) or {}, "judges", str(table.judge), "options")
+        options = {**shared, **self.tables.mapping(table.options or {}, *place, "options")}
         members = () if judge is None else tuple(self._members(judge, table.judge))
-        if judge is None or made is None or table.judge in self.wrong_judges or len(self.problems) > known:
+        if judge is None or made is None or table.judge in self.wrong_judges or len(self.tables.problems) > known:
             self.unread.append(table.name)
             return None
         engine, seeds = table.engine or study.engine, table.seeds or study.seeds
@@ -236,52 +221,28 @@ class _Reading:
 
     def _members(self, judge: JudgeTable, name: str) -> Iterator[JudgeTable]:
         """Yield the tables of a panel's judges."""
-        where = f"[judges.{name}]: panel"
+        place = ("judges", name, "panel")
         if judge.panel is None:
             return
         if not isinstance(judge.panel, list) or len(judge.panel) < 2:
-            self.problems.append(f"{where} must be a list of two or more names of judges")
+            self.tables.note("panel must be a list of two or more names of judges", *place)
             return
         for one in judge.panel:
             member = self.judges.get(one) if isinstance(one, str) else None
             if member is None:
-                self.problems.append(f"{where}: there is no judge {one!r}.{did_you_mean(str(one), self.judges)}")
+                self.tables.note(f"panel: there is no judge {one!r}.{did_you_mean(str(one), self.judges)}", *place)
             elif member.panel is not None or member.options is not None or member.quality != judge.quality:
-                self.problems.append(
-                    f"{where}: {one} cannot be in it: panel, options and quality are set in the panel's own table"
+                self.tables.note(
+                    f"panel: {one} cannot be in it: panel, options and quality are set in the panel's own table", *place
                 )
             else:
                 yield member
 
-    def _made(self, kind: Any, value: object, where: str) -> Any:
+    def _made(self, kind: Any, value: object, *place: str | int) -> Any:
         """Return the settings ``kind`` with the values of a table, or None where it does not take some; note these."""
-        found = len(self.problems)
-        table = self._table(value, where)
-        known = {option.name for option in options_of(kind)}
-        self._unknown(table, known, f"{where}: ")
-        given = self._in_range(kind, {key: value for key, value in table.items() if key in known}, f"{where}: ")
-        return None if len(self.problems) > found else kind(**given)
-
-    def _table(self, value: object, where: str) -> Mapping[str, Any]:
-        if isinstance(value, Mapping):
-            return value
-        self.problems.append(f"{where} must be a table")
-        return {}
-
-    def _unknown(self, table: Mapping[str, Any], known: set[str], where: str) -> None:
-        self.problems += [f"{where}unknown key {key!r}.{did_you_mean(key, known)}" for key in table if key not in known]
-
-    def _in_range(self, kind: Any, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return the values that the settings ``kind`` take; note the others."""
-        found = {}
-        for option in options_of(kind):
-            try:
-                if option.name in given:
-                    option.require(given[option.name])
-                    found[option.name] = given[option.name]
-            except ConfigError as error:
-                self.problems.append(f"{where}{error}")
-        return found
+        found = len(self.tables.problems)
+        given = self.tables.values(kind, self.tables.mapping(value, *place), *place)
+        return None if len(self.tables.problems) > found else kind(**given)
 
 
 def _given(table: ArmTable) -> dict[str, Any]:

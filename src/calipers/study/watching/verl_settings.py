@@ -15,7 +15,7 @@ from typing import Any, Final
 from calipers.config.option import any_value, flag, whole_number
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.study.tables import read_table
+from calipers.study.tables import problems_of_keys
 from calipers.study.watching.measuring import Truth
 from calipers.study.watching.rules import ALARMS, StopRules
 from calipers.types.encoding import finite_number
@@ -65,14 +65,15 @@ def read_watch_settings(table: object) -> WatchSettings:
 
     Raises ConfigError for a missing table, unknown keys and invalid values.
     """
-    problems: list[str] = []
-    settings = read_table(WatchSettings, table, "+watch", problems)
-    if settings is not None:
-        problems += _problems(settings)
+    if not isinstance(table, Mapping):
+        raise ConfigError("+watch must be a table")
+    problems = [f"+watch: {problem}" for _, problem in problems_of_keys(WatchSettings, table)]
+    settings = WatchSettings() if problems else WatchSettings(**table)
+    if not problems:
+        problems = _problems(settings)
     if problems:
         raise ConfigError("; ".join(problems))
-    found: WatchSettings = settings
-    return found
+    return settings
 
 
 def _problems(settings: WatchSettings) -> list[str]:
@@ -82,7 +83,7 @@ def _problems(settings: WatchSettings) -> list[str]:
             f"+watch.folder={settings.folder!r}: it must be an absolute path, as Ray's workers work in other folders"
         )
     if settings.rules is not None:
-        read_table(StopRules, settings.rules, "+watch.rules", found)
+        found += _problems_of_rules(settings.rules)
     for name in ("truth", "log"):
         value = getattr(settings, name)
         if value is not None and not isinstance(value, str):
@@ -96,6 +97,12 @@ def _problems(settings: WatchSettings) -> list[str]:
             "+watch.audit.api_key: verl stores its configuration, so set keys in the environment of every node"
         )
     return found
+
+
+def _problems_of_rules(rules: object) -> list[str]:
+    if not isinstance(rules, Mapping):
+        return ["+watch.rules must be a table"]
+    return [f"+watch.rules: {problem}" for _, problem in problems_of_keys(StopRules, rules)]
 
 
 def logged_by_verl(path: str, *, after: int) -> list[dict[str, float]]:

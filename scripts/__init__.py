@@ -1,0 +1,1 @@
+"""Scripts for those who work on calipers; they are not part of the installed package."""
