@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from scripts.study_data.record import DATA
 
-from calipers.study.curves import Against, read_curves
+from calipers.study.curves import Against, ArmCurves, read_curves
 from calipers.study.figures import draw_curve, save_figure
 
 IMAGES: Final = DATA.parent / "images"
@@ -17,17 +17,26 @@ IMAGES: Final = DATA.parent / "images"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One figure of the documentation: a ``curve`` of some ``arms`` of the record ``study``; all arms without any."""
+    """One figure of the documentation: a ``curve`` of some ``arms`` of the record ``study``; all arms without any.
+
+    ``labels`` are other names for these arms, and ``title`` another title, where readers do not know the study.
+    ``name`` is that of the file, without what is before it for all.
+    """
 
     study: str
     curve: str
     arms: tuple[str, ...] = ()
     over: Against = "step"
     differences: bool = False
+    labels: tuple[str, ...] = ()
+    title: str = ""
+    name: str = ""
 
     @property
     def stem(self) -> Path:
         """Return the path of the figure of a study, without its ending."""
+        if self.name:
+            return IMAGES / f"study-{self.name}"
         ends = [self.study, self.curve, *([f"over-{self.over}"] if self.over != "step" else [])]
         return IMAGES / "-".join(["study", *ends, *(["differences"] if self.differences else [])])
 
@@ -35,6 +44,14 @@ class Picture:
 _FAILURES: Final = ("no failures", *(f"failures length {how}" for how in ("zero", "group", "none")))
 _DEFENCES: Final = ("fair", "obeys", "quarantine", "floor", "canaries", "panel, one of three obeys")
 PICTURES: Final = (
+    Picture(
+        "failures",
+        "length",
+        ("no failures", "failures length zero", "failures length none"),
+        labels=("no judgment fails", "a tenth fail, and count as 0", "a tenth fail, and are no signal: calipers"),
+        title="Length of a policy's responses when judgments fail, more often of long ones",
+        name="readme",
+    ),
     Picture(
         "order",
         "length",
@@ -53,11 +70,19 @@ PICTURES: Final = (
 """The figures of the documentation; those of a study that is not recorded are not drawn."""
 
 
+def _renamed(arms: tuple[ArmCurves, ...], picture: Picture) -> tuple[ArmCurves, ...]:
+    """Return a study's arms with the labels of a picture instead of their names."""
+    names = dict(zip(picture.arms, picture.labels, strict=True)) if picture.labels else {}
+    return tuple(replace(arm, name=names.get(arm.name, arm.name)) for arm in arms)
+
+
 def draw_all() -> Iterator[Path]:
     """Draw every figure whose study is recorded, and yield the files. Raises ConfigError without matplotlib."""
     for picture in PICTURES:
         path = DATA / f"{picture.study}.json"
         if path.exists():
             study = read_curves(str(path), over=picture.over)
-            figure = draw_curve(study, picture.curve, arms=picture.arms, differences=picture.differences)
+            study = replace(study, title=picture.title or study.title, arms=_renamed(study.arms, picture))
+            shown = picture.labels or picture.arms
+            figure = draw_curve(study, picture.curve, arms=shown, differences=picture.differences)
             yield from save_figure(figure, picture.stem)

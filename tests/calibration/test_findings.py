@@ -122,7 +122,7 @@ def test_failures_and_groups_with_too_few_scores_are_counted():
 def test_bad_lines_and_foreign_members_are_counted():
     found = kinds({"judge": "j"}, record(GROUPS[0], "j", {"scores": {"zz": 1}}, order=["a", "zz"]))
     assert found["bad_lines"].startswith("1 line could not be read and was skipped")
-    assert found["unknown_members"].startswith("1 ids")
+    assert found["unknown_members"].startswith("1 id in judgments is not in the group")
 
 
 def test_errors_that_are_not_honest_are_named():

@@ -110,7 +110,7 @@ def test_problems_of_a_configuration_are_told_without_a_traceback_and_write_noth
     Path("bad.toml").write_text('[judge]\nnoize = 1\n[[arms]]\nname = "a"\n', encoding="utf-8")
     code, out, told = run("bad.toml", "-o", "r.json")
     assert (code, out) == (2, "")
-    assert "bad.toml: it cannot be run:" in told
+    assert "bad.toml:2: [judge]: unknown key" in told
     assert "unknown key 'noize'. Did you mean noise?" in told
     assert not Path("r.json").exists()
     code, _, told = run("length", "-o", "nowhere/r.json")
