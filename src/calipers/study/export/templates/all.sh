@@ -6,7 +6,7 @@ set -m # what works in the background is a group of processes, which is ended as
 ./check.sh || exit 1
 ./prepare.sh || exit 1
 
-judge= workers=()
+judge='' workers=()
 trap 'stop $judge "${workers[@]}"' EXIT
 trap 'exit 130' INT TERM
 

@@ -4,11 +4,13 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-[ -f "judges/${1:-}.env" ] || fail "name a judge: $(ls judges | tr '\n' ' ')"
+[ -f "judges/${1:-}.env" ] || fail "name a judge: $(cd judges && echo *)"
+# shellcheck disable=SC1090
 . "judges/$1.env"
 
 name=$1
 servers=()
+# shellcheck disable=SC2329
 end() {
   rm -f "logs/judge-$name.served"
   stop "${servers[@]}"

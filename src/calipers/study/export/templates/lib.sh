@@ -1,7 +1,8 @@
+# shellcheck shell=bash disable=SC1090,SC2153
 # Functions of the other scripts, which source this file. It sets STUDY to the study's folder, and works from there.
 
 STUDY=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cd "$STUDY"
+cd "$STUDY" || exit 1
 mkdir -p checkpoints data downloads ledgers logs models results rollouts
 . ./study.env
 
@@ -19,7 +20,7 @@ require_keys() {
 
 # Sets what runs/NAME/run.env says of a run: its GPUs, ports, judge and model.
 load_run() {
-  [ -f "runs/$1/run.env" ] || fail "there is no run $1; the runs: $(ls runs | tr '\n' ' ')"
+  [ -f "runs/$1/run.env" ] || fail "there is no run $1; the runs: $(cd runs && echo *)"
   . "runs/$1/run.env"
   export CUDA_VISIBLE_DEVICES=$GPUS CUDA_DEVICE_ORDER=PCI_BUS_ID
 }

@@ -6,6 +6,7 @@ load_run "${1:?name a run}"
 run=$1
 shift
 require_keys
+# shellcheck disable=SC1090
 . "runs/$run/overrides.sh"
 if [ -n "$CHAT_TEMPLATE" ]; then
   overrides+=("actor_rollout_ref.model.custom_chat_template='$(cat "$CHAT_TEMPLATE")'")
