@@ -94,7 +94,7 @@ def simulate(
 
 
 @study.command(short_help="Draw a study's curves as PNG and SVG.")
-@click.argument("results", metavar="RESULT...", nargs=-1, required=True, type=click.Path())
+@click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path())
 @command_option(
     "-o", "--out", default=".", show_default=True, named=True, metavar="FOLDER", help="Where the figures are written."
 )
@@ -122,7 +122,7 @@ def figures(
     *,
     differences: bool,
 ) -> int:
-    """Draw the curves in RESULT, a result file of a study, or the folder of one or of a watched run.
+    """Draw the curves in RESULTS: a result file of a study, or the folder of one or of a watched run.
 
     Each curve is a PNG and an SVG. Several watched runs are drawn together, each as an arm.
 

@@ -138,6 +138,18 @@ class Tables:
         return ("arms", max(fitting)[1], *place[2:]) if fitting else ("arms",)
 
 
+def require_table(name: str, value: object) -> None:
+    """Raise ConfigError unless a setting of a study is a table."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} must be a table")
+
+
+def require_text(name: str, value: object) -> None:
+    """Raise ConfigError unless a setting of a study is text."""
+    if not isinstance(value, str):
+        raise ConfigError(f"{name}={value!r:.60}: it must be text")
+
+
 def require_line(name: str, value: object) -> None:
     """Raise ConfigError unless a setting of a study is one line of text that is safe to print."""
     if not isinstance(value, str) or not value.isprintable():

@@ -37,6 +37,7 @@ def lines_of(text: str, content: Mapping[str, Any]) -> dict[Place, int]:
             place = _place(header[2], (), rows)
             if header[1] == "[[":
                 rows[place] = rows.get(place, -1) + 1
+                found.setdefault(place, number)
                 place = (*place, rows[place])
             if isinstance(value_at(content, place), Mapping):
                 table = place

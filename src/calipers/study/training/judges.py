@@ -113,22 +113,18 @@ def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
     if len(given) > 1:
         raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(given)}")
     if table.model is not None:
-        if not isinstance(table.model, str) or not table.model:
-            raise ConfigError(f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini")
         return table.model
     if table.profile is not None:
-        return _profile(table, seed, truth)
+        return _profile(table.profile, table, seed, truth)
     return SimulatedJudge(truth, *vices_from(table.vices or ()), seed=seed)
 
 
-def _profile(table: JudgeTable, seed: int, truth: Truth) -> Backend:
-    if not isinstance(table.profile, str) or not table.profile:
-        raise ConfigError(f"profile={table.profile!r}: it must be a profile's name or file, such as gpt-5.4-mini")
+def _profile(name: str, table: JudgeTable, seed: int, truth: Truth) -> Backend:
     if table.quality != _QUALITY:
         raise ConfigError(
             "quality is for judges with vices: to a profile, a wrong response is worth 0 and a right one 1"
         )
-    return profile_judge_of(table.profile, truth.is_right, seed=seed, features={"markdown": _headings})
+    return profile_judge_of(name, truth.is_right, seed=seed, features={"markdown": _headings})
 
 
 def _headings(view: RenderedGroup) -> list[float]:

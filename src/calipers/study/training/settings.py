@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 from calipers.config.option import any_value, choice, flag, number, whole_number
-from calipers.study.tables import require_line
+from calipers.errors import ConfigError
+from calipers.study.tables import require_line, require_table, require_text
 from calipers.study.watching.rules import StopRules
 
 Engine: TypeAlias = Literal["loop", "trl"]
@@ -84,6 +85,16 @@ class Audit:
     sample: int = whole_number(8, "Groups of a step that are audited.", low=1)
 
 
+def _require_judge(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name}={value!r:.60}: it must be a judge's name, such as openai/gpt-5-mini")
+
+
+def _require_profile(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name}={value!r:.60}: it must be a profile's name or file, such as gpt-5.4-mini")
+
+
 @dataclass(frozen=True)
 class JudgeTable:
     """A judge of the study: simulated from ``vices`` or a ``profile``, or a ``model``, or a ``panel`` of judges.
@@ -95,16 +106,22 @@ class JudgeTable:
         None, "The vices of a simulated judge: tables with kind, a name of calipers.testing or of this study."
     )
     profile: str | None = any_value(
-        None, "A judge's profile, a file or the name of one of calipers', perhaps with options: gpt-5.4?fidelity=0.5."
+        None,
+        "A judge's profile, a file or the name of one of calipers', perhaps with options: gpt-5.4?fidelity=0.5.",
+        check=_require_profile,
     )
-    model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.")
+    model: str | None = any_value(
+        None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.", check=_require_judge
+    )
     panel: Sequence[str] | None = any_value(
         None, "Names of this study's judges, which are a panel; each has its own randomness, also if named twice."
     )
     quality: Sequence[float] = any_value(
         (0.375, 0.625), "What a judge with vices thinks a wrong and a right response are worth, from 0 to 1."
     )
-    options: Mapping[str, Any] | None = any_value(None, "Options of Judge by their flat names, as in calipers.toml.")
+    options: Mapping[str, Any] | None = any_value(
+        None, "Options of Judge by their flat names, as in calipers.toml.", check=require_table
+    )
 
 
 @dataclass(frozen=True)
@@ -113,7 +130,7 @@ class ArmTable:
 
     name: str = any_value("", "The arm's name.")
     judge: str = any_value("", "The name of its judge.")
-    against: str = any_value("", "The arm that its runs are paired with.")
+    against: str = any_value("", "The arm that its runs are paired with.", check=require_text)
     control: Control | None = choice(
         None, Control, "What the arm shows about the study: true rewards are learned, or a placebo is not."
     )
@@ -140,10 +157,10 @@ class ArmTable:
     )
     seeds: int | None = whole_number(None, "Runs of this arm; by default the study's.", low=1, high=10_000)
     engine: Engine | None = choice(None, Engine, "What trains; by default the study's.")
-    options: Mapping[str, Any] | None = any_value(None, "Options of Judge for this arm.")
-    training: Mapping[str, Any] | None = any_value(None, "Settings of [training] for this arm.")
+    options: Mapping[str, Any] | None = any_value(None, "Options of Judge for this arm.", check=require_table)
+    training: Mapping[str, Any] | None = any_value(None, "Settings of [training] for this arm.", check=require_table)
     vary: Mapping[str, Sequence[Any]] | None = any_value(
-        None, "Keys with lists: an arm for each combination of values."
+        None, "Keys with lists: an arm for each combination of values.", check=require_table
     )
 
 
@@ -188,7 +205,7 @@ class TrainingStudy:
     auditor: Arm | None = None
     """The audit judge, as an arm that is not trained."""
     stop: StopRules | None = None
-    trl: Mapping[str, Any] | None = any_value(None, "Arguments of TRL's GRPOConfig.")
+    trl: Mapping[str, Any] | None = any_value(None, "Arguments of TRL's GRPOConfig.", check=require_table)
     shared_noise: bool = flag(
         False, "TRL samples with the noise of the loop, so that the engines' runs begin with the same rollouts."
     )

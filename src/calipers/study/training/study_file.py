@@ -261,6 +261,7 @@ def _counterpart(table: ArmTable, values: tuple[Any, ...], rows: Any) -> str:
     own = dict(zip(table.vary or {}, values, strict=True))
     for row in rows:
         if isinstance(row, Mapping) and row.get("name") == table.against:
-            shared = [str(own[key]) for key in row.get("vary") or {} if key in own]
+            varied = row.get("vary")
+            shared = [str(own[key]) for key in varied if key in own] if isinstance(varied, Mapping) else []
             return " ".join([table.against, *shared])
     return table.against
