@@ -75,7 +75,7 @@ def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(SMALL.format(port=20000), encoding="utf-8")
     plan, text, _ = checked_plan(str(tmp_path / "study.toml"))
     write_plan(plan_files(plan, text), tmp_path / "out")
-    scripts = sorted(tmp_path.glob("out/*.sh"))
+    scripts = sorted(map(str, tmp_path.glob("out/*.sh")))
     assert len(scripts) > 6
     command = [str(SHELLCHECK), "--external-sources", "--source-path=SCRIPTDIR", "--severity=warning", *scripts]
     done = subprocess.run(command, cwd=tmp_path / "out", check=False, capture_output=True, text=True)

@@ -186,7 +186,8 @@ def _profiles(study: TrainingStudy) -> dict[str, Any]:
     arms = (*study.arms, *([study.auditor] if study.auditor is not None else []))
     tables = [table for arm in arms for table in (arm.judge, *arm.members)]
     named = [table.profile for table in tables if table.profile is not None]
-    named += [table.model.removeprefix(_PROFILE) for table in tables if str(table.model).startswith(_PROFILE)]
+    models = [table.model for table in tables if table.model is not None]
+    named += [model.removeprefix(_PROFILE) for model in models if model.startswith(_PROFILE)]
     return {name: json.loads(profile_as_text(profile_named(name))) for name in sorted(set(named))}
 
 
