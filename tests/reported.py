@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import re
 import zlib
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import calipers
+from calipers.calibration import calibrate
 from calipers.interfaces import Backend
 from calipers.report import open_sources, write_report
 from calipers.types import TrajectoryGroup
@@ -49,7 +51,7 @@ def report_of(folder: Path, *paths: Path, groups: Path | None = None, redact: bo
 
 def data_of(page: Path) -> dict[str, list[Any]]:
     """The data of a page by the kinds of its blocks, unpacked; ``details`` has a list for each block."""
-    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "run": [], "study": []}
+    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "run": [], "study": [], "judge": []}
     for kind, packed in _BLOCK.findall(page.read_bytes()):
         lines = [json.loads(line) for line in zlib.decompress(base64.b64decode(packed)).split(b"\n")]
         if kind == b"details":
@@ -73,3 +75,31 @@ async def judged(
     async with calipers.Judge(judges, ledger=str(ledger), **options) as judge:
         results = [result.to_dict() async for result in judge.score_groups(groups, ordered=True)]
     return write_lines(out, results), ledger
+
+
+def calibration_file(path: Path, *, calls: int = 8, groups: int = 40, panel: bool = True, texts: bool = True) -> Path:
+    """Calibrate simulated judges, and write what ``calipers calibrate --json`` prints.
+
+    ``steady`` is good, ``hasty`` is noisy and adds 0.6 to its score for each position nearer the front.
+    """
+    generator = random.Random(7)
+    asked, judgments = [], []
+    for number in range(groups):
+        gold = {name: round(generator.gauss(0, 1), 3) for name in "abcd"}
+        said = [{"role": "assistant", "content": "word " * generator.randint(5, 50)}] if texts else []
+        members = [{"id": name, "gold": value, "messages": said} for name, value in gold.items()]
+        asked.append({"group_id": f"g{number}", "trajectories": members})
+        for judge, noise, bias in (("steady", 0.4, 0.0), ("hasty", 1.4, 0.6))[: 1 + panel]:
+            for sample in range(calls):
+                order = generator.sample(list(gold), 4)
+                scores = {
+                    name: 5 + 2 * (gold[name] + generator.gauss(0, noise)) - bias * place
+                    for place, name in enumerate(order)
+                }
+                judgments.append(
+                    {"group_id": f"g{number}", "judge": judge, "mode": "listwise", "order": order,
+                     "parsed": {"scores": scores}, "sample_index": sample, "temperature": 1.0,
+                     "usage": {"input_tokens": 900, "output_tokens": 100, "cost_usd": 0.001}}
+                )  # fmt: skip
+    path.write_text(json.dumps(calibrate(asked, judgments).to_dict()) + "\n", encoding="utf-8")
+    return path

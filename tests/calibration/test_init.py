@@ -41,7 +41,9 @@ def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
     assert {"judges", "panel", "recommendation"} <= report.keys()
     (judge,) = report["judges"]
     assert judge.keys() >= JUDGE_KEYS
-    assert [point.keys() for point in judge["by_calls"]] == [{"calls", "advantage_fidelity"}] * 4
+    assert [point.keys() for point in judge["by_calls"]] == [
+        {"calls", "advantage_fidelity", "advantage_fidelity_interval"}
+    ] * 4
     assert report["panel"].keys() >= {"members", "weights", "advantage_fidelity", "by_calls"}
     assert [point.keys() for point in report["panel"]["by_calls"]] == [{"calls_per_member", "advantage_fidelity"}] * 4
 

@@ -1,5 +1,6 @@
 """Panels over recorded judgments."""
 
+import random
 from typing import Any
 
 import pytest
@@ -108,3 +109,40 @@ def test_judges_without_a_group_in_common_have_no_figures():
 
 def test_nobody_is_an_empty_panel():
     assert figures().members == ()
+
+
+def scored(judge: str, errors: dict[str, float]) -> list[dict[str, Any]]:
+    """Records of a judge whose error is given by group and member."""
+    return [
+        record(group, judge, {"scores": {name: gold + errors[f"{group['group_id']} {name}"] for name, gold in known}})
+        for group in GROUPS
+        if (known := gold_of(group).items())
+    ]
+
+
+def drawn(seed: int, shared: dict[str, float] | None = None, share: float = 0.0) -> dict[str, float]:
+    generator = random.Random(f"errors {seed}")  # not those that gold is drawn from
+    names = [f"{group['group_id']} {one['id']}" for group in GROUPS for one in group["trajectories"]]
+    return {
+        name: (1 - share) ** 0.5 * generator.gauss(0, 1) + share**0.5 * (shared or {}).get(name, 0.0) for name in names
+    }
+
+
+def test_judges_with_unrelated_errors_are_as_many_votes_as_they_are():
+    found = figures(*(one for seed in (1, 2, 3) for one in scored(f"j{seed}", drawn(seed))))
+    assert found.error_correlation == pytest.approx(0, abs=0.06)
+    assert found.effective_votes == pytest.approx(3, abs=0.35)
+
+
+def test_judges_that_share_half_of_their_errors_are_fewer_votes():
+    common = drawn(0)
+    found = figures(*(one for seed in (1, 2, 3) for one in scored(f"j{seed}", drawn(seed, common, 0.5))))
+    assert found.error_correlation == pytest.approx(0.5, abs=0.1)
+    assert found.effective_votes == pytest.approx(1.5, abs=0.2)
+
+
+def test_twins_are_one_vote_and_one_judge_has_no_votes():
+    same = drawn(1)
+    assert figures(*scored("a", same), *scored("b", same)).effective_votes == pytest.approx(1)
+    assert figures(*scored("a", same)).effective_votes is None
+    assert figures(*scored("a", dict.fromkeys(same, 0.0)), *scored("b", same)).effective_votes is None

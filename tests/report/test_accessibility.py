@@ -9,7 +9,7 @@ import pytest
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from report_browser import Browser
-from reported import judged, member, report_of, result_of, write_lines
+from reported import calibration_file, judged, member, report_of, result_of, write_lines
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -32,12 +32,12 @@ print(1)
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Groups of a biased judge, with their questions; one has Markdown."""
+    """Groups of a biased judge, with their questions; one has Markdown. Judges that were calibrated."""
     folder = tmp_path_factory.mktemp("accessible")
     judge = SimulatedJudge(QUALITY | {"close": 0.85}, PositionBias(0.4), Noise(0.1))
     groups = [group_of({**FOUR, "right": ANSWER}, group_id=f"g{n}", question=f"What is {n}?") for n in range(6)]
     _, ledger = asyncio.run(judged(folder, groups, [judge], orders=2))
-    return report_of(folder, ledger)
+    return report_of(folder, ledger, calibration_file(folder / "calibration.json"))
 
 
 @pytest.fixture(params=["light", "dark"])

@@ -31,10 +31,11 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class ByCalls:
-    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows."""
+    """Advantage fidelity from ``calls`` calls a group, the mean over cyclic windows, with its 95 % interval."""
 
     calls: int
     advantage_fidelity: float
+    advantage_fidelity_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,10 @@ class Curve:
     @property
     def points(self) -> tuple[ByCalls, ...]:
         """The mean over groups by number of calls."""
-        found = ((count, measures.mean_over_groups(one)) for count, one in self.by_count.items())
-        return tuple(ByCalls(count, level) for count, level in found if level is not None)
+        found = ((count, measures.mean_over_groups(one), one) for count, one in self.by_count.items())
+        return tuple(
+            ByCalls(count, level, measures.bootstrap_interval(one)) for count, level, one in found if level is not None
+        )
 
 
 def fidelity_curve(series: Series, gold: Array) -> Curve:

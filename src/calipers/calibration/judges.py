@@ -21,6 +21,7 @@ from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import common_groups
 from calipers.calibration.costs import Cost
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
+from calipers.calibration.position_bias import PositionEffect
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
@@ -108,6 +109,8 @@ class JudgeFigures:
     order_evidence: PairBias | None
     place_curve: PlaceCurve | None
     cost: Cost
+    stderr_bins: tuple[repeats.ErrorBin, ...] = ()
+    position_effects: tuple[PositionEffect, ...] = ()
 
     @property
     def asked(self) -> str:
@@ -249,6 +252,8 @@ def _figures(
         order_evidence=PairBias.learn((one.said, one.swapped) for one in series.swaps),
         place_curve=_place_curve(series),
         cost=series.cost.times(1 / len(series.rows)),
+        position_effects=() if series.place is None else series.place.effects,
+        stderr_bins=() if pairs else repeats.error_bins(series.calls, shared=_is_list_rated(series)),
     )
 
 

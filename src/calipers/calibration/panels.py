@@ -50,8 +50,10 @@ class PanelFigures:
     """The figures of the panel of all judges; ``weights`` belong to ``members`` in order and sum to 1.
 
     ``advantage_fidelity`` is from one call of each member. ``gain_interval`` is the interval of its gain over
-    ``equal_weights_fidelity``, which gives every member the same weight. Figures are None if no group was judged by all
-    members, or none of those has gold.
+    ``equal_weights_fidelity``, which gives every member the same weight. ``error_correlation`` is the mean correlation
+    of two members' errors, and ``effective_votes`` the number of members with unrelated errors that would be as good as
+    these: the panel's size if errors are unrelated, 1 if all make the same ones. Figures are None if no group was
+    judged by all members, or none of those has gold.
     """
 
     members: tuple[str, ...]
@@ -66,6 +68,8 @@ class PanelFigures:
     gain_interval: Interval | None
     best_member: BestMember | None
     by_calls: tuple[PanelByCalls, ...]
+    error_correlation: float | None = None
+    effective_votes: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``panel`` of the calibration's JSON report."""
@@ -113,7 +117,40 @@ def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
         gain_interval=measures.bootstrap_interval(weighted - equal_mean),
         best_member=_best_member(members, gold, weighted),
         by_calls=tuple(points),
+        error_correlation=(related := _error_correlation(members, gold)),
+        effective_votes=None if related is None else _effective_votes(len(members), related),
     )
+
+
+def _error_correlation(members: Sequence[Member], gold: Array) -> float | None:
+    """Return the mean correlation between two members' errors; None below two members, or without any error.
+
+    A member's error is what its score has beyond its least-squares prediction from gold, within groups.
+    """
+    if len(members) < 2:
+        return None
+    scores = [mean_of_known(one.calls, axis=1) for one in members]
+    known = ~np.isnan(gold) & np.all([~np.isnan(one) for one in scores], axis=0)
+    known &= measures.measurable_groups(np.where(known, gold, np.nan), gold)[:, None]
+    truth = measures.centred_values(gold, known)
+    errors = []
+    for one in scores:
+        said = measures.centred_values(one, known)
+        errors.append(said - truth * ((said * truth).sum() / max((truth**2).sum(), _EDGE)))
+    sizes = [float((one**2).sum()) for one in errors]
+    if min(sizes) <= _EDGE:
+        return None
+    pairs = [
+        float((errors[i] * errors[j]).sum()) / float(np.sqrt(sizes[i] * sizes[j]))
+        for i in range(len(errors))
+        for j in range(i)
+    ]
+    return sum(pairs) / len(pairs)
+
+
+def _effective_votes(members: int, correlation: float) -> float:
+    """Return the panel's size divided by its design effect, 1 + (members - 1) correlation (Kish 1965), at most it."""
+    return members / (1 + (members - 1) * max(correlation, 0.0))
 
 
 def representative_series(keys: Iterable[Key]) -> dict[str, Key]:

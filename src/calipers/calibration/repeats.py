@@ -13,9 +13,11 @@ import numpy as np
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import StoppingRule, usual_spread
 from calipers.calibration.arrays import Array, Flags, mean_of_known
-from calipers.calibration.measures import fidelity
+from calipers.calibration.measures import bootstrap_interval, fidelity
 
 _EDGE = 1e-12
+_BINS = 5
+_BIN_GROUPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,53 @@ def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> floa
     a and b come from disjoint halves of the calls. Each half learns its own noise and has ``half`` calls (by default as
     many as possible), at least two; None if there are fewer, or if neither half has any noise.
     """
+    found = _compared_halves(calls, shared=shared, half=half)
+    if found is None:
+        return None
+    squares, expected = found
+    ratio = squares / np.where(expected > _EDGE, expected, np.nan)
+    known = ratio[~np.isnan(ratio)]
+    return float(known.mean()) if len(known) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBin:
+    """Groups whose scores have about the same standard error: what was ``stated``, and what was ``observed``.
+
+    Both are of the difference between a candidate's scores from two halves of the calls, as root mean squares over
+    ``groups`` groups, in units of the scores. The interval is of ``observed``.
+    """
+
+    groups: int
+    stated: float
+    observed: float
+    observed_interval: tuple[float, float] | None
+
+
+def error_bins(calls: Array, *, shared: bool) -> tuple[ErrorBin, ...]:
+    """Return, for calibration, stated and observed errors of groups in bins of rising stated error.
+
+    Bins have equally many groups, 10 at least, and there are up to five. Honest errors lie on the diagonal. Empty where
+    ``stderr_ratio`` is unknown.
+    """
+    found = _compared_halves(calls, shared=shared)
+    if found is None:
+        return ()
+    squares, expected = (mean_of_known(one, axis=1) for one in found)
+    usable = np.flatnonzero(~np.isnan(squares) & (np.nan_to_num(expected) > _EDGE))
+    order = usable[np.argsort(expected[usable], kind="stable")]
+    count = min(_BINS, max(1, len(order) // _BIN_GROUPS))
+    return tuple(_error_bin(squares[one], expected[one]) for one in np.array_split(order, count) if len(one))
+
+
+def _error_bin(squares: Array, expected: Array) -> ErrorBin:
+    ends = bootstrap_interval(squares)
+    interval = None if ends is None else (float(np.sqrt(ends[0])), float(np.sqrt(ends[1])))
+    return ErrorBin(len(squares), float(np.sqrt(expected.mean())), float(np.sqrt(squares.mean())), interval)
+
+
+def _compared_halves(calls: Array, *, shared: bool, half: int | None = None) -> tuple[Array, Array] | None:
+    """Return (a-b)² and se_a² + se_b² of every candidate, (groups, members), from two halves of the calls."""
     half = calls.shape[1] // 2 if half is None else half
     if half < 2 or 2 * half > calls.shape[1]:
         return None
@@ -106,10 +155,7 @@ def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> floa
     if one is None or other is None:
         return None
     (a, a_error), (b, b_error) = one, other
-    expected = a_error + b_error
-    ratio = (a - b) ** 2 / np.where(expected > _EDGE, expected, np.nan)
-    known = ratio[~np.isnan(ratio)]
-    return float(known.mean()) if len(known) else None
+    return (a - b) ** 2, a_error + b_error
 
 
 def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | None:

@@ -1,4 +1,4 @@
-"""``calipers report``: writes a page that shows judged groups, runs and studies."""
+"""``calipers report``: writes a page that shows judged groups, judges, runs and studies."""
 
 from __future__ import annotations
 
@@ -56,18 +56,21 @@ def report(
 ) -> int:
     """Write one HTML file that shows what is in SOURCE.
 
-    Sources are result files of calipers score, ledgers, the folders of watched runs and of studies, result files of
-    calipers study, and folders that hold such sources; any of them may be mixed. They are told apart by content.
+    Sources are result files of calipers score, ledgers, calibrations (calipers calibrate --json), profiles, the folders
+    of watched runs and of studies, result files of calipers study, and folders that hold such sources; any of them may
+    be mixed. They are told apart by content.
 
     Of judged groups, candidates are shown side by side, ranked with error bars, with the judge's words and every
-    question that was asked. Of a run, rewards, health, length, exploits and spend over its steps, and alarms. Of a
-    study, its arms' curves and paired differences. The page works offline and runs nothing that a trajectory contains.
-    If OUT.ledger.db lies beside the only result file OUT, it is read as well.
+    question that was asked. Of judges, agreement with gold, bias, noise, failures and cost, side by side. Of a run,
+    rewards, health, length, exploits and spend over its steps, and alarms. Of a study, its arms' curves and paired
+    differences. The page works offline and runs nothing that a trajectory contains. If OUT.ledger.db lies beside the
+    only result file OUT, it is read as well.
 
     \b
     calipers report scored.jsonl -o report.html
     calipers report scored.jsonl --groups groups.jsonl -o report.html
     calipers report runs.db --run 3 -o report.html
+    calipers report calibration.json runs.db -o judges.html
     calipers report runs.db watched -o run.html
     calipers report order/ -o study.html
     calipers report runs.db --serve
@@ -121,17 +124,23 @@ def _serve(
 
 
 def _counted(sources: Sources) -> list[str]:
-    """Return how many runs and studies a report shows, without those that it has none of."""
-    counts = {"run": len(sources.ledgers) + len(sources.watched), "stud": len(sources.studies)}
-    ends = {"run": ("", "s"), "stud": ("y", "ies")}
+    """Return how many runs, studies and files about judges a report shows, without those that it has none of."""
+    counts = {
+        "run": len(sources.ledgers) + len(sources.watched),
+        "stud": len(sources.studies),
+        "file": len(sources.judge_files),
+    }
+    ends = {"run": ("", "s"), "stud": ("y", "ies"), "file": (" about judges", "s about judges")}
     return [f"{count:,} {kind}{ends[kind][count != 1]}" for kind, count in counts.items() if count]
 
 
 def with_ledger_beside(source: tuple[str, ...], groups: str | None) -> tuple[str, ...]:
     """Add to a command's only SOURCE the ledger that calipers score wrote beside it, unless the texts are named."""
-    from calipers.report.sources import ledger_beside  # noqa: PLC0415 - --help stays quick
+    from calipers.report.judge_files import is_judge_file  # noqa: PLC0415 - --help stays quick
+    from calipers.report.sources import ledger_beside  # noqa: PLC0415 - likewise
 
-    if len(source) != 1 or groups is not None or (beside := ledger_beside(source[0])) is None:
+    judged = [one for one in source if not is_judge_file(one)]
+    if len(judged) != 1 or groups is not None or (beside := ledger_beside(judged[0])) is None:
         return source
     print_message(f"Texts, questions and answers are read from {beside}")
     return (*source, beside)

@@ -28,7 +28,7 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
         "abstained": "abstained" in statuses or detail["status"] == "abstained",
         "injected": any(one["attacks"] for one in members),
         "disputed": _is_disputed(questions),
-        "flipped": _is_flipped(questions),
+        "flipped": is_flipped(questions),
         "close": _is_close(members),
         "tied": _is_tied(members),
         "reasked": any(one["cause"] in REASKED for one in questions),
@@ -59,12 +59,14 @@ def _is_close(members: Sequence[Mapping[str, Any]]) -> bool:
     return error is not None and other is not None and best - second < _Z95 * hypot(error, other)
 
 
-def _is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether one judge preferred different candidates when the same ones were shown in different orders."""
+def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether a judge of a report's group preferred other candidates when the same ones were shown in another
+    order.
+    """
     lists: dict[tuple[int, frozenset[str]], list[frozenset[str]]] = {}
     pairs: dict[tuple[int, frozenset[str]], list[float]] = {}
     for question in questions:
-        for slot, values in _ratings(question["judgments"]).items():
+        for slot, values in ratings_of(question["judgments"]).items():
             if len(values) > 1:
                 lists.setdefault((slot, frozenset(values)), []).append(_best(values))
         for one in question["judgments"]:
@@ -93,7 +95,7 @@ def _is_disputed(questions: Iterable[Mapping[str, Any]]) -> bool:
     return _have_disjoint([_best(means) for means in by_judge if len(means) > 1])
 
 
-def _ratings(judgments: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
+def ratings_of(judgments: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, float]]:
     """Return the rated values of one answer by slot and candidate."""
     found: dict[int, dict[str, float]] = {}
     for one in judgments:

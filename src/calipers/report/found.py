@@ -14,10 +14,11 @@ from calipers.errors import InputError, LedgerError
 from calipers.inputs.jsonl import open_binary, parse_json_line
 from calipers.ledger import LedgerReader
 from calipers.ledger.answers import find_run
+from calipers.report.judge_files import is_judge_file
 from calipers.report.runs.studies import KINDS, is_study_folder
 from calipers.report.runs.watched import is_watched_folder
 
-SourceKind: TypeAlias = Literal["results", "ledger", "study", "watched"]
+SourceKind: TypeAlias = Literal["results", "ledger", "study", "watched", "judge"]
 
 _SQLITE: Final = b"SQLite format 3\x00"
 _FIRST_LINE: Final = 2**26
@@ -27,8 +28,8 @@ _SETTINGS: Final = re.compile(rb'\A\{"format":"calipers-training/\d+","settings"
 _DEPTH: Final = 3
 _MOST_FOUND: Final = 100
 _SHOWN: Final = (
-    "a report shows what calipers score wrote, ledgers, runs watched by calipers.study.watching, and studies of "
-    "calipers study train and simulate"
+    "a report shows what calipers score wrote, ledgers, runs watched by calipers.study.watching, studies of calipers "
+    "study train and simulate, and judges: calibrations (calipers calibrate --json) and profiles"
 )
 
 
@@ -76,6 +77,8 @@ def _recognised(path: Path) -> SourceKind | None:
             return "ledger" if _has_runs(path) else None
         if _study_format(beginning) is not None:
             return "study"
+        if is_judge_file(str(path)):
+            return "judge"
         if not beginning.lstrip().startswith(b"{"):
             return None
         with open_binary(path) as stream:
@@ -118,6 +121,8 @@ def _kind_of_file(path: str) -> SourceKind:
                 f"has the format {stated!r}; this version of calipers shows {', '.join(KINDS)}", source=path
             )
         return "study"
+    if is_judge_file(path):
+        return "judge"
     _require_results(path)
     return "results"
 

@@ -15,11 +15,11 @@ from typing import Final
 
 MODULES: Final = (
     "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
-    "candidates", "questions", "group", "list", "groups", "live", "plots", "charts", "categories", "items", "run",
-    "study", "keys", "main",
+    "candidates", "questions", "group", "list", "groups", "live", "plots", "charts", "categories", "judgecards",
+    "judged", "judge", "items", "run", "study", "keys", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
-STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts", "runs")
+STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts", "judge", "runs")
 LIBRARY: Final = "uPlot.iife.min.js"
 """The charting library, as its project publishes it. It defines ``uPlot``, and its licence is in the page with it."""
 _IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./\w+\.js\";\n", re.MULTILINE)

@@ -57,7 +57,7 @@ class ServedReport:
         self._on_error = on_error
         self._writing = threading.Lock()
         with open_sources(paths, groups=groups, run=run, on_error=on_error) as sources:
-            others = sources.results or sources.watched or sources.studies
+            others = sources.results or sources.watched or sources.studies or sources.judge_files
             self.follows = len(sources.ledgers) == 1 and not others
 
     def write_page(self, out: Path) -> int:

@@ -102,11 +102,11 @@ class _RecordedRun:
 class Sources:
     """The judged groups of a report's sources, read one after the other by iterating. Use it as a context manager.
 
-    ``paths`` are result files, ledgers, watched runs and studies, or folders of these; iterating yields only judged
-    groups. ``groups`` is the groups file with the texts. If there is a result file, ledgers only add texts, questions
-    and answers to its groups. ``run`` is the number of the run in a ledger, by default the latest. ``notes`` is
-    complete after the iteration. Raises InputError, LedgerError or ConfigError for files that cannot be read; lines of
-    a result file that cannot be read go to ``on_error``, and are skipped.
+    ``paths`` are result files, ledgers, watched runs, studies, calibrations and profiles, or folders of these;
+    iterating yields only judged groups. ``groups`` is the groups file with the texts. If there is a result file,
+    ledgers only add texts, questions and answers to its groups. ``run`` is the number of the run in a ledger, by
+    default the latest. ``notes`` is complete after the iteration. Raises InputError, LedgerError or ConfigError for
+    files that cannot be read; lines of a result file that cannot be read go to ``on_error``, and are skipped.
     """
 
     def __init__(
@@ -125,6 +125,7 @@ class Sources:
         self.ledgers = [path for path, kind in kinds if kind == "ledger"]
         self.watched = [path for path, kind in kinds if kind == "watched"]
         self.studies = [path for path, kind in kinds if kind == "study"]
+        self.judge_files = [path for path, kind in kinds if kind == "judge"]
         if run is not None and not self.ledgers:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
         if groups is not None and not (self.results or self.ledgers):

@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, Final
 from calipers._version import __version__
 from calipers.errors import ConfigError
 from calipers.report.details import details_of, index_row
+from calipers.report.judge_files import read_judge_file
+from calipers.report.judge_tallies import SourceTally
 from calipers.report.runs.collected import Runs, studies_of
 from calipers.report.scripts import page_head, page_script
 from calipers.report.sources import Sources
@@ -102,10 +104,15 @@ def write_report(sources: Sources, out: Path, *, redact: bool = False, live: Map
         with part.open("wb") as stream:
             page = Page(stream, live=live is not None)
             runs = Runs(sources)
+            told = [read_judge_file(path) for path in sources.judge_files]
+            tallies: dict[int, SourceTally] = {}
             for judged in sources:
                 runs.add(judged, page.count)
                 detail = details_of(judged, redact=redact)
+                tallies.setdefault(judged.source, SourceTally()).add(detail)
                 page.add(index_row(detail), detail)
+            judged_by = [tally.to_dict(sources.names[source]) for source, tally in sorted(tallies.items())]
+            page.add_view("judge", [*judged_by, *told])
             page.add_view("run", runs.finish())
             page.add_view("study", studies_of(sources, redact=redact))
             page.finish({**_about(sources, redact=redact), "live": live})

@@ -42,7 +42,13 @@ export function categoryChart({ title, note, label, what, rows, empty, ...drawn 
     more.textContent = `Show ${whole(left)} more`;
     if (!left) more.remove();
   };
-  const heads = el("tr", {}, el("th", { scope: "col" }, label), el("th.plot"), el("th.number", { scope: "col" }, what));
+  const heads = el(
+    "tr",
+    {},
+    el("th", { scope: "col" }, label),
+    el("th.plot"),
+    el("th.number", { scope: "col" }, what),
+  );
   made.append(el("table", {}, el("thead", {}, heads), body, el("tfoot", {}, categoryScale(axis))), more);
   show(ROWS_AT_ONCE);
   return made;
@@ -66,13 +72,15 @@ function categoryRow(row, { format = decimal, range, bars, level }) {
   const isKnown = typeof row.value === "number";
   const hasInterval = isKnown && typeof row.low === "number" && typeof row.high === "number";
   const interval = hasInterval ? el("span.quiet", {}, ` ${format(row.low)} to ${format(row.high)}`) : null;
-  const number = isKnown ? [el("b", {}, format(row.value)), interval] : [el("span.quiet", {}, row.unknown ?? "not known")];
+  const number = isKnown
+    ? [el("span.with-interval", {}, el("b", {}, format(row.value)), interval)]
+    : [el("span.quiet", {}, row.unknown ?? "not known")];
   return el(
     "tr",
     {},
     el("th", { scope: "row" }, name(row.name, 80)),
     el("td.plot", {}, categoryMark(row, { range, bars, level, isKnown, hasInterval })),
-    el("td.number", {}, number, row.note ? el("span.quiet", {}, ` ${row.note}`) : null),
+    el("td.number", {}, number, row.note ? el("span.quiet", {}, `${isKnown ? ", " : " "}${row.note}`) : null),
   );
 }
 
@@ -84,7 +92,9 @@ function categoryMark(row, { range, bars, level, isKnown, hasInterval }) {
   }
   if (isKnown && bars && row.value !== 0) {
     const [zero, end] = [0, row.value].sort((a, b) => a - b).map((value) => Number.parseFloat(along(value, range)));
-    parts.push(svg("rect", { class: "bar", x: `${zero}%`, width: `${Math.max(0.4, end - zero)}%`, y: 5, height: 12, rx: 2 }));
+    parts.push(
+      svg("rect", { class: "bar", x: `${zero}%`, width: `${Math.max(0.4, end - zero)}%`, y: 5, height: 12, rx: 2 }),
+    );
   }
   if (hasInterval) {
     const [from, to] = [along(row.low, range), along(row.high, range)];
@@ -98,5 +108,11 @@ function categoryMark(row, { range, bars, level, isKnown, hasInterval }) {
 function categoryScale({ range, format = decimal, level }) {
   const [low, high] = range.map((one) => el("span", {}, format(one)));
   const said = level ? el("span.level", {}, `\u2506 ${level.label}: ${format(level.value)}`) : null;
-  return el("tr", { "aria-hidden": "true" }, el("td"), el("td.plot", {}, el("div.scale", {}, low, said, high)), el("td"));
+  return el(
+    "tr",
+    { "aria-hidden": "true" },
+    el("td"),
+    el("td.plot", {}, el("div.scale", {}, low, said, high)),
+    el("td"),
+  );
 }

@@ -153,7 +153,11 @@ function rowsByX({ series, x, y }) {
   const found = new Map();
   series.forEach(({ points }, at) =>
     points.forEach((point) => {
-      if (!found.has(point.x)) found.set(point.x, series.map(() => "\u2013"));
+      if (!found.has(point.x))
+        found.set(
+          point.x,
+          series.map(() => "\u2013"),
+        );
       found.get(point.x)[at] = pointText(point, y);
     }),
   );
@@ -180,15 +184,31 @@ export function numbersTable(heads, rows) {
   let shown = 0;
   const show = () => {
     const next = rows.slice(shown, shown + TABLE_ROWS);
-    body.append(...next.map(([first, ...cells]) => el("tr", {}, el("th", { scope: "row" }, first), cells.map(numberCell))));
+    body.append(
+      ...next.map(([first, ...cells]) => el("tr", {}, el("th", { scope: "row" }, first), cells.map(numberCell))),
+    );
     shown += next.length;
-    more.textContent = `Show ${whole(Math.min(TABLE_ROWS, rows.length - shown))} of ${whole(rows.length - shown)} more rows`;
+    const left = rows.length - shown;
+    more.textContent = `Show ${whole(Math.min(TABLE_ROWS, left))} of ${whole(left)} more rows`;
     if (shown >= rows.length) more.remove();
   };
   const table = el(
     "div.numbers-table",
     { tabindex: "0", role: "region", "aria-label": "numbers" },
-    el("table", {}, el("thead", {}, el("tr", {}, heads.map((one) => el("th", { scope: "col" }, one)))), body),
+    el(
+      "table",
+      {},
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          heads.map((one) => el("th", { scope: "col" }, one)),
+        ),
+      ),
+      body,
+    ),
     more,
   );
   show();

@@ -2,8 +2,9 @@
 import { button, el, fill } from "./elements.js";
 import { canUnpack, hasBlocks, readAbout, readBlocks, readRows } from "./data.js";
 import { GroupsView } from "./groups.js";
-import { followRun } from "./live.js";
+import { judgeView } from "./judge.js";
 import { keysDialog, listenToKeys } from "./keys.js";
+import { followRun } from "./live.js";
 import { counted, whole } from "./numbers.js";
 import { RunView } from "./run.js";
 import { StudyView } from "./study.js";
@@ -16,6 +17,7 @@ import { labelled, name } from "./text.js";
  * @type {{kind: string, title: string, make: (lines: any[], about: any, rows: import("./data.js").Row[]) => any}[]}
  */
 const VIEWS = [
+  { kind: "judge", title: "Judge", make: judgeView },
   { kind: "run", title: "Run", make: (lines, about, rows) => new RunView(lines, about, rows) },
   { kind: "study", title: "Study", make: (lines) => new StudyView(lines) },
 ];

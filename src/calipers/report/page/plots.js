@@ -31,8 +31,15 @@ export function drawPlot(place, chart, hidden, say) {
     if (width < 40) return;
     const colours = coloursNow();
     const made = chart.kind === "line" ? linePlot(chart, hidden, colours) : dotPlot(chart, hidden);
-    const hooks = { draw: [(u) => drawOver(u, chart, hidden, colours)], setCursor: [(u) => say(atPointer(u, chart))] };
-    plot = new uPlot({ width, height: HEIGHT, ...commonOptions(chart, hidden, colours), ...made.options, hooks }, made.data, place);
+    const hooks = {
+      draw: [(u) => drawOver(u, chart, hidden, colours)],
+      setCursor: [(u) => say(atPointer(u, chart))],
+    };
+    plot = new uPlot(
+      { width, height: HEIGHT, ...commonOptions(chart, hidden, colours), ...made.options, hooks },
+      made.data,
+      place,
+    );
   };
   let drawnAt = -1;
   new ResizeObserver(() => {
@@ -114,8 +121,15 @@ function plain(value) {
 /** The ends of an axis: all that is drawn and its own range, with a little room. */
 function rangeOfAxis({ series, marks = [], levels = [], diagonal, x, y }, hidden, axis) {
   const own = axis === "x" ? x : y;
-  const shown = series.filter((_, at) => !hidden.has(at)).flatMap((one) => one.points).filter(({ y: of }) => numeric(of));
-  const keys = diagonal ? ["x", "xlow", "xhigh", "y", "low", "high"] : axis === "x" ? ["x", "xlow", "xhigh"] : ["y", "low", "high"];
+  const shown = series
+    .filter((_, at) => !hidden.has(at))
+    .flatMap((one) => one.points)
+    .filter(({ y: of }) => numeric(of));
+  const keys = diagonal
+    ? ["x", "xlow", "xhigh", "y", "low", "high"]
+    : axis === "x"
+      ? ["x", "xlow", "xhigh"]
+      : ["y", "low", "high"];
   let [low, high] = diagonal ? widest(x.range, y.range) : (own.range ?? [Infinity, -Infinity]);
   const extend = (value) => {
     if (!numeric(value)) return;
@@ -127,7 +141,10 @@ function rangeOfAxis({ series, marks = [], levels = [], diagonal, x, y }, hidden
   for (const one of axis === "x" ? marks : levels) extend(one[axis]);
   if (low > high) return [0, 1];
   const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low < fixed[0] || fixed[0] === high ? low - room : low, high > fixed[1] || fixed[1] === low ? high + room : high];
+  return [
+    low < fixed[0] || fixed[0] === high ? low - room : low,
+    high > fixed[1] || fixed[1] === low ? high + room : high,
+  ];
 }
 
 function widest(first = [Infinity, -Infinity], second = [Infinity, -Infinity]) {
@@ -150,13 +167,20 @@ function linePlot(chart, hidden, colours) {
     const at1 = series.length;
     const isolated = (u, of, first, last) => (dotted ? null : aloneIn(u.data[of], first, last));
     series.push({
-      show, stroke: colour, width: 2, dash, points: { show: true, size: 6, fill: colour, filter: isolated },
+      show,
+      stroke: colour,
+      width: 2,
+      dash,
+      points: { show: true, size: 6, fill: colour, filter: isolated },
     });
     for (const end of ["high", "low"])
       series.push({ show: show && chart.bands !== false && column(end).some(numeric), stroke: "transparent", width: 0, points: { show: false } });
     bands.push({ series: [at1 + 1, at1 + 2], fill: `${colour}${BAND}` });
   });
-  const data = uPlot.join(tables, tables.map(() => [0, 2, 2, 2]));
+  const data = uPlot.join(
+    tables,
+    tables.map(() => [0, 2, 2, 2]),
+  );
   const cursor = { y: false, points: { show: false }, drag: { x: true, y: false } };
   return { data, options: { series, bands, cursor } };
 }
@@ -179,7 +203,13 @@ function dotPlot(chart, hidden) {
   const [low, high] = rangeOfAxis(chart, hidden, "x");
   const cursor = { x: false, y: false, points: { show: false }, drag: { x: false, y: false } };
   const options = { series: [{}, { points: { show: false } }], cursor };
-  return { data: [[low, high], [null, null]], options };
+  return {
+    data: [
+      [low, high],
+      [null, null],
+    ],
+    options,
+  };
 }
 
 function drawOver(u, chart, hidden, colours) {
@@ -240,16 +270,22 @@ function dot(u, point, colour, around) {
   const { ctx } = u;
   const place = (value, axis) => Math.round(u.valToPos(value, axis, true)); // whole pixels: sharp lines
   const [x, y] = [place(point.x, "x"), place(point.y, "y")];
-  stroke(u, colour, [], () => {
-    if (numeric(point.low) && numeric(point.high)) {
-      ctx.moveTo(x, place(point.low, "y"));
-      ctx.lineTo(x, place(point.high, "y"));
-    }
-    if (numeric(point.xlow) && numeric(point.xhigh)) {
-      ctx.moveTo(place(point.xlow, "x"), y);
-      ctx.lineTo(place(point.xhigh, "x"), y);
-    }
-  }, 2);
+  stroke(
+    u,
+    colour,
+    [],
+    () => {
+      if (numeric(point.low) && numeric(point.high)) {
+        ctx.moveTo(x, place(point.low, "y"));
+        ctx.lineTo(x, place(point.high, "y"));
+      }
+      if (numeric(point.xlow) && numeric(point.xhigh)) {
+        ctx.moveTo(place(point.xlow, "x"), y);
+        ctx.lineTo(place(point.xhigh, "x"), y);
+      }
+    },
+    2,
+  );
   ctx.fillStyle = colour;
   ctx.strokeStyle = around;
   ctx.lineWidth = uPlot.pxRatio;

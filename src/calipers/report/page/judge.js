@@ -1,0 +1,134 @@
+// The view of judges: how well they agree with gold, how they behave, what they cost, and how their calls ended.
+import { el, folded } from "./elements.js";
+import { calibrationFigures, profileFigures } from "./judgecards.js";
+import { judgedFigures } from "./judged.js";
+import { counted, decimal } from "./numbers.js";
+import { name, textBlock } from "./text.js";
+
+/** The view of the lines of `judge` blocks: what each source says of its judges. */
+export function judgeView(lines, about) {
+  const of = (...kinds) => lines.filter((one) => kinds.includes(one.kind));
+  const calibrations = of("calibration", "criteria");
+  const profiles = of("profile");
+  const main = el(
+    "main.judges",
+    { tabindex: "-1" },
+    calibrations.length ? calibrationSection(calibrations) : null,
+    profiles.length ? profileSection(profiles) : null,
+    of("judged").map(judgedSection),
+    about.live ? el("p.note", {}, "As it was when this page was opened; open it again for what was judged since.") : null,
+    notInReport(calibrations, profiles),
+  );
+  return { element: el("div.view", {}, main), keys: { open: () => main.focus() } };
+}
+
+/** The judges of several files in one list; a file's name tells equal names apart. */
+function together(files) {
+  return files.flatMap((file) =>
+    file.judges.map((judge) => ({
+      ...judge,
+      label: files.length > 1 && file.kind !== "profile" ? `${judge.name} \u00b7 ${file.source}` : judge.name,
+    })),
+  );
+}
+
+function calibrationSection(files) {
+  const judges = together(files);
+  const findings = files.flatMap((file) => file.findings ?? []);
+  return el(
+    "section",
+    {},
+    el("h2", {}, "Against gold"),
+    el("p.answer", {}, ...answerOf(judges), ` (${files.length === 1 ? "" : "from "}`, sourcesOf(files), ")"),
+    findings.length
+      ? folded(
+          counted(findings.length, "finding"),
+          () =>
+            el(
+              "ul",
+              {},
+              findings.map(([judge, text]) =>
+                el("li", {}, judge ? [name(judge, 80), ": "] : null, name(text ?? "", 600)),
+              ),
+            ),
+          { open: findings.length < 4 },
+        )
+      : null,
+    el("div.cards", {}, calibrationFigures(judges, files)),
+    files
+      .filter((file) => file.recommendation)
+      .map((file) =>
+        folded(["Recommendation for calipers.toml", files.length > 1 ? [", ", name(file.source, 80)] : null], () =>
+          textBlock(file.recommendation, { mono: true }),
+        ),
+      ),
+  );
+}
+
+const sourcesOf = (files) => files.flatMap((file, at) => [at ? ", " : null, name(file.source, 80)]);
+
+function answerOf(judges) {
+  const known = judges.filter(({ figures }) => typeof figures.fidelity?.[0] === "number");
+  if (!judges.length) return ["No judge was measured"];
+  if (!known.length)
+    return [`${counted(judges.length, "judge")} measured; agreement with gold is not known as a fidelity`];
+  const best = known.reduce((one, other) => (other.figures.fidelity[0] > one.figures.fidelity[0] ? other : one));
+  const [value, low, high] = best.figures.fidelity;
+  const between = typeof low === "number" ? ` (95 % interval ${decimal(low, 2)} to ${decimal(high, 2)})` : "";
+  const rest = known.filter((one) => one !== best);
+  const apart = rest.every(({ figures }) => typeof figures.fidelity[2] === "number" && figures.fidelity[2] < low);
+  const sure = rest.length && !apart ? "; some others are not clearly worse" : "";
+  const said = [name(best.label, 80), ` agrees best with gold: fidelity ${decimal(value, 2)}${between}${sure}`];
+  return rest.length ? said : [name(best.label, 80), ` has the fidelity ${decimal(value, 2)}${between}`];
+}
+
+function profileSection(files) {
+  const judges = together(files);
+  return el(
+    "section",
+    {},
+    el("h2", {}, counted(judges.length, "profile")),
+    el(
+      "p.answer",
+      {},
+      "What each profile measured of one call of its judge, on its own groups (",
+      sourcesOf(files),
+      ")",
+    ),
+    el("div.cards", {}, profileFigures(judges)),
+  );
+}
+
+function judgedSection(tally) {
+  return el("section", {}, el("h2", {}, "In ", name(tally.source, 80)), el("div.cards", {}, judgedFigures(tally)));
+}
+
+/** What this report cannot say, and which command would tell. */
+function notInReport(calibrations, profiles) {
+  const command = (text) => el("code", {}, text);
+  const notes = [];
+  if (!calibrations.length)
+    notes.push([
+      "Agreement with gold is not known: add the output of ",
+      command("calipers calibrate GROUPS --json"),
+      ".",
+    ]);
+  if (!profiles.length && !calibrations.length)
+    notes.push([
+      "Position bias, noise and preferences are not known either: that output has them, and so has a profile (",
+      command("calipers profile LEDGER -o FILE"),
+      ").",
+    ]);
+  return notes.length
+    ? el(
+        "section",
+        {},
+        el("h2", {}, "Not in this report"),
+        el(
+          "ul.note",
+          {},
+          notes.map((one) => el("li", {}, one)),
+        ),
+      )
+    : null;
+}

@@ -1,0 +1,165 @@
+"""The view of judges in a real browser: its numbers are the data's, and what nobody measured is said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.study.profiles.files import write_profile
+from calipers.study.profiles.named import shipped_profile
+from calipers.testing import PositionBias, SimulatedJudge
+from groups import FOUR, QUALITY, group_of
+from report_browser import CONTRAST, Browser
+from reported import calibration_file, judged, member, report_of, result_of, write_lines
+
+pytestmark = pytest.mark.timeout(300)
+
+HOSTILE = "<img src=x onerror=window.ran=1></script><script>window.ran=1</script>\u202e"
+
+
+def card(browser: Browser, title: str) -> str:
+    """The text of the figure with this title."""
+    return str(browser.run(
+        "return [...document.querySelectorAll('.chart')]"
+        ".find((one) => one.querySelector('h3').innerText === arguments[0])?.innerText ?? ''", title
+    ))  # fmt: skip
+
+
+def shown(browser: Browser, page: Path, address: str = "#view=judge") -> None:
+    browser.open(page, address)
+    browser.until("document.querySelector('main.judges')?.checkVisibility()")
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of a calibration, a profile, a result file and its ledger."""
+    import asyncio  # noqa: PLC0415 - for a fixture of a module, which cannot be async
+
+    folder = tmp_path_factory.mktemp("mixed")
+    judge = SimulatedJudge(QUALITY | {"close": 0.85}, PositionBias(0.4))
+    results, ledger = asyncio.run(judged(folder, [group_of(FOUR, group_id="biased")], [judge], orders=2))
+    write_profile(folder / "p.json", shipped_profile("posbias-gemini-pro"))
+    return report_of(folder, folder / "p.json", results, calibration_file(folder / "calibration.json"), ledger)
+
+
+def test_views_are_chosen_by_link_and_by_address(browser: Browser, mixed: Path):
+    browser.open(mixed)
+    browser.group("biased")
+    assert browser.texts(".views a") == ["Groups", "Judge", "Run"]
+    browser.click(".views a", "Judge")
+    browser.until("document.querySelector('main.judges')?.checkVisibility()")
+    assert browser.run("return location.hash") == "#view=judge"
+    assert browser.texts(".views a[aria-current=page]") == ["Judge"]
+    assert not browser.run("return document.querySelector('.frame').checkVisibility()")
+    browser.run("history.back()")
+    browser.until("document.querySelector('.frame').checkVisibility()")
+    browser.group("biased")
+    browser.press("j", "?")
+    browser.click("dialog button", "Close")
+
+
+def test_figures_are_those_of_the_calibration(browser: Browser, mixed: Path):
+    told = json.loads((mixed.parent / "calibration.json").read_text(encoding="utf-8"))
+    shown(browser, mixed)
+    fidelity = card(browser, "Fidelity")
+    for judge in told["judges"]:
+        low, high = judge["advantage_fidelity_interval"]
+        assert f"{judge['advantage_fidelity']:.2f} {low:.2f} to {high:.2f}" in fidelity
+        assert f"{judge['repeatability']:.2f}" in card(browser, "Repeatability")
+        assert f"{judge['noise']:.2f}" in card(browser, "Noise")
+    assert f"{told['panel']['effective_votes']:.1f} effective votes" in card(browser, "Panel of 2")
+    assert browser.text(".answer").startswith("steady agrees best with gold")
+    browser.until("document.querySelectorAll('.judges canvas').length === 5")
+    browser.run("for (const one of document.querySelectorAll('.numbers')) one.open = true")
+    effects = [judge["position_effects"][0]["worth"] for judge in told["judges"]]
+    browser.until("document.querySelectorAll('.numbers table').length === 5")
+    for worth in effects:
+        assert f"{worth:.2f}".replace("-", "\u2212") in card(browser, "Position bias")
+    assert f"{told['judges'][0]['stderr_bins'][0]['observed']:.3f}" in card(browser, "Are standard errors honest?")
+
+
+def test_what_a_ledger_says_of_its_judge_is_shown(browser: Browser, mixed: Path):
+    shown(browser, mixed)
+    text = browser.text("main.judges")
+    assert "In scored.jsonl" in text
+    assert "None of 2 questions failed." in text
+    assert "1 of 1 group in several orders flipped" in text
+    assert "cost unknown" in text
+    assert "Not in this report" not in text
+
+
+def test_a_calibration_alone_is_a_page_of_judges(browser: Browser, tmp_path: Path):
+    shown(browser, report_of(tmp_path, calibration_file(tmp_path / "c.json", calls=1, panel=False, texts=False)), "")
+    text = browser.text("main.judges")
+    assert browser.texts(".views a") == []
+    assert "0 groups" not in browser.text("header.top")
+    assert "Repeatability: never asked twice" in text.replace("\n", " ")
+    assert "Length preference: the groups file had no texts" in text.replace("\n", " ")
+    assert "four calls or more" in card(browser, "Are standard errors honest?")
+    browser.until("document.querySelector('.judges canvas')")
+
+
+def test_results_alone_say_which_command_would_tell_more(browser: Browser, tmp_path: Path):
+    lines = [result_of("g", member("a", None, reason="refused"), member("b", None), status="abstained")]
+    shown(browser, report_of(tmp_path, write_lines(tmp_path / "r.jsonl", lines)))
+    text = browser.text("main.judges")
+    assert "abstained" in text
+    assert "calipers calibrate GROUPS --json" in text
+    assert "known from a ledger only" in text
+
+
+@pytest.mark.parametrize("value", [{"judges": []}, {"judges": [{"judge": "old"}]}, {"judges": [{}], "among": {}}])
+def test_empty_and_older_files_are_a_page_that_says_so(browser: Browser, tmp_path: Path, value: dict[str, Any]):
+    (tmp_path / "c.json").write_text(json.dumps(value), encoding="utf-8")
+    shown(browser, report_of(tmp_path, tmp_path / "c.json"), "")
+    text = browser.text("main.judges").lower()
+    assert "not known" in text or "no judge was measured" in text
+    assert "nan" not in text.replace("finance", "")
+    assert "undefined" not in text
+    assert "null" not in text
+
+
+def test_hostile_names_of_judges_are_text(browser: Browser, tmp_path: Path):
+    told = json.loads(calibration_file(tmp_path / "c.json", calls=4).read_text(encoding="utf-8"))
+    told["judges"][0]["judge"] = HOSTILE
+    told["judges"][1]["judge"] = "x" * 1_000_000
+    told["panel"]["members"] = [HOSTILE, "y" * 1_000_000]
+    told["ways"][0]["judges"] = [HOSTILE]
+    told["findings"] = [{"kind": "failures", "text": HOSTILE, "judge": HOSTILE}]
+    told["recommendation"] = HOSTILE
+    (tmp_path / "c.json").write_text(json.dumps(told), encoding="utf-8")
+    parts = [{"judge": HOSTILE, "answers": 1, "scored": 1}]
+    results = write_lines(tmp_path / "r.jsonl", [result_of("g", member("a"), judges=parts)])
+    shown(browser, report_of(tmp_path, tmp_path / "c.json", results))
+    browser.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    browser.until("document.querySelectorAll('.numbers table').length >= 4")
+    assert browser.run("return window.ran === undefined && document.images.length === 0")
+    assert "U+202E" in browser.text("main.judges")
+    assert len(browser.text("main.judges")) < 60_000
+    for width in (1360, 390):
+        browser.resize(width, 900)
+        assert browser.run("return document.querySelector('.view').scrollWidth") <= width
+    problems = [one for one in browser.driver.get_log("browser") if one["level"] == "SEVERE"]
+    assert problems == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_the_contrast_that_wcag_asks_for(browser: Browser, mixed: Path, scheme: str):
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    shown(browser, mixed)
+    poor = browser.run(CONTRAST)
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert poor == []
+
+
+def test_the_keyboard_reaches_every_control(browser: Browser, mixed: Path):
+    shown(browser, mixed)
+    unreachable = browser.run(
+        "return [...document.querySelectorAll('.judges button, .judges summary, .views a')]"
+        ".filter((one) => one.tabIndex < 0 || !(one.textContent || one.ariaLabel)).length"
+    )
+    assert unreachable == 0
+    browser.press("j", "k", "/", "d")
+    assert browser.run("return document.querySelector('main.judges').checkVisibility()")
