@@ -42,6 +42,7 @@ BENCHMARKS = {
     "bounds",
     "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
     "speed.simulation": "steps/s and memory of calipers study simulate, by kind of arm",
+    "speed.report": "the report's page: writing 10,000 groups, and opening and scrolling them in Chromium",
     "speed.embedded": "time the embedded judge takes",
     "faults.large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
     "faults.detector": "attacks found, and harmless texts accused, by language and kind",
