@@ -80,14 +80,17 @@ class Browser:
         )
 
     def click(self, selector: str, text: str = "") -> None:
-        """Click the first element that a selector finds, or the one with this text."""
-        found = self.run(
+        """Click the first element that a selector finds, or the one with this text, as soon as it is there."""
+        ends = time.monotonic() + PATIENCE
+        while not self.run(
             "const all = [...document.querySelectorAll(arguments[0])];"
-            "const one = all.find((each) => each.innerText.includes(arguments[1]));"
+            # What lies far below is not laid out, and has no innerText.
+            "const one = all.find((each) => (each.innerText || each.textContent).includes(arguments[1]));"
             "one?.click(); return Boolean(one);",
             selector, text,
-        )  # fmt: skip
-        assert found, f"there is no {selector} with {text!r}"
+        ):  # fmt: skip
+            assert time.monotonic() < ends, f"there is no {selector} with {text!r}"
+            time.sleep(0.02)
 
     def press(self, *keys: str) -> None:
         """Type keys into whatever has the focus."""

@@ -267,6 +267,19 @@ def test_what_is_printed_is_the_group_without_the_list(browser: Browser, page: P
     assert shown == [False, False, True, True]
 
 
+def test_what_is_printed_has_the_prompt_and_is_folded_again(browser: Browser, tmp_path: Path):
+    groups = [group_of(FOUR, group_id="g", question="A long question. " * 200).to_dict()]
+    results = write_lines(tmp_path / "r.jsonl", [result_of("g", *(member(name) for name in FOUR))])
+    browser.open(report_of(tmp_path, results, groups=write_lines(tmp_path / "g.jsonl", groups)))
+    browser.group("g")
+    shown = "return document.querySelector('details.prompt .text')?.checkVisibility() ?? false"
+    assert not browser.run(shown)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(shown)
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert not browser.run(shown)
+
+
 def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path):
     pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
     parts = [

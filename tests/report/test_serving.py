@@ -209,3 +209,29 @@ def test_new_groups_appear_and_the_reader_keeps_the_place(browser: Browser, tmp_
     browser.until("document.querySelector('.live').innerText.includes('The server has ended')")
     severe = [one["message"] for one in browser.driver.get_log("browser") if "Content Security" in one["message"]]
     assert severe == []
+
+
+def test_a_hostile_group_that_comes_while_one_reads_runs_nothing(browser: Browser, tmp_path: Path):
+    path = tmp_path / "runs.db"
+    asyncio.run(run_over(path, range(1)))
+    attack = "</script><script>window.ran=1</script><img src=x onerror=window.ran=1>"
+    with serving(path) as server:
+        browser.driver.get(server.address)
+        browser.until("document.querySelector('main')?.dataset.group === 'g0'")
+        ledger = Ledger(path)
+        rows = ledger.rows("SELECT source, result FROM groups WHERE run = 1")[0]
+        source, result = (json.loads(one) for one in rows)
+        source["group_id"] = result["group_id"] = attack
+        source["trajectories"][0]["messages"][0]["content"] = attack
+        result["trajectories"][0]["explanation"] = attack
+        row = (1, 1, attack, json.dumps(source), json.dumps(result))
+        ledger.insert("INSERT INTO groups VALUES (?, ?, ?, ?, ?)", row)
+        ledger.close()
+        browser.until("document.querySelector('header.top').innerText.includes('2 groups')")
+        browser.press("j")
+        browser.until("document.querySelector('.group-head h2').innerText.includes('<script>')")
+        assert attack in browser.text(".candidate .message .text, .candidate .judge-words")
+        assert browser.run("return window.ran ?? null") is None
+        assert browser.run("return document.images.length") == 0
+        asked_for = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+        assert {urlsplit(one).path for one in asked_for} <= {f"{urlsplit(server.address).path}groups", "/favicon.ico"}

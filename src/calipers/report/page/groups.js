@@ -1,5 +1,5 @@
 // The view of groups: the list and what it is filtered by, and the group that the address names.
-import { button, el, fill } from "./elements.js";
+import { button, el, fill, unfoldInPrint } from "./elements.js";
 import { groupAddress, readDetail } from "./data.js";
 import { groupFacts, groupView } from "./group.js";
 import { GroupList } from "./list.js";
@@ -35,6 +35,7 @@ export class GroupsView {
       this.main,
     );
     this.choose();
+    unfoldInPrint("main details.prompt");
   }
 
   controls() {
