@@ -77,6 +77,9 @@ def test_a_calibration_of_criteria_has_f1_and_no_fidelity(tmp_path: Path):
     judges = [{"judge": "j", "rows": 10, "ungraded": 2, "reasons": {"refused": 2}, "overall": overall}]
     (judge,) = read_judge_file(write(tmp_path / "c.json", {"judges": judges, "among": {}}))["judges"]
     assert judge["figures"] == {"balanced_f1": [0.7, 0.6, 0.8], "failures": [0.2, None, None]}
+    assert judge["missing"] == {"refused": 2}
+    (redacted,) = read_judge_file(str(tmp_path / "c.json"), redact=True)["judges"]
+    assert redacted == judge | {"missing": {}}, "a reason may quote the judge"
 
 
 @pytest.mark.parametrize(("text", "said"), [

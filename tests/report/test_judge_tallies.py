@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from calipers.report.judge_tallies import SourceTally
-from calipers.testing import PositionBias, SimulatedJudge
+from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from reported import data_of, judged, member, report_of, result_of, write_lines
 
@@ -42,10 +42,19 @@ async def test_judges_of_a_panel_are_counted_apart(tmp_path: Path):
     assert [one["repeatability"] for one in found["judges"]] == [None, None]
 
 
+async def test_an_answer_that_cannot_be_used_is_counted_for_its_judge(tmp_path: Path):
+    judges = [SimulatedJudge(QUALITY), SimulatedJudge(QUALITY, Noise(0.1), Flaky(empty=0.4))]
+    found = await tally_of(tmp_path, judges, groups=6)
+    assert len(found["judges"]) == 2
+    silent = {"honest" in one["name"]: one["outcomes"].get("rejected", 0) for one in found["judges"]}
+    assert silent[True] == 0
+    assert silent[False] > 0
+
+
 def test_failures_are_counted_by_kind():
     def question(outcome: str, *, failed: bool) -> dict[str, Any]:
-        return {"judge": "j", "cause": "first", "outcome": outcome, "failed": failed, "missing": {}, "canary": None,
-                "answer": None, "judgments": [], "order": []}  # fmt: skip
+        return {"judge": "j", "slot": 0, "cause": "first", "outcome": outcome, "failed": failed, "missing": {},
+                "canary": None, "answer": None, "judgments": [], "order": []}  # fmt: skip
 
     tally = SourceTally()
     asked = [question("timeout", failed=True), question("timeout", failed=True), question("refused", failed=True),

@@ -44,18 +44,19 @@ def is_judge_file(path: str) -> bool:
         return False
 
 
-def read_judge_file(path: str) -> dict[str, Any]:
+def read_judge_file(path: str, *, redact: bool = False) -> dict[str, Any]:
     """Return what a calibration or a profile says, as plain data for the page.
 
-    ``kind`` is calibration, criteria or profile, and ``judges`` their figures. Raises InputError for a file that is
-    neither.
+    ``kind`` is calibration, criteria or profile, and ``judges`` their figures. With ``redact``, the reasons for missing
+    verdicts are left out, which may quote a reply. Raises InputError for a file that is neither.
     """
     if is_profile(path):
         return {"kind": "profile", "source": Path(path).name, "judges": [_of_profile(read_profile(path))]}
     found = _document(path)
     judges = [one for one in _list(found.get("judges")) if isinstance(one, dict)]
     if "among" in found:
-        return {"kind": "criteria", "source": Path(path).name, "judges": [_of_criteria(one) for one in judges]}
+        told = [_of_criteria(one) | ({"missing": {}} if redact else {}) for one in judges]
+        return {"kind": "criteria", "source": Path(path).name, "judges": told}
     if not isinstance(found.get("judges"), list):
         raise InputError(f"has no list of judges, so it is no calibration; {_REMEDY}", source=path, line=1)
     labels = _labels(judges)

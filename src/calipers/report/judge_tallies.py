@@ -147,7 +147,11 @@ def is_turned(questions: Sequence[Mapping[str, Any]]) -> bool:
 
 @dataclass(slots=True)
 class SourceTally:
-    """The groups of a report's source, by how they ended; its judges are in ``judges`` by name."""
+    """The groups of a report's source, by how they ended; its judges are in ``judges`` by name.
+
+    An answer that could not be used does not say which judge of a panel gave it, only which model was ``served``. The
+    answers of which both are known tell whose that model is; None if it is several judges'.
+    """
 
     groups: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -158,6 +162,7 @@ class SourceTally:
     asked: int = 0
     judges: dict[str, JudgeTally] = field(default_factory=dict)
     parts: dict[str, tuple[Sum, Sum, Sum]] = field(default_factory=dict)
+    served: dict[str, str | None] = field(default_factory=dict)
 
     def add(self, detail: Mapping[str, Any]) -> None:
         """Add a group's details."""
@@ -171,11 +176,26 @@ class SourceTally:
             self._add_parts(detail["judges"])
             return
         self.asked += 1
+        for one in detail["questions"]:
+            self._learn_served(one)
         by_judge: dict[str, list[Mapping[str, Any]]] = {}
         for one in detail["questions"]:
-            by_judge.setdefault(self._named(one["judge"], self.judges), []).append(one)
+            by_judge.setdefault(self._named(self._judge_of(one), self.judges), []).append(one)
         for name, questions in by_judge.items():
             self.judges.setdefault(name, JudgeTally()).add(questions)
+
+    def _learn_served(self, one: Mapping[str, Any]) -> None:
+        model = (one["answer"] or {}).get("served_model")
+        if one["slot"] is None or not isinstance(model, str):
+            return
+        if model in self.served or len(self.served) < _MOST_JUDGES:
+            judge = str(one["judge"])
+            self.served[model] = judge if self.served.get(model, judge) == judge else None
+
+    def _judge_of(self, one: Mapping[str, Any]) -> str | None:
+        if one["slot"] is None and (judge := self.served.get(str(one["judge"]))) is not None:
+            return judge
+        return None if one["judge"] is None else str(one["judge"])
 
     def _add_parts(self, judges: Sequence[Mapping[str, Any]]) -> None:
         """Add what a result says of the judges of a panel, where no ledger says more."""

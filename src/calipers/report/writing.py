@@ -104,7 +104,7 @@ def write_report(sources: Sources, out: Path, *, redact: bool = False, live: Map
         with part.open("wb") as stream:
             page = Page(stream, live=live is not None)
             runs = Runs(sources)
-            told = [read_judge_file(path) for path in sources.judge_files]
+            told = [read_judge_file(path, redact=redact) for path in sources.judge_files]
             tallies: dict[int, SourceTally] = {}
             for judged in sources:
                 runs.add(judged, page.count)
