@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from unicodedata import category, digit, normalize
+from unicodedata import category, combining, digit, normalize
 
 _ASCII: Final = bytes(range(128))
 _INVISIBLE = re.compile(
@@ -128,11 +128,34 @@ def normalise(text: str) -> NormalisedText:
         return NormalisedText(text, text.lower())
     foreign = _non_ascii(text)
     if any(_kind(char) == "odd" for char in foreign):
-        text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", normalize("NFKC", text)))
+        if all(map(_is_apart, foreign)):
+            forms = {char: _visible(normalize("NFKC", char)) for char in foreign}
+            text = _replaced(text, {char: form for char, form in forms.items() if form != char})
+        else:
+            text = _visible(normalize("NFKC", text))
         foreign = _non_ascii(text)
     plain = _lower(_replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}), text)
     return NormalisedText(
         text, plain, frozenset(char for char in foreign if _kind(char) == "letter" and not _plain(char).isascii())
+    )
+
+
+def _visible(text: str) -> str:
+    """Return a text without the characters and marks that a search for attacks ignores."""
+    return _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", text))
+
+
+@lru_cache(2**13)
+def _is_apart(char: str) -> bool:
+    """Whether NFKC changes neither this character's neighbours nor, because of them, the character itself.
+
+    Only combining marks, and letters that compose, depend on their neighbours. An invisible mark that is no combining
+    mark only keeps its neighbours apart.
+    """
+    return all(
+        not _COMPOSES.match(one)
+        and (category(one)[0] != "M" or (_INVISIBLE.match(one) is not None and not combining(one)))
+        for one in (char, *normalize("NFKC", char))
     )
 
 

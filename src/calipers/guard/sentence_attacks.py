@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from calipers.guard.attack_rules import (
@@ -31,7 +32,7 @@ from calipers.guard.possible_sentences import (
 from calipers.guard.sentence_meaning import combined_meaning
 from calipers.guard.sentence_words import Sentence, read_sentence
 from calipers.guard.vocabulary import BITS, WORD, Language, Mask, alphabets, find_entry, unspaced_languages
-from calipers.types import AttackKind
+from calipers.types import AttackKind, Certainty
 from calipers.types.steps import Steps
 
 _STILL_ADDRESSED: Final = 40
@@ -130,6 +131,12 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
     """Yield the attacks whose rules these concepts match. A question or a condition lowers the
     certainty, perhaps to none.
     """
+    return (Hit(kind, certainty, *span) for kind, certainty in _matching_kinds(mask, asked))
+
+
+@lru_cache(2**12)
+def _matching_kinds(mask: Mask, asked: bool) -> tuple[tuple[AttackKind, Certainty], ...]:  # noqa: FBT001 - a cache's key
+    """Return the kinds of attack whose rules these concepts match. Few combinations of concepts occur in a text."""
     less = (asked and not mask & _ADDRESSED) + bool(mask & _IF) + 2 * bool(mask & (_SCALE | _SURVEY))
     if mask & _DOCUMENT:
         mask &= ~_IGNORE_INSTRUCTIONS
@@ -143,9 +150,8 @@ def _matching_rules(mask: Mask, span: tuple[int, int], *, asked: bool) -> Iterat
         if not (narrated and rule.kind == "score_claim" and not rule.mask & _CONFIRMED):
             found[rule.kind] = min(grade, found.get(rule.kind, grade))
     ordered = found.get("instruction", len(GRADES))
-    for kind, grade in found.items():
-        if kind == "instruction" or grade <= ordered:  # the words of an order may also match a claim of a score
-            yield Hit(kind, GRADES[grade], *span)
+    # The words of an order may also match a claim of a score.
+    return tuple((kind, GRADES[grade]) for kind, grade in found.items() if kind == "instruction" or grade <= ordered)
 
 
 def _is_quoted(text: NormalisedText, hit: Hit, languages: Sequence[Language]) -> bool:
