@@ -33,7 +33,9 @@ BENCHMARKS = {
     "speed.spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
     "speed.transcripts": "CPU a group on recorded agents beside openpipe-art, large groups, the event loop, the search "
     "for injection (recorded data)",
-    "speed.imports": "seconds and MB of an import beside openpipe-art's",
+    "speed.stages": "CPU of one group by stage and size (recorded data)",
+    "speed.command": "calipers score on 100,000 groups: groups/s, memory, size of the ledger (recorded data)",
+    "speed.imports": "seconds and MB of an import, and of making a judge, beside openpipe-art's",
     "speed.memory": "resident size while 100,000 groups stream through",
     "speed.warm": "groups/s when the ledger already holds every answer",
     "speed.tokens": "judge input tokens beside RULER's prompt (recorded data)",

@@ -3,7 +3,8 @@
     python -m benchmarks.speed.imports [--repeats 9]
 
 A fresh interpreter each time, in turns. Seconds are wall time of the import alone; MB is the peak resident size of the
-process, the interpreter's own included (Linux). ``calipers.Judge`` is what a training script goes on to touch.
+process, the interpreter's own included (Linux). ``calipers.Judge`` is what a training script goes on to touch; ``a
+judge`` is ``import asyncio`` and one made, which is what it needs in the end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ STATEMENTS = {
     "nothing": "pass",
     "calipers": "import calipers",
     "calipers.Judge": "import calipers; calipers.Judge",
+    "asyncio": "import asyncio",
+    "a judge": "import asyncio, calipers; calipers.Judge('vllm/m', base_url='http://127.0.0.1:1/v1')",
     "openpipe-art": "import art; from art.rewards import ruler_score_group",
 }
 
@@ -66,6 +69,8 @@ def main() -> None:
     seconds, size = medians["calipers"]
     print(verdict("seconds of import calipers", seconds, 0.2, at_least=False))
     print(verdict("MB after import calipers", size, 40, at_least=False))
+    more = median(one[0] - other[0] for one, other in zip(costs["a judge"], costs["asyncio"], strict=True))
+    print(verdict("seconds of making a judge, over import asyncio", more, 0.1, at_least=False))
 
 
 if __name__ == "__main__":
