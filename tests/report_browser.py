@@ -119,5 +119,6 @@ class Browser:
         ]
 
     def group(self, name: str) -> None:
-        """Wait until this group is shown."""
+        """Wait until this group is shown, and drawn: what is not drawn yet has no innerText."""
         self.until(f"document.querySelector('main').dataset.group === {name!r}")
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
