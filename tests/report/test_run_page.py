@@ -25,7 +25,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_views_are_those_that_the_file_has_data_for(browser: Browser, page: Path, tmp_path: Path):
     browser.open(page)
-    assert browser.texts("nav.views a") == ["Groups", "Run", "Study"]
+    assert browser.texts("nav.views a") == ["Groups", "Judge", "Run", "Study"]
     browser.open(report_of(tmp_path, simulation_file(tmp_path / "sim.json")))
     assert browser.text("h1") == "sim.json"
     assert browser.text(".item-title h2") == "Simulated"

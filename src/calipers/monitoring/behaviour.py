@@ -8,7 +8,6 @@ answers are worse.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,11 +17,11 @@ from calipers.types import Trajectory
 
 _GRAM: Final = 4
 _REFUSALS: Final = re.compile(
-    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)"
-    r"|i (?:can(?:no|')t|cannot|won't|will not|must decline) (?:help|assist|do|comply|provide|answer|fulfil)"
-    r"|as an ai(?: language)? model|i(?:'m| am) afraid i can(?:no|')t)",
-    re.IGNORECASE,
+    r"i(?<=\bi)(?:(?:'m| am) (?:sorry|unable|not able|afraid i can(?:no|')t)"
+    r"| (?:can(?:no|')t|cannot|won't|will not|must decline) (?:help|assist|do|comply|provide|answer|fulfil))"
+    r"|a(?<=\ba)s an ai(?: language)? model"
 )
+"""Searched in lower case; patterns that begin with a letter are found several times faster than at any word's begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def trajectory_behaviour(trajectory: Trajectory) -> Behaviour:
     texts = [text for text in map(message_text, own) if text]
     calls = sum(len(message.get("tool_calls") or ()) for message in own)
     last = texts[-1] if texts else ""
-    refuses = _REFUSALS.search(last) is not None
+    refuses = _REFUSALS.search(last.lower()) is not None
     return Behaviour(len(own), calls, sum(map(len, texts)), _repetition(texts), refuses)
 
 
@@ -64,11 +63,12 @@ def behaviour(trajectories: Iterable[Trajectory]) -> dict[str, float]:
 
 
 def _repetition(texts: Sequence[str]) -> float:
-    grams: Counter[tuple[str, ...]] = Counter()
+    grams: set[tuple[str, ...]] = set()
+    total = 0
     for text in texts:
         words = text.lower().split()
-        grams.update(tuple(words[place : place + _GRAM]) for place in range(len(words) - _GRAM + 1))
-    total = grams.total()
+        grams.update(zip(*(words[place:] for place in range(_GRAM)), strict=False))
+        total += max(0, len(words) - _GRAM + 1)
     return 1 - len(grams) / total if total else 0.0
 
 

@@ -32,9 +32,8 @@ def shown_candidates(group: TrajectoryGroup, result: Mapping[str, Any], reasonin
     return render(replace(group, trajectories=shown), reasoning=known)
 
 
-def candidate_ids(group: TrajectoryGroup, result: Mapping[str, Any], reasoning: str) -> list[list[str]]:
-    """Return, for each candidate that the judge of a recorded group saw, the ids of its trajectories."""
-    view = shown_candidates(group, result, reasoning)
+def candidate_ids(view: RenderedGroup | None) -> list[list[str]]:
+    """Return, for each candidate of a recorded group as its judge saw it, the ids of its trajectories."""
     return [] if view is None else [[view.ids[member] for member in one.members] for one in view.candidates]
 
 

@@ -39,7 +39,7 @@ def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
     shared, own = _messages(judged.group)
     questions = None
     if judged.recorded is not None:
-        questions = questions_of(judged, candidate_ids(judged.recorded, result, judged.reasoning), lines)
+        questions = questions_of(judged, candidate_ids(judged.shown()), lines)
     found = {
         "id": str(result["group_id"]),
         "source": judged.source,

@@ -11,7 +11,6 @@ from typing import Any, Final, cast, get_args
 
 from calipers.ledger.contents import RecordedQuestion
 from calipers.monitoring.answers import Answer, Shape, candidate_shapes
-from calipers.report.candidates import shown_candidates
 from calipers.report.sources import Judged
 from calipers.types import (
     Attack,
@@ -59,7 +58,7 @@ def recorded_answers(judged: Judged, *, begun: str = "") -> list[Answer]:
     if judged.recorded is None:
         return []
     shapes: tuple[Shape, ...] = ()
-    if (view := shown_candidates(judged.recorded, judged.result, judged.reasoning)) is not None:
+    if (view := judged.shown()) is not None:
         shapes = candidate_shapes(view)
     group_id = str(judged.result.get("group_id"))
     return [

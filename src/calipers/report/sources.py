@@ -28,9 +28,10 @@ from calipers.ledger.contents import (
     recorded_results,
     results_since,
 )
+from calipers.report.candidates import shown_candidates
 from calipers.report.found import kinds_of
 from calipers.report.groups import GroupsById
-from calipers.types import TrajectoryGroup
+from calipers.types import RenderedGroup, TrajectoryGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,14 @@ class Judged:
     reasoning: str = "hidden"
     run: int | None = None
     began: str | None = None
+    _shown: list[RenderedGroup | None] = field(default_factory=list, compare=False, repr=False)
+
+    def shown(self) -> RenderedGroup | None:
+        """Return the recorded group as its judge saw it, rendered once; None if nothing of it was shown or recorded."""
+        if not self._shown:
+            known = self.recorded
+            self._shown.append(None if known is None else shown_candidates(known, self.result, self.reasoning))
+        return self._shown[0]
 
 
 @dataclass(slots=True)

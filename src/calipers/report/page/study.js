@@ -40,7 +40,7 @@ export class StudyView {
       failuresOf(study),
       el("section", {}, el("h3", {}, "Curves"), this.controls(study), this.curves),
       el("section", {}, el("h3", {}, "Paired differences"), this.figureChoice(study), this.differences),
-      el("section", {}, folded("All figures of all arms", () => figuresTable(study))),
+      el("section.all-figures", {}, folded("All figures of all arms", () => figuresTable(study))),
     );
     this.draw(study);
     this.main.dataset.study = study.name;

@@ -7,7 +7,7 @@ responsible for the metrics (``monitoring``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from calipers.monitoring.behaviour import behaviour
@@ -47,7 +47,7 @@ class RecordedRun:
         self._begins: list[tuple[int, int | None]] = []
         self._rows: list[dict[str, Any]] = []
         self._tally = Tally()
-        self._alarms = Alarms()
+        self._alarms = Alarms(expected)
         self._has_truth = False
 
     def add(self, judged: Judged, row: int) -> None:
@@ -55,7 +55,10 @@ class RecordedRun:
         step = step_of(judged)
         if self._block and self._is_full(step):
             self._close()
-        result, answers = recorded_result(judged.result), recorded_answers(judged, begun=judged.began or "")
+        # A prompt in another epoch has the same group id but other rollouts, so every group gets an id of its own here.
+        own = str(self._tally.groups)
+        result = replace(recorded_result(judged.result), group_id=own)
+        answers = [replace(one, group_id=own) for one in recorded_answers(judged, begun=judged.began or "")]
         self._tally.add(result, answers, judged.questions)
         self._alarms.add((result, answers), step)
         if not self._block:

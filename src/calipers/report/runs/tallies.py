@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.ledger.contents import RecordedQuestion
@@ -16,19 +16,17 @@ from calipers.types import GroupResult
 _WINDOW: Final = 256
 _EVERY: Final = 32
 """A monitor's defaults: alarms are about the last 256 groups, and looked at after every 32."""
+_MOST_CHECKS: Final = 25
 _MOST_ALARMS: Final = 60
 _MOST_KINDS: Final = 40
 
 Seen = tuple[GroupResult, Sequence[Answer]]
-"""A group's result, and the judge's answers about the group."""
+"""A group's result, and the judge's answers about the group; no two groups have the same id."""
 
 
 def metrics_of(seen: Sequence[Seen]) -> dict[str, float]:
     """Return the health metrics of recorded groups, ``{"judge/...": value}``."""
-    # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
-    results = [replace(result, group_id=str(number)) for number, (result, _) in enumerate(seen)]
-    answers = [replace(one, group_id=str(number)) for number, (_, own) in enumerate(seen) for one in own]
-    return health(results, answers)
+    return health([result for result, _ in seen], [answer for _, own in seen for answer in own])
 
 
 @dataclass(slots=True)
@@ -85,9 +83,14 @@ class Tally:
 
 
 class Alarms:
-    """The default alarms of a monitor, looked at as it would have: the ledger itself records none."""
+    """The default alarms of a monitor: the ledger itself records none.
 
-    def __init__(self) -> None:
+    They are looked at as a monitor does, in runs of more than 800 groups (``expected``) less often, but so that
+    every group counts.
+    """
+
+    def __init__(self, expected: int) -> None:
+        self._every = min(_WINDOW, _EVERY * (-(-expected // (_EVERY * _MOST_CHECKS)) or 1))
         self._last: deque[Seen] = deque(maxlen=_WINDOW)
         self._lasting: dict[Alarm, dict[str, Any]] = {}
         self._count = 0
@@ -97,7 +100,7 @@ class Alarms:
         """Add a group of the run; ``step`` is its step, if its groups have steps."""
         self._last.append(seen)
         self._count += 1
-        if self._count % _EVERY:
+        if self._count % self._every:
             return
         metrics = metrics_of(list(self._last))
         lasting = raised_alarms(metrics)
