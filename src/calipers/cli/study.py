@@ -146,7 +146,7 @@ def figures(
     if compared is not None:
         if differences or arm or over != "step":
             raise ConfigError("--arm, --over and --differences are for curves; a comparison of judges has none")
-        drawn = [(name, draw_comparison(compared, name)) for name in curve or DRAWN]
+        drawn = [(name, draw_comparison(compared, name, where=results[0])) for name in curve or DRAWN]
     else:
         found = read_runs(results, over=over)
         names = curve or tuple(name for name in found.names if name != over)

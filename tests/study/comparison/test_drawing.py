@@ -55,7 +55,7 @@ def test_what_cannot_be_drawn_is_said() -> None:
         draw_comparison(FOUND, "truth")
     with pytest.raises(ConfigError, match="nothing of per_unit was measured"):
         draw_comparison(FOUND, "per_unit")
-    with pytest.raises(InputError, match="the file is damaged"):
+    with pytest.raises(InputError, match="the comparison: the file is damaged"):
         draw_comparison({"cells": [{"rewrites": 3}]}, "rewrites")
 
 

@@ -114,6 +114,14 @@ def test_a_folder_with_another_study_is_left_alone(done: Path, tmp_path: Path):
         train_study(STUDY, "", tmp_path / "thesis.txt")
 
 
+def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path):
+    out = tmp_path / "out"
+    (out / "study.part").mkdir(parents=True)
+    (out / "study.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"out: cannot be written \(Is a directory\); its runs are kept"):
+        train_study(STUDY, "", out)
+
+
 def test_a_run_that_crashes_leaves_the_others_and_is_reported_and_repeated(done: Path, tmp_path: Path):
     one = study({"name": "content"}, {"name": "arrival", "order": "arrival", "jitter": 1.0, "against": "content"})
     broken = tmp_path / "out" / "runs" / "arrival" / "1"

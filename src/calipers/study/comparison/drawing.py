@@ -40,11 +40,11 @@ def read_comparison(path: str) -> Mapping[str, Any] | None:
     return found if is_one else None
 
 
-def draw_comparison(found: Mapping[str, Any], name: str) -> Figure:
+def draw_comparison(found: Mapping[str, Any], name: str, *, where: str = "the comparison") -> Figure:
     """Return a matplotlib figure of ``name`` in a comparison's result file: a point and an interval for each judge.
 
     Raises ConfigError for a name that cannot be drawn, without matplotlib, and if nothing of it was measured; and
-    InputError for a damaged file.
+    InputError for a damaged file, which ``where`` names.
     """
     if name not in DRAWN:
         raise ConfigError(f"a comparison has no figure {name!r}; it has {', '.join(DRAWN)}")
@@ -52,7 +52,7 @@ def draw_comparison(found: Mapping[str, Any], name: str) -> Figure:
         values = _values(found, name)
         judges = [str(one["name"]) for one in found["cells"]]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"the file is damaged: {type(error).__name__}: {error}") from error
+        raise InputError(f"{where}: the file is damaged: {type(error).__name__}: {error}") from error
     if not values:
         raise ConfigError(f"nothing of {name} was measured, so there is nothing to draw")
     if len(values) > _MOST:

@@ -30,7 +30,8 @@ def train_study(
 
     ``text`` is the study's TOML, which is kept. ``workers`` runs are made at the same time, each on one core. ``tell``
     is called with a line for each run. Returns the arms' figures, whether the study is valid, and the runs that
-    failed. Raises ConfigError, before anything is run, for missing libraries and an ``out`` that holds other things.
+    failed. Raises ConfigError, before anything is run, for missing libraries and an ``out`` that holds other things,
+    and where ``out`` cannot be written, such as on a full disk.
     """
     from calipers.study.training.matrix import make_runs, require_same_runs, require_usable  # noqa: PLC0415 - heavy
     from calipers.study.training.problems import missing_libraries  # noqa: PLC0415 - likewise
@@ -40,11 +41,17 @@ def train_study(
         raise ConfigError("a training study cannot be run here:" + "".join(f"\n  {one}" for one in problems))
     require_usable(out)
     require_same_runs(study, out)
-    write_study(study, text, out)
     try:
-        failed = make_runs(study, out, workers=workers, tell=tell)
-    except KeyboardInterrupt:
-        write_results(study, out, [])
-        raise
-    summaries, valid = write_results(study, out, failed)
+        write_study(study, text, out)
+        try:
+            failed = make_runs(study, out, workers=workers, tell=tell)
+        except KeyboardInterrupt:
+            write_results(study, out, [])
+            raise
+        summaries, valid = write_results(study, out, failed)
+    except OSError as error:
+        why = error.strerror or error
+        raise ConfigError(
+            f"{out}: cannot be written ({why}); its runs are kept, and the same command goes on"
+        ) from error
     return summaries, valid, failed
