@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 	@$(BIN)/python examples/agreement.py examples/groups.jsonl out/demo.jsonl
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
 check: lint types imports test
 

@@ -152,7 +152,7 @@ def calipers(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 def test_the_command_goes_on_after_an_interrupt(tmp_path: Path):
     config, out = tmp_path / "mine.toml", tmp_path / "out"
-    config.write_text(TOML.format(steps=60))
+    config.write_text(TOML.format(steps=20))
     process = calipers(str(config), "-o", str(out))
     steps, until = out / "runs" / "content" / "0" / "steps.jsonl", time.monotonic() + 90
     while not steps.exists() and time.monotonic() < until and process.poll() is None:
@@ -162,15 +162,15 @@ def test_the_command_goes_on_after_an_interrupt(tmp_path: Path):
     assert process.returncode == 130, said
     assert "Run the same command again to continue" in said
 
-    config.write_text(TOML.format(steps=60))
+    config.write_text(TOML.format(steps=20))
     process = calipers(str(config), "-o", str(out), "--workers", "2")
     shown, said = process.communicate(timeout=110)
     assert process.returncode == 0, said
-    assert "2 arms, 4 runs of 60 steps" in said
+    assert "2 arms, 4 runs of 20 steps" in said
     assert "the smallest difference that can be seen (80 % power) is 9.96 standard deviations" in said
     assert "The study is" in said
     assert "arrival" in shown
-    assert len(pq.read_table(out / "steps.parquet")) == 240
+    assert len(pq.read_table(out / "steps.parquet")) == 80
 
 
 def test_the_command_checks_and_shows_without_running(tmp_path: Path):
