@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from calipers.calibration import Calibration, calibrate
@@ -32,11 +33,11 @@ def test_its_figure_shows_fidelity_against_calls_and_the_honesty_of_standard_err
     figure = found.plot()
     fidelity, honesty = figure.axes
     for line, one in zip(fidelity.lines, (one for one in found.judges if one.by_calls), strict=True):
-        assert [tuple(pair) for pair in line.get_xydata()] == [
+        assert [tuple(pair) for pair in np.asarray(line.get_xydata()).tolist()] == [
             (point.calls, pytest.approx(point.advantage_fidelity)) for point in one.by_calls
         ]
     ratios = [one.stderr_ratio for one in found.judges if one.stderr_ratio is not None]
-    assert list(honesty.lines[-1].get_xdata()) == ratios
+    assert np.asarray(honesty.lines[-1].get_xdata()).tolist() == ratios
     assert len(ratios) == 2
     figure.canvas.draw()
 
