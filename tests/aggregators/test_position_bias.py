@@ -44,6 +44,36 @@ def test_chance_is_no_leaning():
     assert all(one is not None and abs(one.slope) < 0.05 and abs(one.first) < 0.05 for one in found)
 
 
+def in_drawn_orders(count: int, *, slope: float, seed: int = 0) -> list[list[Rating]]:
+    """Groups of eight, each rated in eight orders that are drawn, with noise as large as the spread of their truth."""
+    generator = random.Random(seed)
+    found = []
+    for _ in range(count):
+        truth = [generator.gauss(0, 1) for _ in range(8)]
+        shown = [generator.sample(range(8), 8) for _ in range(8)]
+        found.append(
+            [
+                Rating(item, truth[item] + slope * place / 7 + generator.gauss(0, 1), presentation, place)
+                for presentation, order in enumerate(shown)
+                for place, item in enumerate(order)
+            ]
+        )
+    return found
+
+
+def test_a_leaning_is_found_in_many_orders_as_in_two():
+    """Orders of one group tell more together; that they are not independent must not hide what they tell."""
+    known = PositionBias.learn(in_drawn_orders(80, slope=0.75))
+    assert known is not None
+    assert known.slope == pytest.approx(0.75, abs=0.15)
+
+
+def test_chance_is_no_leaning_in_many_orders():
+    found = [PositionBias.learn(in_drawn_orders(25, slope=0.0, seed=seed)) for seed in range(20)]
+    assert sum(one is not None and one.slope == one.first == 0 for one in found) > 10
+    assert all(one is not None and abs(one.slope) < 0.3 and abs(one.first) < 0.3 for one in found)
+
+
 def test_pairs_of_candidates_tell_a_slope_only():
     known = PositionBias.learn(groups(100, slope=-0.2, size=2))
     assert known is not None

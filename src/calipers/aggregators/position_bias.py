@@ -40,27 +40,22 @@ class PositionBias:
 
         Returns None below 20 groups rated in more than one order.
         """
-        rows, moves, used = [], [], 0
-        for ratings in groups:
-            found = list(_changes_between_presentations(ratings))
-            used += bool(found)
-            for place, move in found:
-                rows.append(place)
-                moves.append(move)
-        if used < _FEWEST:
+        changes = [found for ratings in groups if (found := list(_changes_between_presentations(ratings)))]
+        if len(changes) < _FEWEST:
             return None
         import numpy as np  # noqa: PLC0415 - a run that has nothing to learn from begins without it
 
-        x, y = np.array(rows), np.array(moves)
-        inverse = np.linalg.pinv(x.T @ x)
-        coefficients = inverse @ (x.T @ y)
-        # Changes within a group depend on each other; counted as independent, they would make the variance too small.
-        variance = float(np.mean((y - x @ coefficients) ** 2)) * len(y) / used
+        blocks = [(np.array([place for place, _ in found]), np.array([move for _, move in found])) for found in changes]
+        inverse = np.linalg.pinv(sum(x.T @ x for x, _ in blocks))
+        coefficients = inverse @ sum(x.T @ y for x, y in blocks)
+        # The changes within a group depend on each other, so that groups are what counts as independent: the variance
+        # is that of clustered data (Liang & Zeger 1986).
+        errors = np.array([x.T @ (y - x @ coefficients) for x, y in blocks])
+        used = len(blocks)
+        variances = np.diag(inverse @ (errors.T @ errors) @ inverse) * used / (used - 1)
         slope, first = (
-            float(one) * max(0.0, 1 - _CAUTION * variance * float(inverse[index, index]) / float(one) ** 2)
-            if one
-            else 0.0
-            for index, one in enumerate(coefficients)
+            float(one) * max(0.0, 1 - _CAUTION * float(variance) / float(one) ** 2) if one else 0.0
+            for one, variance in zip(coefficients, variances, strict=True)
         )
         return cls(round(slope, 6), round(first, 6), used)
 
