@@ -233,6 +233,20 @@ def test_an_answer_written_by_hand_costs_its_own_job_alone(answer: bytes, sandbo
     assert outcome.reason
 
 
+def test_a_deep_answer_is_refused_however_little_stack_its_reader_has_left(sandbox: Sandbox) -> None:
+    text = '{"values":[' + "[" * 900 + "]" * 900 + "]}"
+    write = f"import sys\nsys.modules['posix'].write(0, {text.encode()!r})\nsys.modules['posix']._exit(0)"
+    job = Job(write, "check_following", (("text",),))
+
+    def outcome_below(frames: int) -> Outcome:
+        return outcome_below(frames - 1) if frames else sandbox.run([job])[0]
+
+    for frames in (0, 150, 300):
+        outcome = outcome_below(frames)
+        assert outcome.failure == "unusable"
+        assert "levels deep" in outcome.reason
+
+
 def test_an_answer_of_colliding_numbers_costs_no_more_than_another(sandbox: Sandbox) -> None:
     write = (
         "import sys\ntext = '{\"values\":[{\"set\":[' + ','.join(str(i * (2**61 - 1)) for i in range(40000)) + ']}]}'\n"

@@ -28,6 +28,8 @@ from calipers.verifiers.sandbox.framing import pack_message, unpack_message
 
 _REQUESTS, _REPLIES = 0, 1
 _CHUNK = 2**16
+_MOST_LEVELS = 256
+"""An answer that is nested deeper is refused: its reader may have little of its stack left."""
 _SERVER_FAILURES = ("cpu", "wall", "crashed", "lost")
 """Failures that only the server can observe. Code that reported one of them could blame the machine
 for its own failure.
@@ -170,7 +172,25 @@ def _allowed_parts(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a child's answer that a child may report."""
     if answer.get("failure") in _SERVER_FAILURES:
         return {"failure": "unusable", "reason": "its answer reports a failure that only the sandbox can report"}
+    if _is_nested_deeper(answer, _MOST_LEVELS):
+        return {"failure": "unusable", "reason": f"its answer is nested more than {_MOST_LEVELS} levels deep"}
     return {key: answer[key] for key in ("values", "output", "failure", "reason") if key in answer}
+
+
+def _is_nested_deeper(value: Any, levels: int) -> bool:
+    """Return whether lists and objects in decoded JSON are nested more than ``levels`` deep."""
+    level = [value]
+    for _ in range(levels + 1):
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _send(data: bytes) -> None:
