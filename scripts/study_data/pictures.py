@@ -42,6 +42,11 @@ class Picture:
 
 
 _FAILURES: Final = ("no failures", *(f"failures length {how}" for how in ("zero", "group", "none")))
+_RECORDED: Final = tuple(
+    f"{how} {judge}"
+    for judge in ("chatgpt-0301", "claude-3-sonnet", "claude-3-haiku")
+    for how in ("content", "arrival")
+)
 _DEFENCES: Final = ("fair", "obeys", "quarantine", "floor", "canaries", "panel, one of three obeys")
 PICTURES: Final = (
     Picture(
@@ -58,6 +63,7 @@ PICTURES: Final = (
         ("content early", "arrival early", "reversed early", "arrival late", "reversed late", "reversed first"),
     ),
     Picture("order", "truth", ("true", "content early", "arrival early", "arrival late", "placebo"), over="kl"),
+    Picture("order-profiles", "length", _RECORDED),
     Picture("failures", "length", _FAILURES),
     Picture("failures", "truth", differences=True),
     Picture("length", "length", differences=True),
