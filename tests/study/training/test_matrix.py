@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -101,6 +102,24 @@ def test_a_finished_study_is_not_run_again(done: Path):
     train_study(STUDY, "# my study\n", done, tell=told.append)
     assert told == ["6 of 6 runs are finished already"]
     assert (done / "results.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("file", ["steps.jsonl", "evaluations.jsonl"])
+@pytest.mark.parametrize("harm", ["torn", "missing", "empty", "binary", "a list"])
+def test_a_finished_run_that_lost_rows_is_no_result(file: str, harm: str, done: Path, tmp_path: Path):
+    out = tmp_path / "out"
+    shutil.copytree(done, out)
+    before = (out / "results.json").read_bytes()
+    rows = out / "runs" / "arrival" / "1" / file
+    whole = rows.read_bytes()
+    rows.write_bytes(
+        {"torn": whole[:-20], "binary": b"\xff\x00junk\n" + whole, "a list": b"[1]\n" + whole}.get(harm, b"")
+    )
+    if harm == "missing":
+        rows.unlink()
+    with pytest.raises(ConfigError, match=rf"{file}.*delete the folder .*arrival.1"):
+        train_study(STUDY, "# my study\n", out)
+    assert (out / "results.json").read_bytes() == before
 
 
 def test_a_folder_with_another_study_is_left_alone(done: Path, tmp_path: Path):

@@ -23,7 +23,7 @@ from calipers.study.training.auditing import Auditing
 from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.problems import folder_name
 from calipers.study.training.rewarding import Rewarder, Tally
-from calipers.study.training.run_folder import STEPS, RunFolder
+from calipers.study.training.run_folder import EVALUATIONS, STEPS, RunFolder
 from calipers.study.training.seeds import REHEARSAL, generator_of, seed_of
 from calipers.study.training.settings import Arm, TrainingStudy
 from calipers.study.training.starts import Starts
@@ -117,7 +117,8 @@ def make(study: TrainingStudy, run: Run, out: Path) -> None:
             auditing.close()
     broken = asdict(auditing.stopped) if auditing is not None and auditing.stopped is not None else None
     judging = {f"judging_{key}": value for key, value in tally.counts().items()}
-    folder.finish({"seconds": seconds, "steps": len(folder.rows(STEPS)), "stopped": broken, **judging})
+    counts = {"steps": len(folder.rows(STEPS)), "evaluations": len(folder.rows(EVALUATIONS))}
+    folder.finish({"seconds": seconds, **counts, "stopped": broken, **judging})
 
 
 def _train(study: TrainingStudy, run: Run, starts: Starts, rewarder: Rewarder, folder: RunFolder) -> float:

@@ -47,7 +47,9 @@ def read_runs(study: TrainingStudy, out: Path) -> dict[str, list[Trained]]:
     for run in runs_of(study):
         folder = run.folder(out)
         if run.arm is not None and folder.finished is not None:
-            found[run.arm.name].append(Trained(run.seed, folder.rows(STEPS), folder.rows(EVALUATIONS)))
+            found[run.arm.name].append(
+                Trained(run.seed, folder.finished_rows(STEPS), folder.finished_rows(EVALUATIONS))
+            )
     return found
 
 

@@ -50,12 +50,37 @@ class RunFolder:
             rows.write(to_json(row) + b"\n")
 
     def rows(self, file: str) -> list[dict[str, Any]]:
-        """Return the rows of the run's STEPS or EVALUATIONS; a row that a crash cut off is left out."""
+        """Return the rows of the run's STEPS or EVALUATIONS; a row that a crash cut off is left out.
+
+        Raises ConfigError if any other row is unusable.
+        """
         try:
             lines = (self.path / file).read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines[:-1]]
+        return [self._row(file, number, line) for number, line in enumerate(lines[:-1], 1)]
+
+    def finished_rows(self, file: str) -> list[dict[str, Any]]:
+        """Return all rows of a finished run's STEPS or EVALUATIONS. Raises ConfigError if some are missing."""
+        rows, facts = self.rows(file), self.finished or {}
+        expected = facts.get(Path(file).stem)
+        if not rows or (expected is not None and len(rows) != expected):
+            raise ConfigError(
+                f"{self.path / file}: rows of this finished run are missing ({len(rows)} are left); delete the folder "
+                f"{self.path}, and the run is made again"
+            )
+        return rows
+
+    def _row(self, file: str, number: int, line: bytes) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"{self.path / file}:{number}: not JSON ({error}); delete the folder {self.path}"
+            ) from error
+        if not isinstance(row, dict) or "step" not in row:
+            raise ConfigError(f"{self.path / file}:{number}: not a row of a run; delete the folder {self.path}")
+        return row
 
     def keep(self, file: str, before: int) -> None:
         """Drop the rows of the run from step ``before`` on: they are written again."""
