@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from dataclasses import replace
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from ci_scripts import ci_script
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def engines() -> ModuleType:
-    loader = SourceFileLoader("calipers_ci_engines", str(ROOT / ".ci" / "engines"))
-    spec = importlib.util.spec_from_loader("calipers_ci_engines", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    loader.exec_module(module)
-    sys.dont_write_bytecode = keeps
-    return module
+    return ci_script("engines")
 
 
 def test_every_engine_has_its_page_its_tests_and_a_row_in_the_table(engines: ModuleType) -> None:

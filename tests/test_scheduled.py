@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,21 +10,14 @@ import pytest
 
 from calipers.study.training.study_file import read_study
 from calipers.study.training.summary import Trained, run_figures
+from ci_scripts import ci_script
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
 def scheduled() -> ModuleType:
-    loader = SourceFileLoader("calipers_ci_scheduled", str(ROOT / ".ci" / "scheduled"))
-    spec = importlib.util.spec_from_loader("calipers_ci_scheduled", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    keeps, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    loader.exec_module(module)
-    sys.dont_write_bytecode = keeps
-    return module
+    return ci_script("scheduled")
 
 
 class Ones(dict[str, float]):

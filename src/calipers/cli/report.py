@@ -58,7 +58,7 @@ def report(
 
     Sources are result files of calipers score, ledgers, calibrations (calipers calibrate --json), profiles, the folders
     of watched runs and of studies, result files of calipers study, and folders that hold such sources; any of them may
-    be mixed. They are told apart by content.
+    be mixed. They are recognised by content.
 
     Of judged groups, candidates are shown side by side, ranked with error bars, with the judge's words and every
     question that was asked. Of judges, agreement with gold, bias, noise, failures and cost, side by side. Of a run,

@@ -91,7 +91,7 @@ def _document(path: str) -> dict[str, Any]:
 
 
 def _labels(judges: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each judge; judges that were asked in several ways are told apart by what differs."""
+    """Return a name for each judge; judges that were asked in several ways are distinguished by what differs."""
     names = [_text(one.get("judge")) or "a judge without a name" for one in judges]
     counts = Counter(names)
     found = []
@@ -167,7 +167,7 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
 
 
 def _bare(name: str) -> dict[str, Any]:
-    """Return a judge of whom nothing is known but the name."""
+    """Return a judge of which only the name is known."""
     return {
         "name": name, "judge": name, "groups": None, "judged": None, "calls": None, "figures": {}, "missing": {},
         "cost": None, "positions": [], "positions_shrunk": False, "by_calls": [], "bins": [],

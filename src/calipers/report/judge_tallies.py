@@ -14,7 +14,7 @@ from calipers.report.flags import is_flipped, ratings_of
 from calipers.types.encoding import finite_number
 
 _MOST_JUDGES: Final = 100
-"""Judges that are told apart; a server that names another model in each answer is not a thousand judges."""
+"""Judges that are counted one by one; a server that names another model in each answer is not a thousand judges."""
 _OTHERS: Final = "other judges"
 _EDGE: Final = 1e-12
 

@@ -12,6 +12,7 @@ import hmac
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -100,6 +101,7 @@ class ReportServer(ThreadingHTTPServer):
     """Serves a report on loopback, at ``address``. ``port`` 0 takes a free one. Raises ConfigError if it is taken."""
 
     daemon_threads = True
+    _closed = False
 
     def __init__(self, report: ServedReport, *, port: int = 0) -> None:
         self.report = report
@@ -122,8 +124,15 @@ class ReportServer(ThreadingHTTPServer):
         """The address of the page."""
         return f"http://{_LOOPBACK}:{self.server_port}/{self.secret}/"
 
+    def server_close(self) -> None:
+        """Stop serving; answers that are being written end with the process."""
+        self._closed = True
+        super().server_close()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a browser that goes away while it is answered."""
+        """Report an error of the server; a browser that goes away, and an answer cut off by the end, are none."""
+        if not (self._closed or isinstance(sys.exception(), ConnectionError | TimeoutError)):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -159,13 +168,19 @@ class _Handler(BaseHTTPRequestHandler):
                 shutil.copyfileobj(stream, self.wfile)
 
     def _send_news(self, query: dict[str, list[str]]) -> None:
+        run, after = (_whole(query.get(name, [""])[0]) for name in ("run", "after"))
+        if run is None or after is None:
+            self._send_json(HTTPStatus.BAD_REQUEST, {"error": "run and after are whole numbers"})
+            return
         try:
-            run, after = (_whole(query.get(name, [""])[0]) for name in ("run", "after"))
-            status, body = HTTPStatus.OK, to_json(self.server.report.news(run, after), lone="replace")
-        except ValueError:
-            status, body = HTTPStatus.BAD_REQUEST, to_json({"error": "run and after are whole numbers"})
+            news = self.server.report.news(run, after)
         except CalipersError as error:
-            status, body = HTTPStatus.SERVICE_UNAVAILABLE, to_json({"error": str(error)}, lone="replace")
+            self._send_json(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
+        else:
+            self._send_json(HTTPStatus.OK, news)
+
+    def _send_json(self, status: HTTPStatus, value: dict[str, Any]) -> None:
+        body = to_json(value, lone="replace")
         self._begin(status, "application/json", len(body))
         self.wfile.write(body)
 
@@ -201,7 +216,8 @@ def serve_report(report: ServedReport, *, port: int = 0, on_ready: Callable[[str
             server.serve_forever(poll_interval=0.2)
 
 
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) >= _LARGEST:
-        raise ValueError(text)
+def _whole(text: str) -> int | None:
+    """Return the whole number that a text is, or None if it is none that SQLite can hold."""
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(_LARGEST)) or int(text) >= _LARGEST:
+        return None
     return int(text)
