@@ -4,13 +4,14 @@
 # make check  what a change must pass: lint, types, import contracts, tests
 # make mutants   whether a test fails when the code is changed a little: a sample of the code without I/O, in some
 #             20 minutes (make mutants COUNT=100 SEED=7 draws another)
+# make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
 # make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench mutants study-figures clean
+.PHONY: demo test check lint types imports bench mutants embedded study-figures clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -39,6 +40,9 @@ bench: $(VENV)/.test
 mutants: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --group mutants
 	$(BIN)/python -m scripts.mutants --count $(or $(COUNT),800) --seed $(or $(SEED),1)
+
+embedded: $(VENV)/.installed
+	$(BIN)/python scripts/fit_embedded.py
 
 study-figures: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[study]"

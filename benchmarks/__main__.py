@@ -24,11 +24,26 @@ BENCHMARKS = {
     "fidelity.protocols": "listwise, pairwise and pointwise at equal judge tokens, simulated judges",
     "fidelity.expected": "means over digits beside the likeliest digit, at equal calls, simulated judges",
     "fidelity.recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
+    "fidelity.gradient": "how near a batch's advantages come to the true ones: plain, tied, weighted by reliability "
+    "(recorded data)",
+    "fidelity.reliability": "whether stated errors are honest: realised over predicted squared error, disjoint calls "
+    "(recorded data)",
+    "fidelity.batch_budget": "a budget of presentations for a batch, shared out by value, by the tolerance, evenly "
+    "(recorded data)",
+    "fidelity.weighted_training": "whether weights by reliability teach a softmax policy more, each at its best rate",
     "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated "
     "groups",
     "fidelity.stop_rules": "how often a watched run's stop rules are broken by chance, and how soon by a growing gap",
     "fidelity.members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
     "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",
+    "fidelity.search": "what calibrate's search for judges and panels is worth on other halves of the prompts "
+    "(recorded data)",
+    "fidelity.cascade": "a cheap judge where it is sure, a better one elsewhere, beside random routing and an oracle "
+    "(recorded data)",
+    "fidelity.distil": "local judges' agreement with their teachers on prompts held out, their cost, tricks (recorded "
+    "data)",
+    "fidelity.near_duplicates": "whether candidates alike but for white space, case, time or punctuation get one "
+    "verdict (recorded data)",
     "fidelity.elision": "long groups shortened: what is left out, and whether that ranks (recorded data)",
     "speed.spine": "groups/s and CPU a group beside openpipe-art's RULER and a bare aiohttp loop",
     "speed.transcripts": "CPU a group on recorded agents beside openpipe-art, large groups, the event loop, the search "
@@ -37,7 +52,13 @@ BENCHMARKS = {
     "speed.command": "calipers score on 100,000 groups: groups/s, memory, size of the ledger (recorded data)",
     "speed.imports": "seconds and MB of an import, and of making a judge, beside openpipe-art's",
     "speed.memory": "resident size while 100,000 groups stream through",
+    "speed.server": "rollouts a second of calipers serve, the time to an answer, memory of waiting rollouts, CPU a "
+    "rollout",
+    "speed.replicas": "rollouts a second and CPU a rollout of one server and of two with a ledger in Postgres",
     "speed.warm": "groups/s when the ledger already holds every answer",
+    "speed.ledger": "groups/s that a ledger records in SQLite and, where --postgres names one, in Postgres",
+    "speed.prefix_cache": "the share of a group's questions that a prefix cache can hold (a groups file of yours)",
+    "speed.criteria": "calls and characters that written criteria cost, by protocol, scripted writer (recorded data)",
     "speed.tokens": "judge input tokens beside RULER's prompt (recorded data)",
     "speed.streams": "CPU an event of a streamed answer",
     "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all '
@@ -45,12 +66,16 @@ BENCHMARKS = {
     "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
     "speed.simulation": "steps/s and memory of calipers study simulate, by kind of arm",
     "speed.report": "the report's page: writing 10,000 groups, and opening and scrolling them in Chromium",
+    "speed.label": "the label page: from the command to the first group on the screen, and memory, for 5,000 groups",
     "speed.embedded": "time the embedded judge takes",
     "faults.large_replies": "peak memory while 64 replies of 15 MB come at once, and how many are read",
     "faults.detector": "attacks found, and harmless texts accused, by language and kind",
     "faults.faults": "every fault of wire and reply at 30 % of calls: wrong, lost, leaked",
     "faults.crashes": "calipers score killed at random moments: reruns equal, calls paid twice",
+    "faults.server": "calipers serve in chaos: replicas, judge and Postgres killed, requests cut: wrong, hung, paid "
+    "again",
     "faults.attacks": "attacks on judges that obey them, with and without each defence (recorded data)",
+    "faults.tampering": "tampered tests in coding rollouts: found with tools over artifacts, and without",
     "trainers.trl_overlap": "what a TRL step of 64 groups waits for a judge of 2 s, and the adapter's CPU a group",
     "trainers.adapters": "CPU a group of trainers' adapters, and what is left to do when a group's last rollout comes",
     "trainers.ungraded": "5 % of answers ungraded: signs of their siblings' advantages that stay, in TRL's and verl's "

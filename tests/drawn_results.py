@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from calipers import Judge
-from calipers.config.score_options import Resolution
+from calipers.config.score_options import Resolution, Reward
 from calipers.config.settings import RecordedJudge
 from calipers.judging.results import (
     apply_unresolved,
@@ -57,7 +57,9 @@ def drawn(seed: int) -> Any:
     group, view = _group(rng)
     n = len(view.candidates)
     if rng.random() < 0.1:
-        return _written(constant_result(group, view, rng.choice(((0.0, 1.0), (-1.0, 3.0))), warnings=["w1"]))
+        return _written(
+            constant_result(group, view, Reward(range=rng.choice(((0.0, 1.0), (-1.0, 3.0)))), warnings=["w1"])
+        )
     answered = _answered(rng, n, graded=bool(view.rubrics))
     lost = rng.choice((0.0, 0.4, 1.0))
     values = tuple(None if rng.random() < lost else rng.choice((0.1, 0.5, 0.6, 0.9)) for _ in range(n))

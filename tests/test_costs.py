@@ -20,7 +20,7 @@ from calipers import pacing
 from calipers.guard import prefilter, sentence_attacks
 from calipers.guard.attack_rules import attack_rules
 from calipers.guard.injection import attacks_in
-from calipers.render import render
+from calipers.render import render, render_in_steps
 from calipers.types import Completion, JudgeRequest
 from calipers.types.steps import Steps
 from groups import group_of
@@ -147,3 +147,21 @@ def test_making_a_judge_imports_no_heavy_library_and_few_modules():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == [found.stdout.split()[0]]
     assert int(found.stdout.split()[0]) <= 195
+
+
+def test_a_command_imports_neither_other_commands_nor_what_they_need():
+    code = "import sys; from calipers.cli import app; app.commands['show']; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(found.stdout.split())
+    assert "calipers.cli.show" in loaded
+    assert not loaded & {"calipers.cli.score", "calipers.cli.study", "calipers.judging", "aiohttp", "numpy"}
+    assert sum(name.startswith("calipers") for name in loaded) <= 25
+
+
+def test_no_step_of_rendering_has_more_than_one_candidate_of_a_group():
+    """Exhibits are counted and found, and bodies written and finished, one candidate at a time."""
+
+    def steps(members: int) -> int:
+        return sum(1 for _ in render_in_steps(group_of({f"t{n}": f"{n} {PAGE * 40}" for n in range(members)})))
+
+    assert steps(9) - steps(8) == 5

@@ -305,7 +305,7 @@ def test_every_command_and_flag_is_documented_with_its_variable_and_default(comm
     """A command has a section in docs/cli.md; each of its flags a row there that tells the truth."""
     section = section_of_command(command)
     assert f"calipers {command}" in section
-    rows = section + (text_of("options.md") if command == "score" else "")
+    rows = section + (text_of("options.md") if command in {"score", "serve"} else "")
     for option in COMMANDS[command].params:
         if not isinstance(option, click.Option):
             assert f"{option.name}".upper() in section, f"the argument {option.name} is not mentioned"
@@ -487,12 +487,12 @@ def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None
         assert shown == [part.partition(":")[2] for part in (method.planner, method.aggregator, method.reward)], name
 
 
-def test_the_figures_of_the_embedded_judge_are_those_of_its_model_file() -> None:
+def test_the_figures_of_the_embedded_judge_are_those_that_were_measured_with_it() -> None:
     """Agreement and its error, on prompts and on whole data sets that were not fitted on."""
-    shipped = Path(calipers.__file__).parent / "backends" / "embedded" / "model.json"
-    held_out = json.loads(shipped.read_text(encoding="utf-8"))["held_out"]
-    for name, one in held_out["by_prompt"].items():
-        row, other = row_of("judges.md", name), held_out["by_data_set"][name]
+    measured = Path(calipers.__file__).parent / "backends" / "embedded" / "held_out.json"
+    held_out = json.loads(measured.read_text(encoding="utf-8"))
+    for name, one in held_out["held-out prompts"].items():
+        row, other = row_of("judges.md", name), held_out["held-out data set"][name]
         assert f"| {one['groups']} |" in row
         for figures in (one, other):
             assert f"{figures['fidelity']:.2f} ± {figures['fidelity_se']:.2f}" in row

@@ -95,6 +95,29 @@ async def test_work_that_began_goes_on_before_new_work_in_the_order_of_the_calls
     assert took == list("aaabbbcccddd")
 
 
+async def two_stages(pace: Pace, clock: Clock, name: str, took: list[str]) -> None:
+    await pace.enter()
+    await pace.run(work(clock, name, 1, took))
+    await pace.gather()
+    await pace.run(work(clock, name.upper(), 1, took))
+
+
+async def test_groups_that_arrive_together_pass_one_stage_after_another(clock: Clock):
+    pace, took = Pace(), list[str]()
+    await asyncio.gather(*(two_stages(pace, clock, name, took) for name in "abcd"))
+    assert took == list("abcdABCD")
+
+
+async def test_the_first_groups_of_many_do_not_wait_until_all_have_passed_the_first_stage(clock: Clock):
+    pace, took = Pace(), list[str]()
+    names = [chr(ord("a") + number // 26) + chr(ord("a") + number % 26) for number in range(60)]
+    await asyncio.gather(*(two_stages(pace, clock, name, took) for name in names))
+    first = took.index("AA")
+    assert 10 <= first <= 20
+    assert took[:first] == names[:first]
+    assert [name for name in took if name.isupper()] == [name.upper() for name in names]
+
+
 async def test_a_task_that_is_cancelled_while_it_waits_wakes_the_next(clock: Clock):
     pace, took = Pace(), list[str]()
 

@@ -80,11 +80,12 @@ def train(
     template: str = TEMPLATE,
     made_with: dict[str, Any] | None = None,
     changed: Callable[[Any], object] | None = None,
+    kind: Callable[[Any], Any] = lambda trainer: trainer,
     **settings: Any,
 ) -> Run:
     """A run in which nothing is learned (the learning rate is 0), so that runs differ in rewards only.
 
-    ``changed`` is called with the trainer before it begins.
+    ``changed`` is called with the trainer before it begins; ``kind`` makes its class of TRL's.
     """
     prompts: list[Any] = list(PROMPTS)
     if conversational:
@@ -111,7 +112,7 @@ def train(
             **settings,
         }
     )
-    kind = getattr(trl, f"{trainer}Trainer")
+    made = kind(getattr(trl, f"{trainer}Trainer"))
     given: dict[str, Any] = {
         "model": policy(),
         "reward_funcs": functions,
@@ -120,7 +121,7 @@ def train(
         "eval_dataset": data,
         "processing_class": tokenizer(template),
     }
-    runner = kind(**given | (made_with or {}))
+    runner = made(**given | (made_with or {}))
     if changed is not None:
         changed(runner)
     if evaluate:

@@ -1,4 +1,4 @@
-"""What ``calipers score`` takes on a large file: groups a second, memory, and the size of the ledger.
+"""What ``calipers score`` takes on a large file: groups a second, CPU, memory, and the size of the ledger.
 
     python -m benchmarks.speed.command [--groups 100000]
 
@@ -29,16 +29,18 @@ from benchmarks.speed.spine import verdict
 
 _MEASURE = (
     "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
-    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
+    "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
+    "print(used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)"
 )
-"""A program that runs a command and prints its largest resident size in MB (Linux)."""
+"""A program that runs a command and prints its largest resident size in MB (Linux) and its seconds of CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Groups a second, the largest resident size in MB, and the ledger's size over the groups file's."""
+    """Groups a second, CPU in ms a group, the largest resident size in MB, and the ledger's size over the file's."""
 
     rate: float
+    cpu: float
     memory: float
     ledger: float
 
@@ -60,7 +62,8 @@ def score(groups: Iterable[dict[str, Any]], count: int, url: str) -> Scored:
         )
         seconds = time.perf_counter() - started
         size = sum(path.stat().st_size for path in Path(name).glob("ledger.db*")) / file.stat().st_size
-    return Scored(count / seconds, float(run.stdout), size)
+    memory, cpu = map(float, run.stdout.split())
+    return Scored(count / seconds, 1e3 * cpu / count, memory, size)
 
 
 def main() -> None:
@@ -71,7 +74,10 @@ def main() -> None:
     with running_judge(delay=0.02) as url:
         few, many = (score(sample_groups(count), count, url) for count in (options.groups // 10, options.groups))
         for count, one in ((options.groups // 10, few), (options.groups, many)):
-            print(f"{count:>7} groups of 2 kB: {one.rate:.0f} groups/s, {one.memory:.0f} MB, ledger {one.ledger:.2f}")
+            print(
+                f"{count:>7} groups of 2 kB: {one.rate:.0f} groups/s, {one.cpu:.2f} ms of CPU each, "
+                f"{one.memory:.0f} MB, ledger {one.ledger:.2f}"
+            )
         print(verdict("groups/s of calipers score", many.rate, 1800, at_least=True))
         print(verdict("MB of ten times the groups over MB of a tenth", many.memory / few.memory, 1.2, at_least=False))
         if is_recorded("tau2_airline"):

@@ -1,6 +1,4 @@
-"""How long the embedded judge takes: python -m benchmarks.speed.embedded (agreement: python scripts/fit_embedded.py
---check).
-"""
+"""How long the embedded judge takes: python -m benchmarks.speed.embedded (agreement: scripts/fit_embedded.py)."""
 
 from __future__ import annotations
 

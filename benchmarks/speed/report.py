@@ -2,15 +2,18 @@
 
     python -m benchmarks.speed.report [--groups 10000]
 
-Groups of 8 answers of 500 characters, of random words, which compress badly. The page is written in a process of its
-own, whose peak memory is noted for a tenth of the groups, too. In the browser, processor time of the page's main thread
-is what counts; wall-clock times are printed beside it, because a busy machine stretches them. Needs chromium and
-chromium-driver, and ``pip install --group browser``; without them only writing is measured.
+Groups of 8 answers of 500 characters, of random words, which compress badly: as a result file, and as a ledger of two
+orders, whose page also has questions, replies and the run's curves. Beside them a hundred groups of eight recorded
+agents, of 50 kB together. A page is written in a process of its own, whose peak memory is noted for a tenth of the
+groups, too. In the browser, processor time of the page's main thread is what counts; wall-clock times are printed
+beside it, because a busy machine stretches them. Needs chromium and chromium-driver, and ``pip install --group
+browser``; without them only writing is measured. Without recorded data (``CALIPERS_DATA``) agents are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import random
 import shutil
@@ -18,28 +21,34 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmarks.environment import ROOT
+from benchmarks.speed.real_text import agent_group, is_recorded
 from benchmarks.speed.spine import verdict
 
 ANSWERS = 8
 CHARACTERS = 500
+AGENT_GROUPS = 100
+AGENT_CHARACTERS = 50_000
 FRAMES = 200
 STEP = 2500
 """Pixels that the list is scrolled by in each frame: 37 groups, so that every row is drawn anew."""
 _PATIENCE = 120.0
 _WRITE = """
-import resource, sys, time
+import sys, time
 from pathlib import Path
 from calipers.report import open_sources, write_report
 began = time.process_time()
-with open_sources([sys.argv[1]], groups=sys.argv[2], on_error=print) as sources:
-    count = write_report(sources, Path(sys.argv[3]))
-print(count, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+source, page, *groups = sys.argv[1:]
+with open_sources([source], groups=groups[0] if groups else None, on_error=print) as sources:
+    count = write_report(sources, Path(page))
+# Not getrusage's, which begins with the size of the process that started this one.
+(peak,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(count, time.process_time() - began, int(peak.split()[1]) / 1024)
 """
 _SCROLL = """
 const done = arguments[arguments.length - 1];
@@ -85,15 +94,67 @@ def _result(name: str, ids: list[str], chance: random.Random, text: Any) -> dict
     return {"group_id": name, "status": "scored", "trajectories": scored, **counts}
 
 
-def written(folder: Path, count: int) -> tuple[Path, float, float]:
-    """Write a page of ``count`` groups; return it, the groups per second of CPU, and the peak MB."""
-    results, groups = write_groups(folder, count)
-    page = folder / f"{count}.html"
-    command = [sys.executable, "-c", _WRITE, str(results), str(groups), str(page)]
+def write_ledger(path: Path, groups: Iterable[dict[str, Any]]) -> Path:
+    """Judge groups in two orders with a simulated judge, and return the ledger."""
+    import calipers  # noqa: PLC0415 - other parts need only its files
+    from calipers.testing import Noise, PositionBias, SimulatedJudge  # noqa: PLC0415 - likewise
+
+    ids = [f"{letter}{k}" for letter in "rt" for k in range(ANSWERS)]
+    simulated = SimulatedJudge({name: int(name[1:]) / ANSWERS for name in ids}, PositionBias(0.2), Noise(0.1))
+
+    async def judge_all() -> None:
+        async with calipers.Judge(simulated, ledger=path, orders=2) as judge:
+            async for _ in judge.score_groups(groups):
+                pass
+
+    asyncio.run(judge_all())
+    return path
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def written(page: Path, source: Path, groups: Path | None = None) -> tuple[float, float]:
+    """Write the page of a source; return the groups per second of CPU, and the peak MB."""
+    command = [sys.executable, "-c", _WRITE, str(source), str(page), *([] if groups is None else [str(groups)])]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()  # noqa: S603 - ours
     rate, memory = int(said[0]) / float(said[1]), float(said[2])
-    print(f"{count:>7} groups written: {rate:,.0f}/s of CPU, peak {memory:.0f} MB, {page.stat().st_size / 1e6:.1f} MB")
-    return page, rate, memory
+    size = page.stat().st_size / 1e6
+    print(f"{said[0]:>7} groups from {source.suffix}: {rate:,.0f}/s of CPU, peak {memory:.0f} MB, {size:.1f} MB")
+    return rate, memory
+
+
+def measure_writing(folder: Path, count: int) -> tuple[Path, list[str]]:
+    """Write pages of results and of ledgers; return that of ``count`` groups of results, and what of it is in time."""
+    found: list[str] = []
+    before: dict[str, float] = {}
+    page = folder / "results.html"
+    for number in (max(1, count // 10), count):
+        results, groups = write_groups(folder, number)
+        ledger = write_ledger(folder / f"{number}.db", lines_of(groups))
+        for kind, rate, memory in (
+            ("results", *written(page, results, groups)),
+            ("ledger", *written(folder / "ledger.html", ledger)),
+        ):
+            if kind in before:
+                found.append(verdict(f"groups of a {kind} page a second of CPU", rate, 500, at_least=True))
+                more = memory - before[kind]
+                found.append(verdict(f"MB more for ten times the groups, {kind}", more, 16, at_least=False))
+            before[kind] = memory
+    return page, found
+
+
+def measure_agents(folder: Path) -> list[str]:
+    """Write the page of a hundred groups of recorded agents, with and without questions and replies."""
+    groups = folder / "agents.jsonl"
+    made = (agent_group(AGENT_CHARACTERS, ANSWERS, number=number) for number in range(AGENT_GROUPS))
+    groups.write_text("".join(f"{json.dumps(one)}\n" for one in made), encoding="utf-8")
+    ledger = write_ledger(folder / "agents.db", lines_of(groups))
+    page = folder / "agents.html"
+    written(page, ledger)
+    return [verdict("MB of agents' groups, with questions", page.stat().st_size / 1e6, 3, at_least=False)]
 
 
 @contextmanager
@@ -169,12 +230,11 @@ def main() -> None:
     count = parser.parse_args().groups
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _, _, small = written(folder, max(1, count // 10))
-        page, rate, memory = written(folder, count)
-        targets = [
-            verdict("groups written a second of CPU", rate, 500, at_least=True),
-            verdict("MB more for ten times the groups", memory - small, 16, at_least=False),
-        ]
+        page, targets = measure_writing(folder, count)
+        if is_recorded("tau2_airline"):
+            targets += measure_agents(folder)
+        else:
+            print("agents are not measured: there is no recorded data; set CALIPERS_DATA")
         try:
             import selenium  # noqa: F401, PLC0415 - an extra
         except ImportError:

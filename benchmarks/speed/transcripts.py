@@ -5,8 +5,9 @@
 ``agents``: CPU a group beside openpipe-art's RULER, on recorded agent transcripts and short answers, ledger on, every
 check on, no group twice. ``words``: groups a second of 256 concurrent ``score_group`` calls on raw messages beside
 ART's, and beside one ``score_groups`` stream. ``size``: CPU of one group as its text and its members grow. ``loop``:
-how long one group holds an event loop that does something else every half millisecond. ``screen``: text a second
-through the search for prompt injection, ordinary and hostile.
+how long one group holds an event loop that does something else every half millisecond, and Python's longest garbage
+collection meanwhile, which is part of that. ``screen``: text a second through the search for prompt injection, ordinary
+and hostile.
 
 Clients take turns, one process a measurement, and ratios are between neighbours in time. Recorded groups come from
 ``CALIPERS_DATA`` (tau2-bench's and tau-bench's airline runs, GSM8K answers); parts that need them say so when they are
@@ -17,10 +18,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -102,8 +105,28 @@ def size(repeats: int) -> None:
     print(verdict("CPU of a group of 64 over one of 8, 20 kB a member", many / few, 9, at_least=False))
 
 
-async def longest_gap(group: dict[str, Any], folder: str) -> float:
-    """The longest time in ms between two heartbeats while ``group`` is judged."""
+@contextmanager
+def garbage_collections() -> Iterator[list[float]]:
+    """The times in ms of Python's garbage collections, in a list that grows."""
+    times: list[float] = []
+    began = 0.0
+
+    def watch(phase: str, _: dict[str, int]) -> None:
+        nonlocal began
+        if phase == "start":
+            began = time.perf_counter()
+        else:
+            times.append(1e3 * (time.perf_counter() - began))
+
+    gc.callbacks.append(watch)
+    try:
+        yield times
+    finally:
+        gc.callbacks.remove(watch)
+
+
+async def longest_gap(group: dict[str, Any], folder: str) -> tuple[float, float]:
+    """The longest time in ms between two heartbeats while ``group`` is judged, and the longest garbage collection."""
     beats: list[float] = []
     over = False
 
@@ -117,24 +140,25 @@ async def longest_gap(group: dict[str, Any], folder: str) -> float:
             await judge.score_group(agent_group(20_000, 4, number=1000 + number))
         heart = asyncio.create_task(beat())
         await asyncio.sleep(0.01)
-        await judge.score_group(group)
+        with garbage_collections() as collected:
+            await judge.score_group(group)
         over = True
         await heart
-    return 1e3 * max(later - before for before, later in pairwise(beats))
+    return 1e3 * max(later - before for before, later in pairwise(beats)), max(collected, default=0.0)
 
 
 def loop(repeats: int) -> None:
     """How long one group holds the event loop."""
     print()
     for characters in SIZES:
-        gaps = []
+        found = []
         for number in range(repeats):
             with tempfile.TemporaryDirectory() as folder:
-                gaps.append(asyncio.run(longest_gap(agent_group(characters, 8, number=number), folder)))
+                found.append(asyncio.run(longest_gap(agent_group(characters, 8, number=number), folder)))
+        gap, collection = (median(column) for column in zip(*found, strict=True))
         target = 10 if characters <= 1_000_000 else 40
-        print(
-            verdict(f"longest gap in ms, a group of {characters / 1e3:,.0f} kB", median(gaps), target, at_least=False)
-        )
+        print(verdict(f"longest gap in ms, a group of {characters / 1e3:,.0f} kB", gap, target, at_least=False))
+        print(f"      the longest garbage collection of it: {collection:.1f} ms")
 
 
 def screen(repeats: int) -> None:
@@ -143,7 +167,8 @@ def screen(repeats: int) -> None:
     ordinary = {
         "English": _text_of("tau2_airline") if is_recorded("tau2_airline") else _prose(),
         "Chinese": "用户询问了订单的退款情况，客服查询之后说明了航班的改签规则，并且确认了新的出发时间和座位。" * 4000,
-        "code": Path(calipers.__file__).with_name("judging").joinpath("judge.py").read_text(encoding="utf-8") * 20,
+        "code": "".join(path.read_text("utf-8") for path in sorted(Path(asyncio.__file__).parent.glob("*.py"))),
+        "code about judges": Path(calipers.__file__).with_name("judging").joinpath("judge.py").read_text("utf-8") * 20,
     }
     for name, text in ordinary.items():
         rate = len(text.encode()) / 1e6 / _seconds_of_search(text, repeats)

@@ -3,10 +3,9 @@
     python -m benchmarks.trainers.adapters [--groups 200]
 
 CPU of all that an adapter does itself: the judge answers at once, and is not counted. TRL's adapter in one call for all
-groups; verl's and OpenRLHF's rollout by rollout, through cohorts; OpenRLHF's and NeMo-Gym's server with a client in a
-process of its own, whose HTTP is aiohttp's; ART's where ART is installed. Then, for rollouts of an agent with tools
-that meet in a cohort: the CPU between the last one's coming and the question going out, with nothing done before and
-with all that can be.
+groups; verl's and OpenRLHF's rollout by rollout, through cohorts; ART's where ART is installed. Then, for rollouts of
+an agent with tools that meet in a cohort: the CPU between the last one's coming and the question going out, with
+nothing done before and with all that can be. What a server takes is in ``benchmarks.speed.server``.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import argparse
 import asyncio
 import json
 import random
-import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -24,8 +22,6 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from aiohttp import web
-
 from benchmarks.sample_groups import sample_groups
 from benchmarks.trainers.trl_overlap import SIZE, batch, told
 from calipers import Judge
@@ -33,7 +29,6 @@ from calipers.trainers.art.loop import judged_by
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.openrlhf.reply import judged_reply
-from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.trl import reward_func
 from calipers.trainers.verl.rows import group_fields_of_row
 from calipers.trainers.verl.rows import member_of_outputs as verl_member
@@ -41,23 +36,6 @@ from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryGrou
 
 LIMIT = 1.0
 """Milliseconds of CPU an adapter may add to a group."""
-
-CLIENT = """
-import asyncio, json, sys
-import aiohttp
-
-async def main():
-    url, bodies = sys.argv[1], [json.loads(line) for line in sys.stdin]
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
-        async def one(body):
-            async with session.post(url, json=body) as reply:
-                reply.raise_for_status()
-                return await reply.json()
-        for number in range(0, len(bodies), 256):
-            await asyncio.gather(*map(one, bodies[number:number + 256]))
-
-asyncio.run(main())
-"""
 
 
 class AtOnce(Judge):
@@ -161,43 +139,6 @@ async def openrlhf(groups: int) -> float:
     return await cpu(step, groups)
 
 
-async def server(groups: int, app: web.Application) -> float:
-    """Of the server's process; the client has its own."""
-    bodies = [
-        json.dumps({"query": [query], "prompts": [prompt], "labels": ["-"]}) for query, prompt in openrlhf_rows(groups)
-    ]
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-
-    async def step() -> None:
-        client = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", CLIENT, url, stdin=subprocess.PIPE, env={"PATH": ""}
-        )
-        await client.communicate("\n".join(bodies).encode())
-        if client.returncode:
-            sys.exit("the client of the server failed")
-
-    try:
-        return await cpu(step, groups)
-    finally:
-        await runner.cleanup()
-
-
-async def _empty(request: web.Request) -> web.Response:
-    await request.json()
-    return web.json_response({"rewards": 0.5, "scores": 0.5, "extra_logs": {"judge_scored": 1.0}})
-
-
-def bare_app() -> web.Application:
-    """A server that does nothing but take requests and answer them."""
-    app = web.Application()
-    app.router.add_post("/{path:.*}", _empty)
-    return app
-
-
 # --- what is left when the last rollout has come --------------------------------------------------------------------
 
 
@@ -259,12 +200,8 @@ async def measured(groups: int) -> bool:
         print("ART is not installed, so its adapter was not run")
     else:
         found["ART's judged_by"] = await art(groups)
-    bare = await server(groups, bare_app())
-    serving = await server(groups, reward_app(AtOnce(), group_size=SIZE, deadline=60.0))
-    found["the cohort server, less a server that only answers"] = serving - bare
     for name, milliseconds in found.items():
         print(told(f"{name}, CPU ms a group of {SIZE}", milliseconds, LIMIT))
-    print(f"      the cohort server with its HTTP: {serving:.2f} ms; a server that only answers: {bare:.2f} ms")
     draw = random.Random(0)
     for turns, members in ((3, 8), (12, 8), (12, 16)):
         rollouts = [[rollout(draw, turns) for _ in range(members)] for _ in range(30)]

@@ -17,7 +17,7 @@ Nothing that a judge does makes ``score_group`` raise: a BackendError becomes a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from calipers.types import Completion, FailedCalls, FailureKind, Usage
@@ -74,6 +74,17 @@ class BackendError(CalipersError):
         error.__dict__.update(self.__dict__)
         error.args = (message,)
         return error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How pickle passes the error to another process; its text alone does not make it."""
+        return _unpickled, (type(self), self.args, self.__dict__)
+
+
+def _unpickled(of: type[BackendError], args: tuple[str], values: dict[str, Any]) -> BackendError:
+    error = of.__new__(of)
+    error.__dict__.update(values)
+    error.args = args
+    return error
 
 
 class TransientError(BackendError):

@@ -73,6 +73,8 @@ class FullBackend(Protocol):
     """A Backend with every optional ability that calipers uses. Subclass it and override what your backend can do.
 
     ``warnings`` are added to every result. ``has_logprobs`` is False if log-probabilities are unavailable.
+    ``has_tools`` is True if the judge can call the ``tools`` of a request; such an answer has the ``finish_reason``
+    "tool_calls".
     ``context_window`` is in tokens, and None while it is unknown.
     """
 
@@ -80,6 +82,7 @@ class FullBackend(Protocol):
     model: str
     warnings: tuple[str, ...] = ()
     has_logprobs: bool = True
+    has_tools: bool = False
     context_window: int | None = None
 
     @abstractmethod
@@ -168,6 +171,19 @@ class Store(Protocol):
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None: ...
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
+
+    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
+        """Return the result, as data, that group ``number`` has in the recorded run that this run replays or repeats;
+        None if there is none.
+        """
+        return None
+
+    async def was_asked(self, number: int, ask: int) -> bool:
+        """Return whether the recorded run asked question number ``ask`` about group ``number``.
+
+        Judging again needs it where a run decided between groups of a batch, which a replay sees one by one.
+        """
+        return True
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Change the run's settings to ``settings``. The store writes them with its next commit, at the latest in

@@ -20,8 +20,12 @@ T = TypeVar("T")
 
 TURN: Final = 0.004
 """The seconds of work in one turn of the event loop. The last step of a turn may exceed them."""
+PIECE: Final = 0.001
+"""The seconds of work in one turn of the event loop for what no group waits for."""
 _AT_ONCE: Final = 16
 """At most this many waiting tasks are woken in one turn. Most groups take longer than a sixteenth of a turn."""
+_GATHERED_TURNS: Final = 16
+"""At most so many turns in a row begin work on new groups, before all of these groups go on to their next stage."""
 
 
 class Pace:
@@ -31,12 +35,15 @@ class Pace:
         self._ends: float | None = None
         """When the work of this turn must end; None if no work has begun in it."""
         self._begun: deque[_Waiter] = deque()
+        self._gathered: deque[_Waiter] = deque()
         self._new: deque[_Waiter] = deque()
+        self._gathering = _GATHERED_TURNS
+        """How many more turns begin work on new groups; 0 while gathered groups go on."""
 
     @property
     def has_waiting(self) -> bool:
         """Whether work of other groups waits for a turn of the event loop."""
-        return bool(self._begun or self._new)
+        return bool(self._begun or self._gathered or self._new)
 
     async def enter(self) -> None:
         """Wait until work on another group may begin: in the order of the calls, and after all waiting steps."""
@@ -58,6 +65,15 @@ class Pace:
             if not self._has_time():
                 await self._wait(self._begun, first=True)
 
+    async def gather(self) -> None:
+        """After the first stage of a group, wait until the groups that arrived with it have passed that stage, too.
+
+        One stage for many groups in a row takes a fifth less CPU than all stages for each group. The wait ends after
+        ``_GATHERED_TURNS`` turns.
+        """
+        if self._gathered or (self._new and self._gathering) or not self._has_time():
+            await self._wait(self._gathered)
+
     async def pause(self) -> None:
         """Before the next step of a group, wait for a turn of the event loop if this turn's time is over."""
         if not self._has_time():
@@ -73,7 +89,9 @@ class Pace:
 
     def _next_turn(self) -> None:
         self._ends = None
-        for waiter in islice(chain(self._begun, self._new), _AT_ONCE):
+        self._gathering = max(0, self._gathering - 1) if self._gathered else _GATHERED_TURNS
+        waiting = (self._new, self._gathered) if self._gathering else (self._gathered, self._new)
+        for waiter in islice(chain(self._begun, *waiting), _AT_ONCE):
             if not waiter.woken.done():
                 waiter.woken.set_result(None)
 
@@ -89,6 +107,22 @@ class Pace:
         finally:
             queue.remove(waiter)  # only here, so that nobody overtakes a task that was woken and has not run yet
             self._has_time()  # a task that was cancelled may be the only one that was woken
+
+
+async def run_in_pieces(steps: Steps[T]) -> T:
+    """Return the result of ``steps`` that no group waits for, with ``PIECE`` seconds of them in a turn, and one step
+    more. Judging has its own share of these turns.
+    """
+    ends = perf_counter() + PIECE
+    while True:
+        try:
+            next(steps)
+        except StopIteration as finished:
+            result: T = finished.value
+            return result
+        if perf_counter() >= ends:
+            await asyncio.sleep(0)
+            ends = perf_counter() + PIECE
 
 
 class _Waiter:

@@ -81,9 +81,8 @@ class Registry:
             return load_object(self.ours[name])
         entries = self._entries().get(name)
         if entries is None:
-            names = self.names()
-            near = get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+            near = self.nearest(name)
+            hint = f"did you mean {near}?" if near else f"there are: {', '.join(self.names())}"
             raise ConfigError(f"unknown {self.what} {name!r}; {hint}")
         if len(entries) > 1:
             packages = ", ".join(map(_package, entries))
@@ -95,6 +94,10 @@ class Registry:
                 f"the {self.what} {name!r} of the package {_package(entries[0])} cannot be loaded: its entry point "
                 f"{entries[0].value} in {self.group} fails with {type(error).__name__}: {error}"
             ) from error
+
+    def nearest(self, name: str) -> str | None:
+        """Return the name in the registry that ``name`` is probably a misspelling of, if any."""
+        return next(iter(get_close_matches(name, self.names(), n=1)), None)
 
     def _entries(self) -> Mapping[str, tuple[EntryPoint, ...]]:
         return _entry_points(self.what, self.group, frozenset(self.ours))
@@ -197,6 +200,8 @@ REWARDS: Final = Registry(
         "win_rate": "calipers.rewards.win_rate:WinRate",
         "rank": "calipers.rewards.rank:Rank",
         "min_max": "calipers.rewards.min_max:MinMax",
+        "shrunk": "calipers.rewards.reliable:Shrunk",
+        "weighted": "calipers.rewards.reliable:Weighted",
     },
 )
 
@@ -227,8 +232,11 @@ READERS: Final = Registry(
     "reader",
     "calipers.readers",
     {
+        "eval": "calipers.inputs.foreign.files:rollout_group_rows",
         "json": "calipers.inputs.jsonl:read_json_file",
         "jsonl": "calipers.inputs.jsonl:read_json_lines",
         "parquet": "calipers.inputs.parquet:parquet_group_rows",
+        "rollouts": "calipers.inputs.foreign.files:rollout_group_rows",
+        "traj": "calipers.inputs.foreign.files:rollout_group_rows",
     },
 )

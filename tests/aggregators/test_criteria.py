@@ -74,7 +74,7 @@ def panel_scores(said: dict[int, dict[int, float]], n: int, **settings: object) 
 
 def test_a_panels_judges_are_averaged_by_weight_with_an_error() -> None:
     said = {0: {0: 1.0, 1: 0.5}, 1: {0: 0.5, 1: 0.5}}
-    assert panel_scores(said, 2) == Scores((0.75, 0.5), (0.25, 0.0))
+    assert panel_scores(said, 2) == Scores((0.75, 0.5), (0.25, 0.0), "repeats", 2)
     assert panel_scores(said, 2, weights=(3.0, 1.0)).values == (0.875, 0.5)
     assert panel_scores(said, 2, weights=(1.0, 0.0)).values == (1.0, 0.5)
 

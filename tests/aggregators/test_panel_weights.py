@@ -74,3 +74,40 @@ def test_repeatability_is_the_share_of_variance_that_comes_again():
 def test_one_group_says_nothing_of_chance_so_every_judge_keeps_its_weight():
     learned = learn_weights([calls(0.1, groups=1, seed=1), calls(0.1, groups=1, seed=2, sign=-1)])
     assert min(learned.weights) > 0.2
+
+
+def shared_errors(*, count: int, seed: int = 0) -> list[Array]:
+    """Two judges with common errors that barely repeat themselves otherwise, and two with errors of their own."""
+    generator = np.random.default_rng(seed)
+    truth, common = generator.normal(size=(2, 300, 1, 4))
+    noises = (0.2, 0.2, 1.0, 1.0)
+    return [
+        truth + (common if judge < 2 else 0.0) + generator.normal(scale=noise, size=(300, count, 4))
+        for judge, noise in enumerate(noises)
+    ]
+
+
+def test_twins_with_common_errors_get_little_more_than_their_share_where_only_agreement_is_known():
+    learned = learn_weights(shared_errors(count=1))
+    assert learned.agreement[0] is not None
+    assert sum(learned.weights[:2]) < 0.56
+
+
+def test_a_judge_that_repeats_nonsense_does_not_take_over():
+    truthful = [calls(0.5, seed=1), calls(0.5, seed=2), calls(0.5, seed=3)]
+    nonsense = np.random.default_rng(5).normal(size=(300, 1, 4)) + 0.1 * calls(0.5, seed=6)
+    assert learn_weights([*truthful, nonsense]).weights[3] < 0.5
+
+
+def test_few_groups_leave_weights_of_judges_that_repeat_themselves_alike_nearly_equal():
+    apart = []
+    for number in range(20):
+        one, other = learn_weights([calls(0.8, groups=5, seed=2 * number + judge) for judge in (0, 1)]).weights
+        apart.append(abs(one - other))
+    assert np.mean(apart) < 0.1
+
+
+def test_what_all_judges_say_in_every_call_is_weighed_by_its_noise():
+    """Two judges of the same truth: the best weights are the signal over the noise of a standard score."""
+    one, other = learn_weights([calls(0.5, seed=1, groups=3000), calls(1.0, seed=2, groups=3000)]).weights
+    assert one / other == pytest.approx(0.8**0.5 / 0.2 / (0.5**0.5 / 0.5), rel=0.15)

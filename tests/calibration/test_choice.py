@@ -1,10 +1,15 @@
 """The way to take, of ways whose worth is known."""
 
+import random
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judged
+from calipers.calibration import calibrate
 from calipers.calibration.arrays import Array
 from calipers.calibration.choice import SHARE_OF_BEST, choose_way
 from calipers.calibration.costs import Cost
@@ -95,3 +100,61 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     assert float(found.way.fidelity[0]) >= SHARE_OF_BEST * best - 1e-9
     assert all(level < SHARE_OF_BEST * best + 1e-9 for level, tokens in levels if tokens < price)
     assert found.fidelity == pytest.approx(float(found.way.fidelity[0]))
+
+
+def noise_judges(count: int, groups: int = 60) -> list[dict[str, Any]]:
+    """Judges whose scores have nothing to do with gold."""
+    every = judged.groups(groups)
+    return [
+        line | {"parsed": {"scores": {one: generator.gauss(0, 1) for one in line["parsed"]["scores"]}}}
+        for number in range(count)
+        for generator in [random.Random(f"noise {number}")]
+        for line in judged.rated(every, f"j{number}", 1.0)
+    ]
+
+
+def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
+    """The search and its weights are repeated in every fold; else the best of 1,000 panels would look good."""
+    found = calibrate(judged.groups(60), noise_judges(12)).choice
+    assert found is not None
+    assert found.tried > 200
+    assert float(np.nanmean(found.way.fidelity)) > 0.1
+    assert found.fidelity is not None
+    assert found.fidelity < 0.05
+    assert all(level is not None and level < 0.05 for level, _ in found.frontier_held_out)
+
+
+def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
+    question = [{"role": "user", "content": "Who?"}]
+    every = [one | {"context": question} for one in judged.groups(40)]
+    found = calibrate(every, list(judged.rated(every, "j", 0.5)))
+    assert found.choice is not None
+    assert (found.choice.fidelity, found.choice.interval) == (None, None)
+    (told,) = [one.text for one in found.findings if one.kind == "one_prompt"]
+    assert told.startswith("the groups have 1 prompt:")
+    assert found.to_dict()["search"]["held_out_fidelity"] is None
+
+
+def test_tasks_that_differ_are_named():
+    """One of the tasks is beyond the judge."""
+    every = [one | {"metadata": {"task": "maths" if n % 2 else "poems"}} for n, one in enumerate(judged.groups(80))]
+    said = [*judged.rated(every[::2], "j", 0.2), *judged.rated(every[1::2], "j", 4.0)]
+    (told,) = [one.text for one in calibrate(every, said).findings if one.kind == "mixed_tasks"]
+    assert "'maths'" in told
+    assert "2 tasks" in told
+    alike = list(judged.rated(every, "j", 0.5))
+    assert not [one for one in calibrate(every, alike).findings if one.kind == "mixed_tasks"]
+
+
+def test_the_report_states_the_frontier_with_figures_of_other_prompts():
+    every = judged.groups(60)
+    said = [line for name in "ab" for line in judged.rated(every, name, 1.0, calls=2)]
+    choice = calibrate(every, said, per_group={"calls": 16}).to_dict()["search"]
+    assert choice["measure"] == "calls"
+    assert choice["ways_tried"] == 6
+    prices = [one["cost"]["calls"] for one in choice["frontier"]]
+    assert prices == sorted(prices)
+    assert all(
+        one["held_out_fidelity"] is not None and len(one["held_out_interval"]) == 2 for one in choice["frontier"]
+    )
+    assert calibrate(every, said, per_group={"usd": 1.0}).to_dict()["search"] is None

@@ -1,5 +1,6 @@
 """The recommendation is TOML, and follows from the figures."""
 
+import random
 import tomllib
 from typing import Any
 
@@ -35,6 +36,16 @@ def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
     noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
     assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
     assert noisy["unresolved"] == "keep"  # of so noisy a judge even groups that look like noise are worth something
+
+
+def test_a_comment_warns_of_ties_where_they_surely_cost():
+    noisy = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3)))
+    assert "# ties = 1 would lose 0.0" in noisy.recommendation
+    found = noisy.judges[0].near_ties
+    assert found is not None
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert "ties = 1" not in calibrate(GROUPS, list(rated(GROUPS, "j", 0.8))).recommendation, "noise is not known"
 
 
 def test_lists_are_shown_in_several_orders_instead():
@@ -81,3 +92,21 @@ def test_what_was_measured_on_other_groups_than_chosen_is_told():
     text = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3))).recommendation
     assert "On groups that had no part in the choice" in text
     assert "transcripts read" in text
+
+
+def test_a_panels_related_errors_are_set_for_its_standard_errors():
+    generator = random.Random("common")
+    common = {
+        (one["group_id"], member["id"]): generator.gauss(0, 0.7) for one in GROUPS for member in one["trajectories"]
+    }
+    said = [
+        line | {"parsed": {"scores": {name: value + common[line["group_id"], name] for name, value in scores.items()}}}
+        for judge in ("a", "b", "c")
+        for line in rated(GROUPS, judge, 0.9)
+        for scores in [line["parsed"]["scores"]]
+    ]
+    found = recommended(*said)
+    assert found["judge"] == ["a", "b", "c"]
+    assert 0.2 < found["error_correlation"] < 0.55
+    apart = recommended(*(line for judge in ("a", "b", "c") for line in rated(GROUPS, judge, 0.9)))
+    assert apart.get("error_correlation", 0.0) < 0.15

@@ -5,7 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calipers.calibration.choice import Contest, Judged
 from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.folds import prompts
+from calipers.calibration.panel_space import units_of
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build_series
 from calipers.calibration.ways import Way, measured_ways
@@ -20,6 +23,14 @@ def ways(*records: dict[str, Any]) -> list[Way]:
     frame = Frame.of(map(as_group, GROUPS))
     series = build_series(map(as_record, records), frame)[0]
     return measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
+
+
+def panels(*records: dict[str, Any]) -> list[Way]:
+    """Panels that the search finds, by rising price."""
+    frame = Frame.of(map(as_group, GROUPS))
+    series = build_series(map(as_record, records), frame)[0]
+    contest = Contest(ways(*records), None, Judged(units_of(series, frame), frame, prompts(frame)))
+    return sorted(contest.panels(contest.common.groups), key=lambda way: way.cost.shown)
 
 
 def asked(found: list[Way]) -> list[tuple[str, int, int]]:
@@ -46,15 +57,16 @@ def test_a_price_is_a_groups():
 
 
 def test_every_panel_of_a_few_judges_is_a_way_with_its_members_price():
-    found = [way for way in ways(*(line for name in "abc" for line in rated(GROUPS, name, 1.0))) if way.weights]
+    found = panels(*(line for name in "abc" for line in rated(GROUPS, name, 1.0)))
     assert sorted(way.judges for way in found) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
     assert {len(way.judges): way.cost.shown for way in found} == {2: 8, 3: 12}
     assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
 
 
 def test_judges_asked_in_different_protocols_make_no_panel():
-    found = ways(*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0, mode="listwise"))
-    assert all(len(way.judges) == 1 for way in found)
+    said = (*rated(GROUPS, "a", 1.0), *rated(GROUPS, "b", 1.0, mode="listwise"))
+    assert all(len(way.judges) == 1 for way in ways(*said))
+    assert panels(*said) == []
 
 
 def test_asking_while_unsettled_is_a_way_where_it_surely_pays():

@@ -52,6 +52,30 @@ def test_the_table_names_judges_panel_findings_and_recommendation(folder: Path):
         assert words in done.stdout
 
 
+def test_a_cascade_is_printed_as_a_block_of_its_own_and_bad_targets_are_refused(folder: Path):
+    done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--cascade", "share=0.9", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    block = done.stdout.split("\nCascade\n")[1]
+    assert "the last judge's groups to at most 90.0%" in block
+    report = json.loads(
+        calipers("groups.jsonl", "--judgments", "said.jsonl", "--cascade", "share=0.9", "--json", cwd=folder).stdout
+    )
+    assert report["cascade"]["recommendation"] == block
+    for bad in ("0.97", "fidelity=2", "share=x", "calls=0.5"):
+        refused = calipers("groups.jsonl", "--judgments", "said.jsonl", "--cascade", bad, cwd=folder)
+        assert refused.returncode == 2
+        assert f"--cascade {bad}: write fidelity=0.97 or share=0.4" in refused.stderr
+
+
+def test_a_cascade_that_cannot_be_tried_is_a_warning(folder: Path):
+    said = (folder / "said.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    first = json.loads(said[0])["judge"]
+    (folder / "one.jsonl").write_text("".join(one for one in said if json.loads(one)["judge"] == first), "utf-8")
+    done = calipers("groups.jsonl", "--judgments", "one.jsonl", "--cascade", "share=0.4", cwd=folder)
+    assert done.returncode == 0
+    assert "Warning: --cascade: no cascade was tried. It needs two judges" in done.stderr
+
+
 def test_a_judge_whose_api_tells_no_probabilities_cannot_be_asked_for_means(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -177,3 +201,73 @@ def test_a_limit_that_is_none_is_one_sentence(folder: Path, limit: str):
     assert done.returncode == 2
     assert "write tokens=20000" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def prompts_with_answers(folder: Path, *, own: bool = False) -> None:
+    """Twelve groups of six prompts, and a judge that writes criteria as well."""
+    made: list[dict[str, Any]] = [
+        {
+            "group_id": f"g{n}",
+            "context": [{"role": "user", "content": f"What is {n % 6} * 7?"}],
+            "trajectories": [
+                {"id": name, "messages": [{"role": "assistant", "content": f"{name} {n}"}], "gold": gold}
+                for name, gold in (("a", 1), ("b", 0.5), ("c", 0))
+            ],
+        }
+        | ({"rubric": "Be right."} if own and n == 0 else {})
+        for n in range(12)
+    ]
+    write(folder / "asked.jsonl", made)
+    written = [{"text": "States the product.", "points": 3}]
+    said: list[dict[str, Any]] = [{"scores": {"a": 90, "b": 50, "c": 10}}, {"criteria": written}]
+    write(folder / "replies.jsonl", said)
+
+
+def test_criteria_of_the_prompt_are_a_variant_of_their_own_and_are_paid_for_once(folder: Path):
+    prompts_with_answers(folder, own=True)
+    asking = ("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--criteria", "auto")
+    done = calipers(*asking, "--ledger", "asked.db", "--save", "asked.said", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 12 groups have a rubric of their own: no criteria are written for them" in done.stderr
+    assert [line.split(",")[0] for line in done.stderr.splitlines()[1:]] == [
+        "scripted:replies.jsonl: 12 answers",
+        "scripted:replies.jsonl: 18 answers",  # and six prompts' criteria
+    ]
+    judges = json.loads(done.stdout)["judges"]
+    assert [(one["prompt_variant"], one["groups"]) for one in judges] == [(None, 12), ("auto-criteria", 12)]
+    again = calipers("asked.jsonl", "--judgments", "asked.said", "--json", cwd=folder)
+    assert [one["prompt_variant"] for one in json.loads(again.stdout)["judges"]] == [None, "auto-criteria"]
+
+
+def test_criteria_that_nobody_writes_are_counted(folder: Path):
+    prompts_with_answers(folder)
+    write(folder / "replies.jsonl", [{"scores": {"a": 90, "b": 50, "c": 10}}, {"criteria": []}])
+    done = calipers(
+        "asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--criteria", "auto", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert "12 groups judged without criteria of the prompt: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (("--judgments", "said.jsonl", "--criteria", "auto"), "name it with --judge"),
+        (("--judge", "embedded", "--criteria", "evolving"), "--criteria evolving: these criteria depend on the groups"),
+        (("--judge", "embedded", "--criteria-writer", "openai/gpt-5"), "does nothing without --criteria auto"),
+        (("--judge", "embedded", "--criteria", "auto"), "writes no text"),
+    ],
+)
+def test_criteria_that_cannot_be_measured_are_refused(folder: Path, flags: tuple[str, ...], problem: str):
+    prompts_with_answers(folder)
+    done = calipers("asked.jsonl", *flags, cwd=folder)
+    assert done.returncode == 2
+    assert problem in done.stderr
+
+
+def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
+    prompts_with_answers(folder)
+    (folder / "calipers.toml").write_text('criteria = "evolving"\ncriteria_writer = "openai/gpt-5"\n')
+    done = calipers("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [one["prompt_variant"] for one in json.loads(done.stdout)["judges"]] == [None]

@@ -194,10 +194,22 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "groups.jsonl", "-o", "out.jsonl", "--order", "2"], "--orders"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "none.txt"], "none.txt"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--param", "temperature"], "KEY=VALUE"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--ledger", "postgres://x"], "SQLite"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--ledger", "postgres://x"], "postgresql://x"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--ledger", "mysql://x"],
+         "a ledger file is SQLite only; write a path, sqlite:///FILE or postgresql://HOST/DATABASE"),
         (["replay", "none.db", "-o", "out.jsonl"], "no such ledger"),
         (["--config", "none.toml", "score", "groups.jsonl", "-o", "out.jsonl"], "none.toml"),
         (["scor"], "score"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embeded"], "did you mean embedded?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "opena"], "did you mean openai/MODEL?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "opnai/gpt-5"], "did you mean openai/gpt-5?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vlm/m"], "did you mean vllm/m?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--reward", "rnak"], "did you mean rank?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--panel", "casade"], "did you mean cascade?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "two"], "'two' is not a whole number"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--timeout", "soon"], "'soon' is not a number"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embedded", "--budget", "eur=5"],
+         "it takes calls, tokens, usd, as in usd=5"),
     ],
 )  # fmt: skip
 def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, arguments: list[str], words: str):
@@ -206,6 +218,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, arg
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+    assert not [*folder.glob("*.ledger.db*")]  # nothing was asked, so nothing is left behind
 
 
 def test_settings_come_from_flags_then_environment_then_file(folder: Path):

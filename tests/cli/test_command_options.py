@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import click
 import pytest
 from click.testing import CliRunner
@@ -47,3 +49,28 @@ def test_an_option_is_read_from_the_environment():
     ended = CliRunner().invoke(command, env={"CALIPERS_COST": "2"})
     assert ended.exit_code == 2
     assert "0<=x<=1" in ended.output
+
+
+def options_with_a_value(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from options_with_a_value(found, (*path, name))
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.is_flag and not option.count:
+            yield (*path, option.opts[-1])
+
+
+def test_an_option_without_its_value_is_refused_in_every_command():
+    optional = {("score", "--ray")}  # --ray alone means --ray auto
+    tried = [one for one in options_with_a_value(app) if one not in optional]
+    assert len(tried) > 200
+    assert {("score", "--presentations"), ("score", "--judge"), ("score", "--ties")} <= set(tried)
+    wrong = []
+    for line in tried:
+        ended = CliRunner().invoke(app, line)
+        if ended.exit_code != 2 or "requires an argument" not in ended.output:
+            wrong.append((" ".join(line), ended.exit_code, ended.output[-200:]))
+    assert wrong == []

@@ -243,6 +243,8 @@ def test_a_bad_line_is_named_and_the_rest_is_done(
     (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target need each other"),
     (("--ckpt-dir", ".", "--merge-target", "b"), "holds no FSDP checkpoint"),
     (("--model", "scripted:none.jsonl"), "cannot be read"),
+    (("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--dtype", "half"), "a server is told when it is started"),
+    (("--model", "m", "--no-chat-template", "--chat-template", "prompts.jsonl"), "exclude each other"),
 ])  # fmt: skip
 def test_bad_usage_is_one_sentence_before_anything_is_asked(
     prompts: Path, arguments: tuple[str, ...], complaint: str
@@ -356,3 +358,15 @@ def test_a_row_whose_standards_cannot_be_read_is_named_before_anything_is_paid_f
     assert "some.jsonl:3: the rubric in rubric differs from the rubric in extra_info.rubric" in run.stderr
     assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
     assert len(list(read_groups(tmp_path / out))) == 1
+
+
+def test_a_missing_vllm_is_said_before_a_checkpoint_is_merged(prompts: Path) -> None:
+    """Merging would take minutes, and verl: neither is reached."""
+    folder = prompts.parent / "step"
+    folder.mkdir()
+    (folder / "model_world_size_1_rank_0.pt").write_bytes(b"")
+    run = calipers(
+        "generate", prompts, "-o", "o.jsonl", "--ckpt-dir", folder, "--merge-target", "m", cwd=prompts.parent
+    )
+    assert run.returncode == 2
+    assert "needs vLLM: pip install vllm" in run.stderr

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from calipers.cli.progress import Report
-from calipers.types import GroupResult, TrajectoryResult
+from calipers.types import GroupResult, TrajectoryResult, Usage
 
 ONE = GroupResult("g", "scored", (TrajectoryResult("a", "scored", 1.0, 1.0),), judge_calls=1)
 
@@ -32,7 +32,7 @@ def told(*seconds: float, total: int | None = 10) -> str:
 
 def test_groups_that_take_longer_than_is_looked_back_on_are_no_crash() -> None:
     said = told(25.0, 60.0, 60.0)
-    assert "1 of 10 groups, 0.0/s, 0 unscored, 0 tokens, 3 min 45 s left" in said
+    assert "1 of 10 groups, 0 tokens, 0.0/s, 3 min 45 s left" in said
     assert "3 of 10 groups" in said
     assert "7 min 00 s left" in said
 
@@ -40,7 +40,33 @@ def test_groups_that_take_longer_than_is_looked_back_on_are_no_crash() -> None:
 def test_quick_groups_are_told_now_and_then_and_at_the_rate_of_late() -> None:
     said = told(*[1.0] * 30, total=60)
     assert said.count(" of 60 groups") == 3
-    assert "30 of 60 groups, 1.0/s, 0 unscored, 0 tokens, 30.0 s left" in said
+    assert "30 of 60 groups, 0 tokens, 1.0/s, 30.0 s left" in said
+
+
+def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None:
+    clock, out = Clock(), io.StringIO()
+    report = Report(Console(file=out, width=200), total=80, clock=clock)
+    for _ in range(36):
+        clock.now += 1.0
+        report.finished(ONE)
+    clock.now += 1.0
+    report.add(ONE)
+    assert "30 of 80 groups, 0 tokens, 1.0/s, 50.0 s left" in out.getvalue()
+    report.summary()
+    assert "groups         1: 1 scored" in out.getvalue()
+
+
+def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
+    clock, out = Clock(), io.StringIO()
+    budget = {"usd": 5.0, "tokens": 2e6}
+    report = Report(Console(file=out, width=200), total=None, budget=budget, clock=clock)
+    lost = TrajectoryResult("a", "failed", None, None, reason="timeout"), TrajectoryResult("b", "abstained", None, None)
+    clock.now += 11.0
+    report.finished(GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
+    assert (
+        out.getvalue()
+        == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 0.1/s\n"
+    )
 
 
 def test_without_a_total_nothing_is_said_of_time_left() -> None:

@@ -120,5 +120,14 @@ def test_show_shortens_unless_everything_is_wanted(tmp_path: Path, capsys: pytes
 def test_equal_rewards_share_a_rank_and_a_missing_one_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     members = (member("a", 0.0), member("b", 0.7), member("c", 0.0), member("d", None, reason="refused"))
     assert calipers("show", str(write_lines(tmp_path / "r.jsonl", [result_of("g", *members)])), "g") == 0
-    ranks = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[2:6]]
+    ranks = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[3:7]]  # below the heading
     assert ranks == [["1", "b"], ["2=", "a"], ["2=", "c"], ["-", "d"]]
+
+
+def test_show_gives_a_score_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    members = [member("a", 1.0, score=0.725, stderr=0.1088), member("b", 0.0, score=0.5)]
+    assert calipers("show", str(write_lines(tmp_path / "r.jsonl", [result_of("g", *members)])), "g") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["rank", "reward", "score,", "95", "%", "interval"] for line in lines)
+    assert any(line.split()[:6] == ["1", "a", "1.000", "0.725", "\u00b1", "0.213"] for line in lines)
+    assert any(line.split()[:4] == ["2", "b", "0.000", "0.500"] for line in lines)

@@ -122,3 +122,34 @@ def test_a_rule_that_cannot_be_run_is_found_before_a_run(run: Run) -> None:
     code, out, _ = run("check", "rules.toml")
     assert code == 0
     assert "rule" in out
+
+
+def test_scores_by_tag_need_verdicts_and_say_what_has_none(run: Run, tmp_path: Path) -> None:
+    rubric = {"criteria": [{"id": "a", "text": "Is right.", "points": 2, "tags": ["axis:accuracy"]}]}
+    said = [{"id": name, "messages": [{"role": "assistant", "content": "42"}]} for name in "xy"]
+    group = {"group_id": "g", "rubric": rubric, "example_tags": ["theme:sums"], "trajectories": said}
+    (tmp_path / "bench.jsonl").write_text(json.dumps(group), encoding="utf-8")
+
+    def result(*verdicts: bool | None) -> dict[str, object]:
+        members = [
+            {"id": name, "criteria": {"a": {"met": met, "reason": ""}}}
+            for name, met in zip("xy", verdicts, strict=True)
+        ]
+        return {"group_id": "g", "trajectories": members}
+
+    (tmp_path / "out.jsonl").write_text(json.dumps(result(True, False)), encoding="utf-8")
+    code, out, _ = run("score", "bench.jsonl", "out.jsonl", "--json")
+    assert (code, {name: one["mean"] for name, one in json.loads(out).items()}) == (
+        0, {"overall": 0.5, "axis:accuracy": 0.5, "theme:sums": 0.5},
+    )  # fmt: skip
+    (tmp_path / "out.jsonl").write_text(json.dumps(result(True, None)), encoding="utf-8")
+    code, out, told = run("score", "bench.jsonl", "out.jsonl")
+    assert code == 1
+    assert "overall" in out
+    assert "1 response with a criterion that has no verdict" in told
+    (tmp_path / "out.jsonl").write_text(json.dumps({"group_id": "h"}), encoding="utf-8")
+    code, _, told = run("score", "bench.jsonl", "out.jsonl")
+    assert (code, "out.jsonl:1: group 'h' is not in GROUPS" in told) == (2, True)
+    (tmp_path / "out.jsonl").write_text(json.dumps({"group_id": "g", "trajectories": []}), encoding="utf-8")
+    code, _, told = run("score", "bench.jsonl", "out.jsonl")
+    assert (code, "holds no verdicts on criteria" in told) == (2, True)

@@ -131,6 +131,69 @@ def test_figures_are_drawn_for_each_curve_named(run: Run, monkeypatch: pytest.Mo
     assert {Path(line).name for line in capsys.readouterr().out.split()} == names
 
 
+def drawn(*arguments: str) -> int:
+    """Runs ``calipers study figures``; returns its exit code."""
+    sys.argv = ["calipers", "study", "figures", *arguments, "-o", "drawn"]
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+TRAINED = {
+    "format": "calipers-training/1",
+    "arms": [
+        {
+            "name": "a",
+            "curves": {"step": [0, 1], "truth": [[0.5, 0.6]], "audit": [[None, None]]},
+            "held_out": {"step": [0, 2], "truth": [[0.5, 0.7]], "kl": [[0, 0.2]]},
+        }
+    ],
+}
+
+
+def test_a_curve_without_numbers_is_not_drawn_and_said_so(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
+    del run
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    Path("r.json").write_text(json.dumps(TRAINED), encoding="utf-8")
+    assert drawn("r.json") == 0
+    assert {path.name for path in Path("drawn").iterdir()} == {"r-truth.png", "r-truth.svg"}
+    assert "Not drawn, because nothing was measured: audit" in capsys.readouterr().err
+    assert drawn("r.json", "--curve", "audit") == 2
+    assert "the curve 'audit' has no numbers: it was not measured in any run" in capsys.readouterr().err
+
+
+def test_curves_of_held_out_prompts_have_one_name_over_whatever_they_are_drawn(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
+    del run
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    record = {**TRAINED, "format": "calipers-training-record/1"}
+    record["arms"] = [{key: value for key, value in TRAINED["arms"][0].items() if key != "curves"}]  # type: ignore[attr-defined]
+    for name, content in (("r", TRAINED), ("record", record)):
+        Path(f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+        for over in ("step", "kl"):
+            assert drawn(f"{name}.json", "--curve", "held_out_truth", "--over", over) == 0
+            end = "" if over == "step" else "-over-kl"
+            svg = Path("drawn", f"{name}-held_out_truth{end}.svg").read_text(encoding="utf-8")
+            assert "true quality (0 to 1)" in svg
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--curve", "--arm"])
+def test_a_curve_or_an_arm_named_twice_is_refused(
+    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any, flag: str
+) -> None:
+    del run
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    Path("r.json").write_text(json.dumps(TRAINED), encoding="utf-8")
+    assert drawn("r.json", flag, "a", flag, "a") == 2
+    assert f"{flag} a: is named 2 times" in capsys.readouterr().err
+
+
 def test_overoptimisation_is_shown_by_the_error_of_each_form(run: Run) -> None:
     code, out, _ = run("overoptimisation", "--seeds", "2", "--steps", "4", "-o", "r.json")
     assert code == 0

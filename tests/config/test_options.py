@@ -33,9 +33,12 @@ def as_given(option: Option) -> dict[str, Any]:
     return {option.group: {option.name: option.default}} if option.group else {option.name: option.default}
 
 
-def test_a_judge_takes_22_arguments_at_most_and_its_signature_says_all_of_them() -> None:
+def test_a_judge_takes_the_everyday_arguments_and_one_for_each_group_and_no_other() -> None:
     parameters = inspect.signature(calipers.Judge).parameters
-    assert len(parameters) <= 22
+    assert set(parameters) == {
+        "judge", "protocol", "orders", "samples", "seed", "quorum", "out_of_range", "deadline", "base_url", "api_key",
+        "rubric", "budget", "concurrency", "parse", "ledger",
+    } | {"criteria", "tools", "panel", "resolve", "reward", "question", "calls", "defence", "records"}  # fmt: skip
     assert list(parameters) == [field.name for field in fields(JudgeOptions) if field.name == "judge"] + [
         field.name for field in fields(JudgeOptions) if field.name != "judge"
     ]
@@ -164,13 +167,14 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
         "samples": 2, "seed": 7, "reasks": 0, "out_of_range": "rank", "max_tokens": 99, "params": {"temperature": 0},
         "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
         "unresolved": "tie", "ties": 1.0, "length_control": 0.2, "blend": "sum", "blend_weight": 0.25, "reward": "rank",
-        "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5, "experience": False,
+        "presentations": 2.5, "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5,
+        "experience": False,
     })  # fmt: skip
     settings = judge.settings
     record = json.loads(json.dumps(settings.to_dict()))
     assert Settings.of(record).to_dict() == settings.to_dict()
     assert (record["resolve"], record["learns"], record["canary_rate"]) == (
-        {"tolerance": 0.1, "most": 4, "unresolved": "tie"}, False, 0.5,
+        {"tolerance": 0.1, "most": 4, "presentations": 2.5, "unresolved": "tie"}, False, 0.5,
     )  # fmt: skip
     assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2, "blend": "sum", "weight": 0.25}
 
@@ -193,3 +197,22 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
     plain = Settings((RecordedJudge("a", "here", "m"),))
     changed = Settings((RecordedJudge("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, hedge=0.1, price=(1, 2)))
     assert changed.to_dict() == plain.to_dict()
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"presentations": 2.0}, r"presentations=2.0 \(--presentations, CALIPERS_PRESENTATIONS\) has no effect"),
+    ({"most": 4, "resolve": False}, "most=4 .* has no effect without resolve="),
+    ({"unresolved": "tie"}, "unresolved='tie' .* has no effect"),
+    ({"blend_weight": 0.9}, "weight=0.9 .* has no effect without blend="),
+])  # fmt: skip
+def test_an_option_that_does_nothing_without_another_is_refused_without_it(options: dict[str, Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        calipers.Judge.of({"judge": "embedded", **options})
+    partner = {"blend": "weighted"} if "blend_weight" in options else {"resolve": True}
+    calipers.Judge.of({"judge": "embedded", **options, **partner}).close()
+
+
+def test_the_default_of_an_option_is_allowed_without_its_partner():
+    calipers.Judge.of(
+        {"judge": "embedded", "most": 8, "unresolved": "keep", "presentations": None, "blend_weight": 0.5}
+    ).close()

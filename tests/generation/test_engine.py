@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.generation.engine import Engine, load_vllm
+from calipers.generation.engine import NO_TEMPLATE, Engine, Loading, chat_with, load_vllm
 from calipers.generation.prompts import Prompt
 from calipers.generation.response_file import ResponseFile
 from calipers.generation.sampling import Sampling, generate_responses
@@ -31,11 +31,11 @@ class Loaded:
     """Answers with the last message and its seed, and remembers what it was given."""
 
     def __init__(self) -> None:
-        self.made: list[tuple[str, int]] = []
+        self.made: list[tuple[str, Loading]] = []
         self.batches: list[list[Any]] = []
 
-    def __call__(self, model: str, tp_size: int) -> Any:
-        self.made.append((model, tp_size))
+    def __call__(self, model: str, loading: Loading) -> Any:
+        self.made.append((model, loading))
         return self.chat
 
     def chat(self, conversations: list[Any], parameters: list[Any]) -> list[Output]:
@@ -64,12 +64,12 @@ async def answers(engine: Engine, sampling: Sampling, *texts: str) -> list[Any]:
 
 async def test_what_is_asked_together_is_one_batch_and_the_model_is_loaded_once() -> None:
     loaded = Loaded()
-    engine = Engine("org/model", tp_size=2, load=loaded)
+    engine = Engine("org/model", Loading(2), load=loaded)
     done = await answers(engine, Sampling(2, 50, {"temperature": 0.5}, seed=3), *"abcdefgh")
     assert [[sample.text for sample in one.samples] for one in done] == [
         [f"{text}3", f"{text}4"] for text in "abcdefgh"
     ]
-    assert loaded.made == [("org/model", 2)]
+    assert loaded.made == [("org/model", Loading(2))]
     assert len(loaded.batches[0]) >= 15
     assert loaded.batches[0][0] == {"temperature": 0.5, "seed": 3, "max_tokens": 50}
     assert done[0].samples[0].usage.output_tokens == 2
@@ -107,6 +107,41 @@ async def test_without_vllm_the_remedy_is_named() -> None:
     if find_spec("vllm") is not None:
         pytest.skip("vllm is installed")
     with pytest.raises(ConfigError, match="pip install vllm"):
-        load_vllm("m", 1)
+        load_vllm("m", Loading())
     (done,) = await answers(Engine("m"), Sampling(), "a")
     assert "pip install vllm" in done.failed[0].reason
+
+
+def test_what_is_not_said_is_left_to_vllm() -> None:
+    assert Loading().engine_arguments() == {"tensor_parallel_size": 1}
+    assert Loading(2, 0.5, 4096, "bfloat16", 64).engine_arguments() == {
+        "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "max_model_len": 4096, "dtype": "bfloat16",
+        "max_num_seqs": 64,
+    }  # fmt: skip
+
+
+class FakeLLM:
+    """vLLM's LLM as far as it is used: it records what it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def chat(self, conversations: Any, sampling: Any, **more: Any) -> list[Any]:
+        self.given.append((conversations, sampling, more))
+        return []
+
+    def generate(self, texts: Any, sampling: Any, **more: Any) -> list[Any]:
+        self.given.append((texts, sampling, more))
+        return []
+
+
+@pytest.mark.parametrize(("template", "shown", "more"), [
+    (None, "messages", {}), ("{{ x }}", "messages", {"chat_template": "{{ x }}"}),
+    (NO_TEMPLATE, "Be brief.\n\nWhy?", {}),
+])  # fmt: skip
+def test_a_template_is_the_models_another_or_none(template: str | None, shown: str, more: dict[str, str]) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    engine = FakeLLM()
+    chat_with(engine, dict, template)([messages], [{"temperature": 0.5}])
+    expected = [messages] if shown == "messages" else [shown]
+    assert engine.given == [(expected, [{"temperature": 0.5}], {"use_tqdm": False, **more})]

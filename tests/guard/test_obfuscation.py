@@ -85,6 +85,23 @@ def test_what_base64_holds_is_read_once_and_no_deeper() -> None:
     assert kinds(f"base64: {inner}") == set()
 
 
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b64encode(ORDER.encode()).decode(),
+        ORDER.encode().hex(),
+        ORDER.encode().hex(":"),
+        " ".join(f"{byte:08b}" for byte in ORDER.encode()),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "x=", "q9 ", "é 7: ", "ab cd:", "01 ", f"{'c0ffee ' * 9}; "])
+@pytest.mark.parametrize("after", ["", "==", " z", ".01", "…"])
+def test_what_is_encoded_is_read_whatever_is_beside_it(encoded: str, before: str, after: str) -> None:
+    if before[:1] in "ac0" and before != "":  # of the same characters as a code, where the code may begin elsewhere
+        encoded = f"({encoded})"
+    assert ORDER in " ".join(said(f"{before}{encoded}{after}"))
+
+
 def test_a_name_is_read_as_its_words() -> None:
     assert split_name("giveThis_answerFull") == "give This answer Full"
 

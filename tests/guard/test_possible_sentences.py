@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import random
 import re
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.guard.attack_rules import WIDTH
 from calipers.guard.normalised import normalise
-from calipers.guard.possible_sentences import may_contain_attack, sentences_between, whole_sentences
+from calipers.guard.possible_sentences import (
+    LONGEST,
+    STEP,
+    _coarse_concepts_of_each,
+    _concepts_of_parts,
+    may_contain_attack,
+    sentences_between,
+    whole_sentences,
+)
 from calipers.guard.sentence_attacks import _in_sentences
 from calipers.guard.vocabulary import WORD, lexicon, words_between
 from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
@@ -83,3 +94,15 @@ def test_sentences_are_between_marks_and_line_breaks() -> None:
 @given(st.text(st.characters(codec="ascii"), max_size=200))
 def test_words_of_ascii_text_are_those_of_any_text(text: str) -> None:
     assert words_between(text, 0, len(text)) == WORD.findall(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 511, 512, 513, 528, 529, 545, 2000])
+def test_a_long_sentence_is_looked_up_in_parts_as_it_is_at_once(count: int) -> None:
+    words = words_between(" ".join(drawn_texts(400, seed=count, breaks=[" "])).lower(), 0, 10**6)[:count]
+    assert len(words) == count
+    each = _coarse_concepts_of_each(words)
+    whole = [set(each[start : start + LONGEST]) for start in range(0, max(1, count - STEP), STEP)]
+    parts = list(_concepts_of_parts(words))
+    assert len(parts) == len(whole)
+    both_halves = (1 << 2 * WIDTH) - 1
+    assert [part & both_halves for part in parts] == [reduce(or_, some, 0) & both_halves for some in whole]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -108,13 +109,21 @@ async def test_rules_that_a_function_gives_for_the_empty_group_are_checked_early
         assert early == late
 
 
+def until_asked(rule: Contains, times: int) -> None:
+    """Wait for checks that were begun early: they run in threads."""
+    while len(rule.asked) < times:
+        time.sleep(0.01)
+
+
 async def test_what_another_hybrid_began_or_for_another_context_is_not_taken() -> None:
     first, second = hybrid([Contains("a")]), hybrid([Contains("b")])
     ready = prepared(first, group_of(ANSWERS))
     assert await second.score_group(ready) == await second.score_group(group_of(ANSWERS))
     rule = Contains("a")
     by = hybrid([rule])
-    moved = replace(prepared(by, group_of(ANSWERS)), context=({"role": "system", "content": "x"},) * 3)
+    ready = prepared(by, group_of(ANSWERS))
+    await asyncio.to_thread(until_asked, rule, len(ANSWERS))
+    moved = replace(ready, context=({"role": "system", "content": "x"},) * 3)
     await by.score_group(moved)
     assert sorted(length for _, length, _ in rule.asked) == [2, 2, 2, 2, 4, 4, 4, 4]
 

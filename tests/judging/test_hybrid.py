@@ -54,6 +54,28 @@ SCORES = [{"scores": {"ab": 100, "a": 80, "b": 60, "none": 40}}]
 RULES = [contains("a"), contains("b")]
 
 
+async def test_only_open_asks_only_where_the_rules_give_equal_rewards() -> None:
+    judge = Counting([{"scores": {"x": 90, "y": 30}}, {"scores": {"x": 90, "y": 30}}])
+    hybrid = Hybrid(Judge(judge), checks=RULES, combine="average", only_open=True)
+    decided = await hybrid.score_group(group_of(ANSWERS))
+    assert (decided.rewards, judge.asked) == ([1.0, 0.5, 0.5, 0.0], [])
+    assert any("only_open" in warning for warning in decided.warnings)
+    opened = await hybrid.score_group(group_of({"x": "a", "y": "b"}))
+    assert (opened.rewards, len(judge.asked)) == ([0.7, 0.4], 1)
+
+
+async def test_only_open_counts_gates_and_no_broken_rule() -> None:
+    judge = Counting([{"scores": {"x": 90, "y": 30, "?": 10}}] * 2)
+    gated = Hybrid(Judge(judge), checks=[contains("a")], gates=[contains("b")], only_open=True)
+    assert (await gated.score_group(group_of({"x": "a b", "y": "a"}))).rewards == [1.0, 0.0]
+    assert not judge.asked
+    broken = Hybrid(Judge(judge), checks=[contains("a")], only_open=True)
+    result = await broken.score_group(group_of({"x": "a", "y": "a a", "?": "?"}))
+    assert result.rewards == [0.9, 0.3, None]
+    with pytest.raises(ConfigError, match="only_open=1: it must be true or false"):
+        Hybrid(Judge(judge), only_open=1)  # type: ignore[arg-type]  # the fault
+
+
 @pytest.mark.parametrize(("settings", "rewards"), [
     ({"combine": "product"}, [1.0, 0.4, 0.3, 0.0]),
     ({"combine": "average"}, [1.0, 0.65, 0.55, 0.2]),
@@ -101,6 +123,26 @@ def test_a_judges_noise_follows_where_it_can(rules: float, soft: float, noise: f
     assert Combination("mean", "average", None).combined_reward(rules, soft, noise)[1] == noise / 2
     assert Combination("mean", "min", None).combined_reward(rules, soft, noise)[1] is None
     assert Combination("mean", "product", 0.5).combined_reward(rules, soft, noise)[1] is None
+
+
+async def test_a_hybrids_reliability_is_that_of_its_own_scores() -> None:
+    group = {
+        "trajectories": [
+            {"id": name, "messages": [{"role": "assistant", "content": text}]} for name, text in ANSWERS.items()
+        ]
+    }
+    answers = [
+        {"scores": {"ab": 100, "a": 80, "b": 60, "none": 40}},
+        {"scores": {"ab": 90, "a": 84, "b": 66, "none": 30}},
+    ]
+    judged = await Judge(Scripted(answers), orders=2).score_group(group)
+    hybrid = await Hybrid(Judge(Scripted(answers), orders=2), checks=RULES, combine="average").score_group(group)
+    assert judged.reliability.value is not None
+    assert hybrid.reliability.value is not None
+    assert hybrid.reliability.value > judged.reliability.value, "rules separate these answers, without an error"
+    assert hybrid.reliability.basis == "repeats"
+    one = await Hybrid(Judge(Scripted(answers[:1])), checks=RULES, combine="average").score_group(group)
+    assert one.reliability.value is None
 
 
 @pytest.mark.parametrize("mets", list(itertools.product([True, False, None], repeat=3)))

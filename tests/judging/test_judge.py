@@ -326,6 +326,7 @@ def test_one_judge_serves_several_event_loops():
         ({"panel": "vote"}, "all, cycle, fallback"),
         ({"quorum": 2}, "it counts judges, and there is only one"),
         ({"weights": [1.0]}, "weights= are for panels"),
+        ({"error_correlation": 0.4}, "error_correlation= is for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 needs protocol='listwise'"),
         ({"at_once": 3}, "a whole number from 4"),
         ({"pairing": "swiss"}, "needs protocol='pairwise'"),

@@ -4,6 +4,7 @@ prepared.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.inputs import as_group, as_trajectory
 from calipers.judging.excluded import find_attacks_in_group
-from calipers.judging.preparing import rollout_preparer
+from calipers.judging.preparing import EarlySearch, rollout_preparer
 from calipers.render import Reasoning, render
 from calipers.types import Message, Trajectory, TrajectoryGroup
 from strategies import groups, tools
@@ -108,3 +109,27 @@ def test_messages_with_keys_of_their_own_are_read_once():
     prepare = rollout_preparer(replace(head, trajectories=()), reasoning="hidden")
     read = as_group(replace(head, trajectories=(prepare(cut),)))
     assert read.trajectories[0].messages is cut.messages
+
+
+async def test_rollouts_that_arrive_together_are_searched_together_and_one_that_leaves_stops_no_other():
+    early = EarlySearch()
+    first, second = (asyncio.ensure_future(early.search(says(text))) for text in (ATTACK, "It is 56."))
+    await asyncio.sleep(0)
+    first.cancel()
+    await second
+    assert first.cancelled()
+    assert early.known_in(says(ATTACK))[ATTACK]
+    assert early.known_in(says("It is 56.")) == {"It is 56.": ()}
+    prepare = rollout_preparer(group(), reasoning="hidden", early=early)
+    (attacked,) = map(prepare, group(ATTACK).trajectories)
+    assert attacked.prepared == prepared(group(ATTACK)).trajectories[0].prepared
+
+
+async def test_a_rollout_whose_texts_were_searched_does_not_wait_for_the_next_search():
+    early = EarlySearch()
+    await early.search(says(ATTACK))
+    waiting = asyncio.ensure_future(early.search(says("something new")))
+    await asyncio.sleep(0)
+    await early.search(says(ATTACK))
+    assert not waiting.done()
+    await waiting

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from calipers.guard.canary import CanaryAmong
-from calipers.monitoring.answers import answer_for_metrics, candidate_shapes
+from calipers.monitoring.answers import answer_for_metrics, candidate_shapes, markdown_marks
 from calipers.protocols.listwise import Listwise
 from calipers.render import render
 from calipers.types import Ask, Completion, Rating, Reading, Usage
@@ -37,3 +42,9 @@ def test_a_canary_has_no_shape():
     request = CanaryAmong(Listwise(), 1.0).frame(ASK, VIEW)
     assert len(request.view.candidates) == 3
     assert len(answer_for_metrics(request, Completion("x"), Reading((), "rejected")).shapes) == 2
+
+
+@given(st.text(st.sampled_from(" #*`|>-+1.)a\n\r\u2028\u0663"), max_size=40))
+def test_marks_of_markdown_are_counted_as_one_pattern_over_the_whole_text_counts_them(text: str):
+    marks = re.compile(r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |>|```|\|)|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE)
+    assert markdown_marks(text) == sum(1 for _ in marks.finditer(text))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from calipers.monitoring.answers import Answer, Shape
 from calipers.monitoring.health import health
-from calipers.types import Attack, Canary, GroupResult, TrajectoryResult, Usage
+from calipers.types import Attack, Canary, GroupResult, Reliability, TrajectoryResult, Usage
 
 
 def result(
@@ -49,6 +49,20 @@ def test_nothing_known_is_no_key_and_not_zero():
     }  # fmt: skip
     assert "judge/parse_failure_rate" not in health([result({"a": 1.0})])
     assert "judge/cost_usd" not in health([result({"a": 1.0}), result({"a": 1.0}, cost=0.5)])
+
+
+def test_unknown_reliability_is_neither_0_nor_1():
+    pair: dict[str, float | None] = {"a": 1.0, "b": 0.0}
+    unknown = health([result(pair)])
+    assert unknown["judge/reliability_known_rate"] == 0
+    assert not unknown.keys() & {"judge/reliability_mean", "judge/all_noise_rate"}
+    known = [result(pair, reliability=Reliability(value, None, "repeats", 3)) for value in (0.0, 0.6)]
+    found = health([*known, result(pair), result({"a": 1.0})])
+    assert found["judge/reliability_mean"] == pytest.approx(0.3)
+    assert found["judge/reliability_known_rate"] == pytest.approx(2 / 3)
+    assert found["judge/all_noise_rate"] == 0.5
+    assumed = result(pair, reliability=Reliability(0.0, None, "assumed", None))
+    assert health([*known, assumed])["judge/all_noise_rate"] == 0.5
 
 
 def test_outcomes_costs_and_spread():
@@ -203,3 +217,43 @@ def test_every_value_is_finite_and_correlations_are_in_range(rewards: list, rati
         for key, value in found.items()
         if key.endswith("_rate") and key not in {"judge/reask_rate", "judge/retry_rate"}
     )
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-160, 1.7e308, 5e-324])
+def test_rewards_of_any_size_have_the_metrics_of_rewards_around_one(size: float):
+    shapes = tuple(Shape((name,), 10 * 4**place, place) for place, name in enumerate("abcd"))
+
+    def found(scale: float) -> dict[str, float]:
+        results = [
+            result({"a": 0.0, "b": 0.25 * scale, "c": 0.5 * scale, "d": scale}, f"g{number}") for number in range(8)
+        ]
+        answers = [answer({0: 0.1, 1: 0.4, 2: 0.5, 3: 1.0}, f"g{number}", shapes=shapes) for number in range(8)]
+        return health(results, answers)
+
+    plain, other = found(1.0), found(size)
+    assert other.keys() == plain.keys()
+    assert all(map(math.isfinite, other.values()))
+    if size > 1e-300:  # quarters of the smallest float are not floats
+        of_rewards = {"judge/reward_mean", "judge/reward_std"}
+        assert {key: other[key] for key in of_rewards} == pytest.approx({key: plain[key] * size for key in of_rewards})
+        rest = plain.keys() - of_rewards
+        assert {key: other[key] for key in rest} == pytest.approx({key: plain[key] for key in rest})
+
+
+def test_a_spread_that_is_no_finite_number_is_no_key():
+    found = health([result({"a": 1.7e308, "b": -1.7e308})])
+    assert "judge/reward_std" not in found
+    assert found["judge/reward_mean"] == 0
+
+
+def test_a_judge_that_is_served_by_another_model_from_some_answer_on_is_noticed():
+    def rate(names: list[str], *, recorded: bool = False) -> float | None:
+        answers = [answer({0: 0.5, 1: 0.7}, served=name, recorded=recorded) for name in names]
+        return health([], answers).get("judge/served_change_rate")
+
+    assert rate(["m v1"] * 16) == 0.0
+    assert rate(["m v1"] * 13 + ["m v2"] * 3) == 0.75
+    assert rate(["m v1", "m v2"] * 8) == 0.0  # two servers of a pool, or a provider that alternates
+    assert rate(["m v1"] * 4 + ["m v2"] * 2) is None  # too few to tell
+    assert rate([""] * 16) is None  # a server that names nothing
+    assert rate(["m v1"] * 13 + ["m v2"] * 3, recorded=True) is None  # a ledger's answers are of their time

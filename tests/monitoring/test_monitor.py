@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 import calipers
+from calipers import pacing
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
@@ -40,6 +42,13 @@ async def test_a_batch_is_what_finished_since_the_last_one_and_the_window_goes_o
     assert monitor.batch()["judge/groups"] == 4
     assert monitor.metrics()["judge/groups"] == 6
     assert "judge/answers" not in monitor.batch()
+
+
+async def test_a_monitor_without_batches_holds_nothing_for_them_and_reports_its_window():
+    monitor = Monitor(alarms=(), batches=False)
+    await results(Judge(SimulatedJudge(QUALITY), records={"watchers": [monitor]}), 4)
+    assert monitor.batch()["judge/groups"] == 0
+    assert monitor.metrics()["judge/groups"] == 4
 
 
 async def test_a_prompt_that_comes_back_is_another_group():
@@ -79,6 +88,25 @@ async def test_an_alarm_is_printed_once_on_results_while_it_lasts_and_called_eac
     assert told[2][-1] is True
     assert called == ["judge/parse_failure_rate"] * 2
     assert capsys.readouterr().err.count("alarm") == 1
+
+
+async def test_a_server_computes_alarms_in_pieces_between_which_its_event_loop_does_other_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(pacing, "PIECE", 0.0)
+    monitor = Monitor(every=64, alarms=[Alarm("judge/groups", above=63, groups=1)], in_pieces=True)
+    judge = Judge(SimulatedJudge(QUALITY), orders=2, records={"watchers": [monitor]})
+    judged = await results(judge, 64)
+    assert judged[-1].warnings == ()
+    turns = 0
+    while "alarm: judge/groups" not in (printed := capsys.readouterr().err):
+        await asyncio.sleep(0)
+        turns += 1
+        assert turns < 10_000
+    assert turns > 64
+    assert printed.count("alarm") == 1
+    assert (await results(judge, 1, start=64))[0].warnings == ("alarm: judge/groups is 64, above 63",)
+    assert await monitor.metrics_in_pieces() == monitor.metrics()
 
 
 async def test_alarms_are_not_in_the_record(tmp_path: Path):

@@ -10,6 +10,7 @@ from calipers.testing import Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from report_browser import Browser
 from reported import calibration_file, judged, member, report_of, result_of, write_lines
+from reported_runs import simulation_file, trained, training_folder
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -32,12 +33,36 @@ print(1)
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Groups of a biased judge, with their questions; one has Markdown. Judges that were calibrated."""
+    """Groups of a biased judge, with their questions; one has Markdown. Judges that were calibrated. A run, studies."""
     folder = tmp_path_factory.mktemp("accessible")
     judge = SimulatedJudge(QUALITY | {"close": 0.85}, PositionBias(0.4), Noise(0.1))
     groups = [group_of({**FOUR, "right": ANSWER}, group_id=f"g{n}", question=f"What is {n}?") for n in range(6)]
     _, ledger = asyncio.run(judged(folder, groups, [judge], orders=2))
-    return report_of(folder, ledger, calibration_file(folder / "calibration.json"))
+    finished = [("fair", 0), ("fair", 1), ("early, arrival", 0), ("early, arrival", 1)]
+    study = training_folder(folder / "study", finished=finished, failed=[("early, arrival", 2)])
+    (folder / "run").mkdir()
+    trained_run = asyncio.run(trained(folder / "run", steps=10))
+    return report_of(
+        folder, ledger, calibration_file(folder / "calibration.json"), trained_run.ledger, trained_run.watched, study,
+        simulation_file(folder / "sim.json"),
+    )  # fmt: skip
+
+
+def views_of(browser: Browser) -> list[str]:
+    """The addresses of all views, runs and studies of a page, each opened once to find those in it."""
+    found: list[str] = []
+    for view in browser.run("return [...document.querySelectorAll('nav.views a')].map((one) => one.hash)"):
+        show(browser, view)
+        inner = browser.run(
+            "return [...document.querySelectorAll('.view:not([hidden]) nav.items a')].map((one) => one.hash)"
+        )
+        found += inner or [view]
+    return found
+
+
+def show(browser: Browser, address: str) -> None:
+    browser.run("location.hash = arguments[0]", address)
+    browser.until(f"document.documentElement.dataset.view === {address.partition('=')[2].partition('&')[0]!r}")
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -59,11 +84,13 @@ def test_the_check_finds_a_fault_that_is_put_in(browser: Browser, page: Path):
 def test_every_view_is_without_serious_fault(browser: Browser, page: Path, scheme: str):
     browser.open(page)
     browser.group("g0")
-    for view in browser.run("return [...document.querySelectorAll('nav.views a')].map((one) => one.hash)"):
-        browser.run("location.hash = arguments[0]", view)
-        browser.until(f"document.documentElement.dataset.view === {view.partition('=')[2]!r}")
+    views = views_of(browser)
+    assert len(views) == 1 + 1 + 3 + 2, "groups, judges, runs, studies"
+    for view in views:
+        show(browser, view)
         assert browser.faults() == [], view
-    assert browser.faults() == []
+        browser.run("for (const one of document.querySelectorAll('.view:not([hidden]) summary')) one.click()")
+        assert browser.faults() == [], f"{view}, unfolded"
 
 
 def test_a_group_with_everything_unfolded_is_without_serious_fault(browser: Browser, page: Path, scheme: str):
@@ -86,6 +113,11 @@ def test_a_phone_shows_no_serious_fault(browser: Browser, page: Path, scheme: st
     browser.click(".row", "g2")
     browser.group("g2")
     assert browser.faults() == []
+    browser.click("button.back")
+    for view in views_of(browser)[1:]:
+        show(browser, view)
+        assert browser.faults() == [], view
+        assert browser.run("return document.querySelector('.view:not([hidden])').scrollWidth") <= 390
 
 
 @pytest.mark.parametrize("lines", [

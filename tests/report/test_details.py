@@ -7,10 +7,11 @@ import pytest
 from calipers.interfaces import Backend
 from calipers.report import Judged
 from calipers.report.details import details_of, index_row
+from calipers.report.plain import describe_group, overview_line
 from calipers.testing import Flaky, PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
-from reported import details_in, judged, member, report_of, result_of
+from reported import details_in, judged, member, report_of, result_of, write_lines
 
 
 async def test_questions_name_candidates_by_id_in_the_order_shown(tmp_path: Path):
@@ -93,6 +94,20 @@ def test_a_value_that_is_no_number_is_missing_and_not_zero(wrong: object):
     assert index_row(detail)["scores"] == [[None, None, None]]
 
 
+@pytest.mark.parametrize("wrong", [[], {}, "yes", 1, 1e308, [None], None])
+def test_a_verdict_of_another_type_is_none_and_every_view_of_the_group_is_readable(wrong: object):
+    verdict = {"met": wrong, "share": wrong, "by": wrong, "reason": wrong, "quote": wrong, "id": wrong}
+    broken = member("a", 1e308, criteria={"one": verdict}, stderr=1e308)
+    detail = details_of(Judged(0, result_of("g", broken, member("b", -1e308))))
+    (found,) = detail["trajectories"][0]["criteria"]
+    assert (found["id"], found["met"]) == ("one", None)
+    assert isinstance(found["share"], float | None)
+    assert {type(found.get(key)) for key in ("by", "reason", "quote")} <= {str, type(None)}
+    text = describe_group(detail, width=80)
+    assert "one: no verdict" in text
+    assert overview_line(index_row(detail), detail).startswith("g ")
+
+
 def test_a_result_of_an_older_version_lacks_keys_and_is_shown():
     old = {"group_id": "g", "status": "scored", "trajectories": [{"id": "a", "status": "scored", "reward": 0.5}]}
     detail = details_of(Judged(0, old))
@@ -106,3 +121,13 @@ def test_the_row_of_the_list_shows_what_the_user_asked():
         Judged(0, result_of("g", member("right"), member("far")), group_of(FOUR, question="What\nis it?"))
     )
     assert index_row(detail)["prompt"] == "What is it?"
+
+
+@pytest.mark.parametrize("redact", [False, True])
+def test_a_groups_reliability_is_shown_and_redaction_keeps_it(tmp_path: Path, *, redact: bool):
+    known = {"value": 0.8, "interval": [0.4, 0.9], "basis": "repeats", "freedom": 3.0}
+    lines = [result_of("g", member("a"), reliability=known), result_of("h", member("a"), reliability={"value": "x"})]
+    found = details_in(report_of(tmp_path, write_lines(tmp_path / "r.jsonl", lines), redact=redact))
+    assert found[0]["reliability"] == known
+    assert found[1]["reliability"] == {"value": None, "interval": None, "basis": "unknown", "freedom": None}
+    assert all("reliability" not in one["more"] for one in found)

@@ -10,7 +10,8 @@ from reported import member
 
 def detail(*members: dict[str, Any], questions: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
     shown = [{"attacks": [], **one} for one in members]
-    return {"status": "scored", "warnings": [], "trajectories": shown, "questions": questions, **more}
+    nothing: dict[str, Any] = {"warnings": [], "route": None}
+    return {"status": "scored", **nothing, "trajectories": shown, "questions": questions, **more}
 
 
 def asked(cause: str = "first", slot: int = 0, **values: float) -> dict[str, Any]:
@@ -40,6 +41,9 @@ def test_a_plain_group_has_no_flags():
     ("tied", detail(member("a", 0.5), member("b", 0.5))),
     ("reasked", detail(A, B, questions=[asked(a=0.8), asked("missing", b=0.4)])),
     ("shortened", detail(A, B, warnings=["3 messages of trajectory 'a' left out"])),
+    ("escalated", detail(A, B, route={"why": "unsure"})),
+    ("escalated", detail(A, B, route={"why": "breach"})),
+    ("checked", detail(A, B, route={"why": "check"})),
     ("warned", detail(A, B, warnings=["anything"])),
 ])  # fmt: skip
 def test_a_flag_says_what_happened(flag: str, found: dict[str, Any]):
@@ -54,6 +58,9 @@ def test_a_flag_says_what_happened(flag: str, found: dict[str, Any]):
     ("close", detail(member("a", 0.9, stderr=0.1), member("b", 0.4, stderr=0.1))),
     ("close", detail(member("a", 0.5, stderr=None), member("b", 0.5, stderr=0.1))),
     ("tied", detail(member("a", 0.5), member("b", None))),
+    ("escalated", detail(A, B, route={"why": "check"})),
+    ("escalated", detail(A, B, route={"why": "sure"})),
+    ("checked", detail(A, B, route={"why": "late"})),
     ("reasked", detail(A, B, questions=[asked("order", a=0.8, b=0.4), asked("unresolved", a=0.8, b=0.4)])),
 ])  # fmt: skip
 def test_a_flag_says_nothing_else(flag: str, other: dict[str, Any]):

@@ -31,6 +31,14 @@ def test_a_calibration_is_read_with_its_figures(tmp_path: Path):
         assert judge["cost"]["cost_usd"] == pytest.approx(0.008)
     assert found["panel"]["votes"] == told["panel"]["effective_votes"]
     assert len(found["ways"]) == len(told["ways"])
+    frontier = found["frontier"]
+    assert told["search"]["measure"] == "usd"
+    assert (frontier["measure"], frontier["chosen"]) == ("cost_usd", told["search"]["name"])
+    for way, said in zip(frontier["ways"], told["search"]["frontier"], strict=True):
+        assert way["name"] == said["name"]
+        assert way["cost"]["cost_usd"] == said["cost"]["cost_usd"]
+        assert way["fidelity"] == [said["advantage_fidelity"], *said["advantage_fidelity_interval"]]
+        assert way["held_out"] == [said["held_out_fidelity"], *said["held_out_interval"]]
 
 
 def test_sorted_and_indented_calibrations_are_known_too(tmp_path: Path):
@@ -55,6 +63,19 @@ def test_what_an_older_file_lacks_is_none(tmp_path: Path, judge: dict[str, Any])
     assert set(map(tuple, read["figures"].values())) == {(None, None, None)}
     assert (read["by_calls"], read["bins"], read["positions"], read["cost"]) == ([], [], [], None)
     assert (found["panel"], found["ways"], found["findings"], found["recommendation"]) == (None, [], [], None)
+    assert found["frontier"] is None
+
+
+@pytest.mark.parametrize("search", [None, 7, {}, {"frontier": 7}, {"frontier": []}])
+def test_a_file_without_a_frontier_has_none(tmp_path: Path, search: Any):
+    assert read_judge_file(write(tmp_path / "c.json", {"judges": [], "search": search}))["frontier"] is None
+
+
+def test_a_damaged_frontier_has_unknown_figures(tmp_path: Path):
+    told = {"judges": [], "search": {"frontier": [7, {"cost": 7, "name": [], "held_out_fidelity": "x"}]}}
+    found = read_judge_file(write(tmp_path / "c.json", told))["frontier"]
+    (way,) = found["ways"]
+    assert (way["cost"], way["name"], way["held_out"], way["fidelity"]) == (None, None, [None] * 3, [None] * 3)
 
 
 def test_numbers_that_are_none_are_unknown_and_names_are_shortened(tmp_path: Path):

@@ -1,11 +1,13 @@
 """The view of judges in a real browser: its numbers are the data's, and what nobody measured is said."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from calipers.calibration import calibrate
 from calipers.study.profiles.files import write_profile
 from calipers.study.profiles.named import shipped_profile
 from calipers.testing import PositionBias, SimulatedJudge
@@ -70,13 +72,20 @@ def test_figures_are_those_of_the_calibration(browser: Browser, mixed: Path):
         assert f"{judge['noise']:.2f}" in card(browser, "Noise")
     assert f"{told['panel']['effective_votes']:.1f} effective votes" in card(browser, "Panel of 2")
     assert browser.text(".answer").startswith("steady agrees best with gold")
-    browser.until("document.querySelectorAll('.judges canvas').length === 5")
+    browser.until("document.querySelectorAll('.judges canvas').length === 6")
     browser.run("for (const one of document.querySelectorAll('.numbers')) one.open = true")
     effects = [judge["position_effects"][0]["worth"] for judge in told["judges"]]
-    browser.until("document.querySelectorAll('.numbers table').length === 5")
+    browser.until("document.querySelectorAll('.numbers table').length === 6")
     for worth in effects:
         assert f"{worth:.2f}".replace("-", "\u2212") in card(browser, "Position bias")
     assert f"{told['judges'][0]['stderr_bins'][0]['observed']:.3f}" in card(browser, "Are standard errors honest?")
+    frontier = card(browser, "Cost-accuracy frontier")
+    assert f"of {told['search']['ways_tried']} ways tried" in frontier
+    assert f"Recommended: {told['search']['name']}." in frontier
+    for way in told["search"]["frontier"]:
+        assert f"{way['advantage_fidelity']:.2f}" in frontier
+        assert f"{way['held_out_fidelity']:.2f}" in frontier
+        assert way["name"][:50] in frontier
 
 
 def test_what_a_ledger_says_of_its_judge_is_shown(browser: Browser, mixed: Path):
@@ -95,9 +104,70 @@ def test_a_calibration_alone_is_a_page_of_judges(browser: Browser, tmp_path: Pat
     assert browser.texts(".views a") == []
     assert "0 groups" not in browser.text("header.top")
     assert "Repeatability: never asked twice" in text.replace("\n", " ")
-    assert "Length preference: the groups file had no texts" in text.replace("\n", " ")
+    assert "Length preference: not in the file; it takes the texts" in text.replace("\n", " ")
     assert "four calls or more" in card(browser, "Are standard errors honest?")
     browser.until("document.querySelector('.judges canvas')")
+
+
+def pairs_without_gold(path: Path) -> Path:
+    """A calibration of two judges, of pairs in two orders, each asked twice, of groups without gold."""
+    asked, judgments = [], []
+    for number in range(12):
+        asked.append({"group_id": f"g{number}", "trajectories": [{"id": name, "messages": []} for name in "ab"]})
+        for judge, share in (("fair", 2), ("forward", 1)):
+            for order in (["a", "b"], ["b", "a"]):
+                for sample in range(2):
+                    winner = order[0] if number % share == 0 else "a"
+                    judgments.append({"group_id": f"g{number}", "judge": judge, "mode": "pairwise", "order": order,
+                                      "parsed": {"winner": winner}, "sample_index": sample})  # fmt: skip
+    path.write_text(json.dumps(calibrate(asked, judgments).to_dict()) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_calibration_of_pairs_says_only_what_is_true(browser: Browser, tmp_path: Path):
+    path = pairs_without_gold(tmp_path / "c.json")
+    told = {one["judge"]: one for one in json.loads(path.read_text(encoding="utf-8"))["judges"]}
+    assert told["forward"]["first_rate"] == 1
+    shown(browser, report_of(tmp_path, path), "")
+    text = browser.text("main.judges")
+    for judge in ("fair", "forward"):
+        assert f"{100 * told[judge]['first_rate']:.0f} %" in card(browser, "First of two preferred")
+    assert "never asked twice" not in text
+    assert "0 groups" not in text
+    assert "Position bias" not in text, "it is known of pairs"
+    assert card(browser, "Fidelity") == "", "a figure that nobody measured is not drawn"
+    assert "Fidelity: not in the file; it takes groups with gold" in card(browser, "Not known")
+    assert "Noise: not in the file; it takes scores" in card(browser, "Not known")
+
+
+def test_a_profile_that_knows_fidelity_is_not_said_to_lack_it(browser: Browser, tmp_path: Path):
+    profile = shipped_profile("posbias-gemini-pro")
+    write_profile(tmp_path / "p.json", profile)
+    shown(browser, report_of(tmp_path, tmp_path / "p.json"), "")
+    assert "Agreement with gold is not known" in browser.text("main.judges")
+    pearson = replace(profile.agreement.pearson, value=0.61, low=0.5, high=0.7, n=40, groups=40, reason="")
+    write_profile(tmp_path / "q.json", replace(profile, agreement=replace(profile.agreement, pearson=pearson)))
+    shown(browser, report_of(tmp_path, tmp_path / "q.json"), "")
+    assert "0.61" in card(browser, "Fidelity")
+    assert "Agreement with gold is not known" not in browser.text("main.judges")
+
+
+def test_of_many_judges_the_best_are_drawn_and_others_on_demand(browser: Browser, tmp_path: Path):
+    told = json.loads(calibration_file(tmp_path / "c.json", calls=4, groups=20).read_text(encoding="utf-8"))
+    first = told["judges"][0]
+    told["judges"] = [
+        first | {"judge": f"judge {n}", "advantage_fidelity": n / 100, "advantage_fidelity_interval": None}
+        for n in range(40)
+    ]
+    (tmp_path / "c.json").write_text(json.dumps(told), encoding="utf-8")
+    shown(browser, report_of(tmp_path, tmp_path / "c.json"), "")
+    title = "one.querySelector('h3').innerText === 'What more calls bring'"
+    figure = f"[...document.querySelectorAll('.chart')].find((one) => {title})"
+    visible = f"[...{figure}.querySelectorAll('.series')].filter((one) => one.checkVisibility())"
+    assert browser.run(f"return {visible}.map((one) => one.innerText)") == [f"judge {n}" for n in range(39, 31, -1)]
+    browser.run(f"{figure}.querySelector('details summary').click()")
+    browser.until(f"{visible}.length === 40")
+    assert browser.run(f"return {visible}.filter((one) => one.ariaPressed === 'true').length") == 8
 
 
 def test_results_alone_say_which_command_would_tell_more(browser: Browser, tmp_path: Path):
@@ -126,6 +196,8 @@ def test_hostile_names_of_judges_are_text(browser: Browser, tmp_path: Path):
     told["judges"][1]["judge"] = "x" * 1_000_000
     told["panel"]["members"] = [HOSTILE, "y" * 1_000_000]
     told["ways"][0]["judges"] = [HOSTILE]
+    told["search"]["name"] = told["search"]["frontier"][0]["name"] = HOSTILE
+    told["search"]["measure"] = HOSTILE
     told["findings"] = [{"kind": "failures", "text": HOSTILE, "judge": HOSTILE}]
     told["recommendation"] = HOSTILE
     (tmp_path / "c.json").write_text(json.dumps(told), encoding="utf-8")

@@ -128,3 +128,13 @@ def test_a_reader_neither_converts_an_older_ledger_nor_writes_to_one(tmp_path: P
         reader.rows("DELETE FROM groups")
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["old.db"]
+
+
+def test_a_line_of_an_older_version_or_of_another_hand_has_an_unknown_reliability():
+    line = {"group_id": "g", "status": "scored", "trajectories": []}
+    given = {"value": 0.5, "interval": [0.1, 0.9], "basis": "repeats", "freedom": 3}
+    assert recorded_result(line | {"reliability": given}).reliability.to_dict() == given
+    for wrong in (None, 0.5, {}, given | {"value": 1.5}, given | {"value": "0.5"}, given | {"basis": "guessed"}):
+        assert recorded_result(line | {"reliability": wrong}).reliability == calipers.types.Reliability()
+    assert recorded_result(line).reliability == calipers.types.Reliability()
+    assert recorded_result(line | {"reliability": given | {"interval": [0.1]}}).reliability.interval is None

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from calipers.report.runs.panels import PANELS
 from calipers.report.runs.shapes import MOST_POINTS, Curves, Panel, panels_of
 from calipers.report.runs.watched import blocks_of, watched_run
 from calipers.testing import Flaky, SimulatedJudge
+from calipers.types import TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
 from reported import data_of, judged, member, report_of, result_of, write_lines
 from reported_runs import step_groups, trained
@@ -52,6 +54,27 @@ async def test_rewards_have_intervals_over_groups_and_stand_beside_the_truth(tmp
     assert panel(shown, "length")["characters"]["mean"][2] - panel(shown, "length")["characters"]["mean"][1] == 5.0
     assert ["judged groups", "12"] in shown["facts"]
     assert {"title": "Responses without a reward", "label": "abstained", "value": 0.0} in shown["steady"]
+
+
+async def test_a_late_group_counts_for_the_step_it_came_in_and_evaluation_has_curves_of_its_own(tmp_path: Path):
+    def split(groups: list[TrajectoryGroup], **extra: Any) -> list[TrajectoryGroup]:
+        return [replace(one, group_id=f"{one.group_id} {extra}", extra={**one.extra, **extra}) for one in groups]
+
+    first, second, third = ([*step_groups(step)] for step in range(3))
+    groups = [*first, *second[:3], third[0], second[3], *third[1:], *split(third, step=3, split="held_out")]
+    _, ledger = await judged(tmp_path, groups, [SimulatedJudge(lambda _, name: 0.8 if name.endswith("-1") else 0.3)])
+    (shown,) = data_of(report_of(tmp_path, ledger))["run"]
+    assert (shown["x"], shown["at"]) == ("step", [0, 1, 2, 3])
+    assert [one["groups"] for one in shown["examples"]] == [4, 3, 5, 4]
+    assert [one is None for one in panel(shown, "reward")["truth"]["mean"]] == [False, False, False, True]
+    assert {"title": "Held-out prompts", "label": "truth", "value": 0.25} in shown["steady"]
+
+
+@pytest.mark.parametrize("steps", [[0, 1] * 6, [9, 0, 1, 2], [0, 1, 2, 50, 3]])
+async def test_numbers_that_fall_again_and_again_are_no_steps(tmp_path: Path, steps: list[int]):
+    groups = [replace(group_of(FOUR, group_id=str(at)), extra={"step": step}) for at, step in enumerate(steps)]
+    _, ledger = await judged(tmp_path, groups, [SimulatedJudge(QUALITY)])
+    assert data_of(report_of(tmp_path, ledger))["run"][0]["x"] == "group"
 
 
 async def test_groups_without_steps_are_counted_and_it_is_said(tmp_path: Path):

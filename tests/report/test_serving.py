@@ -5,13 +5,16 @@ import base64
 import http.client
 import json
 import os
+import re
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +28,7 @@ from calipers.report.serving import ReportServer, ServedReport
 from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from report_browser import Browser
-from reported import member, result_of, write_lines
+from reported import data_of, member, report_of, result_of, write_lines
 
 PLACE = "return [document.querySelector('.list').scrollTop, document.querySelector('main').scrollTop]"
 
@@ -47,6 +50,12 @@ def record_further(ledger: Path, ids: range) -> None:
         named = [text.replace('"group_id":"g0"', f'"group_id":"g{n}"') for text in (source, result)]
         with_ledger.insert("INSERT INTO groups VALUES (1, ?, ?, ?, ?)", (n, f"g{n}", *named))
     with_ledger.close()
+
+
+def written(ledger: Path, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The rows of a statement that changes or reads the tables of a ledger."""
+    with closing(sqlite3.connect(ledger, isolation_level=None)) as connection:
+        return connection.execute(statement, values).fetchall()
 
 
 @contextmanager
@@ -90,6 +99,7 @@ def test_the_page_comes_only_with_the_secret_and_under_the_servers_own_name(ledg
             status, _, body = asked(server, path)
             assert status == 404, path
             assert b"g0" not in body
+        assert b"that calipers report --serve printed" in asked(server, "/")[2]
         for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1", ""):
             status, _, body = asked(server, page, Host=host)
             assert status == 403, host
@@ -98,6 +108,26 @@ def test_the_page_comes_only_with_the_secret_and_under_the_servers_own_name(ledg
     assert headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
     assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("line", [
+    b"GET http://[::1 HTTP/1.1", b"GET http://evil.example/ HTTP/1.1", b"POST @/ HTTP/1.1",
+    b"GET @/views?page=0 HTTP/1.1", b"GET @/views?page=%EF%BC%91 HTTP/1.1", b"GET @/groups?run=1&after= HTTP/0.9",
+    b"\x16\x03\x01\x02\x00", b"GET @/" + b"a" * 70_000 + b" HTTP/1.1", b"GET /\xff\xfe/ HTTP/1.1",
+    b"GET @/%2e%2e/ HTTP/1.1",
+])  # fmt: skip
+def test_a_request_that_makes_no_sense_is_refused_and_nothing_is_printed(
+    ledger: Path, capfd: pytest.CaptureFixture[str], line: bytes
+):
+    with serving(ledger) as server:
+        own = urlsplit(server.address).path.rstrip("/").encode()
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+            connection.sendall(line.replace(b"@", own) + b"\r\nHost: 127.0.0.1:%d\r\n\r\n" % server.server_port)
+            connection.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionError):
+                assert b"x-calipers-details" not in b"".join(iter(lambda: connection.recv(65536), b""))
+        assert asked(server, urlsplit(server.address).path)[0] == 200, "it still serves"
+    assert capfd.readouterr().err == ""
 
 
 def test_the_policy_is_that_of_the_file_and_adds_its_own_server(ledger: Path, tmp_path: Path):
@@ -209,6 +239,72 @@ def test_new_groups_appear_and_the_reader_keeps_the_place(browser: Browser, tmp_
     browser.until("document.querySelector('.live').innerText.includes('The server has ended')")
     severe = [one["message"] for one in browser.driver.get_log("browser") if "Content Security" in one["message"]]
     assert severe == []
+
+
+def test_views_are_those_of_a_page_written_now(ledger: Path, tmp_path: Path):
+    with serving(ledger) as server:
+        address = urlsplit(server.address).path
+        (page,) = re.findall(rb'x-calipers-about">([^<]*)<', asked(server, address)[2])
+        live = json.loads(zlib.decompress(base64.b64decode(page)))["live"]
+        views = f"{address}views?page={live['page']}"
+        record_further(ledger, range(3, 9))
+        for at in (9, 40):
+            record_further(ledger, range(at, at + 1))
+            known = json.loads(asked(server, views)[2])
+            written = data_of(report_of(tmp_path, ledger))
+            assert known["judge"] == written["judge"]
+            assert known["run"][0]["at"][-1] == len(written["rows"])
+            for key in ("facts", "counts", "alarms", "steady", "examples"):
+                assert known["run"][0][key] == written["run"][0][key], key
+        for query, status in (("page=x", 400), ("", 400), ("page=77", 410)):
+            assert asked(server, f"{address}views?{query}")[0] == status
+        for _ in range(8):
+            asked(server, address)
+        status, _, body = asked(server, views)
+        assert (status, "load it again" in json.loads(body)["error"]) == (410, True)
+
+
+def test_the_run_and_its_judges_are_followed_and_what_one_has_chosen_stays(browser: Browser, tmp_path: Path):
+    path = tmp_path / "runs.db"
+    asyncio.run(run_over(path, range(1)))
+    record_further(path, range(1, 16))
+    with serving(path) as server:
+        browser.driver.get(f"{server.address}#view=run")
+        browser.until("document.querySelector('.fact-list')?.innerText.includes('16')")
+        browser.click(".chart .series", "judge's reward")
+        browser.click(".chart details summary")
+        browser.run("document.activeElement.blur()")
+        rows = "document.querySelectorAll('.chart .numbers-table tbody tr').length"
+        assert browser.run(f"return {rows}") == 2
+        record_further(path, range(16, 40))
+        browser.until("document.querySelector('.fact-list').innerText.includes('40')")
+        browser.until(f"{rows} === 5")
+        assert browser.run("return document.querySelector('.chart .series').getAttribute('aria-pressed')") == "false"
+
+        # Nothing is drawn anew under a reader's hands.
+        browser.run("document.querySelector('.chart .series').focus()")
+        record_further(path, range(40, 50))
+        browser.until("document.querySelector('header.top').innerText.includes('50 groups')")
+        assert "40" in browser.text(".fact-list")
+        browser.run("location.hash = '#view=judge'")
+        browser.until("document.querySelector('main.judges')?.innerText.includes('50 groups')")
+        record_further(path, range(50, 52))
+        browser.until("document.querySelector('main.judges').innerText.includes('52 groups')")
+
+
+def test_views_appear_in_a_page_of_a_run_without_groups(browser: Browser, tmp_path: Path):
+    path = tmp_path / "runs.db"
+    asyncio.run(run_over(path, range(1)))
+    (row,) = written(path, "SELECT * FROM groups")
+    written(path, "DELETE FROM groups")
+    with serving(path) as server:
+        browser.driver.get(server.address)
+        browser.until("document.querySelector('.live')")
+        assert browser.texts("nav.views a") == ["Groups", "Run"]
+        assert "No group is finished yet" in browser.text("nav.groups")
+        written(path, "INSERT INTO groups VALUES (?, ?, ?, ?, ?)", row)
+        browser.until("document.querySelector('nav.views').innerText.includes('Judge')")
+        assert browser.texts("nav.views a") == ["Groups", "Judge", "Run"]
 
 
 def test_a_hostile_group_that_comes_while_one_reads_runs_nothing(browser: Browser, tmp_path: Path):

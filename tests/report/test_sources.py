@@ -1,10 +1,14 @@
 """Files of a report: recognised by their content, joined by group id, and refused in words."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import calipers
+from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.report import open_sources
 from calipers.testing import SimulatedJudge
@@ -49,6 +53,14 @@ async def test_a_ledger_adds_texts_and_questions_to_results(tmp_path: Path):
     assert len(ours["questions"]) == 1
 
 
+async def test_a_ledger_says_how_many_of_the_results_it_adds_to(tmp_path: Path):
+    results, ours = await judged(tmp_path, [group_of(FOUR, group_id="a")], [SimulatedJudge(QUALITY)])
+    (tmp_path / "other").mkdir()
+    _, other = await judged(tmp_path / "other", [group_of(FOUR, group_id="b")], [SimulatedJudge(QUALITY)])
+    (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
+    assert [(run["source"], run["completed"]) for run in about["runs"]] == [(ours.name, 1), (other.name, 0)]
+
+
 async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_path: Path):
     ledger = tmp_path / "runs.db"
     async with calipers.Judge(SimulatedJudge(QUALITY), ledger=str(ledger)) as judge:
@@ -56,6 +68,38 @@ async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_pa
         assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a"]
         await judge.score_group(group_of(FOUR, group_id="b"))
         assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a", "b"]
+
+
+LEDGERS = Path(__file__).parent.parent / "fixtures" / "ledgers"
+
+
+@pytest.mark.parametrize("made", sorted(LEDGERS.glob("*/*.sql")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_ledger_of_an_older_version_is_shown_and_not_changed_by_a_byte(tmp_path: Path, made: Path):
+    ledger = tmp_path / "ledger.db"
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.executescript(made.read_text(encoding="utf-8"))
+    before = ledger.read_bytes()
+    data = data_of(report_of(tmp_path, ledger))
+    shown = CliRunner().invoke(app, ["show", str(ledger)])
+    assert (len(shown.stdout.splitlines()), shown.exit_code) == (len(data["rows"]), 0), shown.output
+    assert data["run"][0]["counts"]
+    assert data["rows"]
+    assert ledger.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.db", "report.html"]
+
+
+def test_a_ledger_that_nobody_may_write_is_shown(tmp_path: Path):
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    ledger = folder / "ledger.db"
+    with closing(sqlite3.connect(ledger)) as connection:
+        connection.executescript(next(LEDGERS.glob("*/*.sql")).read_text(encoding="utf-8"))
+    ledger.chmod(0o400)
+    folder.chmod(0o500)
+    try:
+        assert data_of(report_of(tmp_path, ledger))["rows"]
+    finally:
+        folder.chmod(0o700)
 
 
 async def test_a_run_that_a_ledger_lacks_is_refused(tmp_path: Path):

@@ -11,6 +11,7 @@ from calipers.errors import ConfigError
 from calipers.rubric.scaffold import (
     Schedule,
     Step,
+    Wording,
     scaffold_text,
     scaffolded,
     shown_count,
@@ -215,3 +216,16 @@ def test_as_many_are_shown_as_by_the_published_formulas(
     }
     share = (size - place) / (size - 1) * (falling[step] if total > 1 else 1.0)
     assert Schedule(total, step=step, power=2.0).count(at, place, size, criteria) == round(criteria * share)
+
+
+def test_own_words_are_filled_in_one_pass_and_a_base_begins_what_is_shown_nothing() -> None:
+    wording = Wording("In", "Out", "{number}) {text}", "{number}] {text} -{points}", "", "Base.")
+    shown = [("has {points}", 2.0), ("is rude", -3.0)]
+    assert scaffold_text(shown, wording=wording) == "In\n1) has {points}\n\nOut\n1] is rude -3"
+    asked = [{"role": "user", "content": "Why?"}]
+    last = {"schedule": Schedule(10, step="constant"), "step": 1, "place": 2, "size": 2, "wording": wording}
+    assert scaffolded(asked, shown, **last) == ({"role": "system", "content": "Base."}, *asked)  # type: ignore[arg-type]  # one dict for all
+    own = [{"role": "system", "content": "Mine."}, *asked]
+    assert scaffolded(own, shown, **last) == tuple(own)  # type: ignore[arg-type]  # as above
+    with pytest.raises(ConfigError, match=r"it needs \{text\}"):
+        Wording(wanted_line="- ")

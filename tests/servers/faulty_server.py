@@ -21,7 +21,8 @@ class Answer:
     """What one request gets. ``body`` is sent as it is, or as JSON.
 
     ``cut`` sends only that many bytes of the body it promised; ``reset`` breaks the connection after the request was
-    read; ``hang`` never answers; ``raw`` replaces the whole answer, status line included.
+    read; ``hang`` never answers; ``raw`` replaces the whole answer, status line included; ``takes`` are the seconds
+    before the answer.
     """
 
     status: int = 200
@@ -31,6 +32,7 @@ class Answer:
     reset: bool = False
     hang: bool = False
     raw: bytes | None = None
+    takes: float = 0.0
 
     def encoded(self) -> bytes:
         if self.raw is not None:
@@ -93,13 +95,14 @@ class FaultyServer:
 
     A chat completion asked for at another API's path goes out as that API says it (``tongues``).
 
-    GETs have scripts of their own by path (``get``), 404 otherwise. ``asked`` keeps every request; ``idle`` is set when
-    the last open connection was closed.
+    GETs have scripts of their own by path (``get``), 404 otherwise. ``asked`` keeps every request, and ``most_at_once``
+    how many were unanswered at a time; ``idle`` is set when the last open connection was closed.
     """
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.get: dict[str, Answer] = {}
+        self.most_at_once = self._unanswered = 0
         self._script: list[Reply] = [said()]
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -150,6 +153,10 @@ class FaultyServer:
             while (asked := await _request(reader, writer)) is not None:
                 self.asked.append(asked)
                 answer = self._answer(asked)
+                self._unanswered += 1
+                self.most_at_once = max(self.most_at_once, self._unanswered)
+                await asyncio.sleep(answer.takes)
+                self._unanswered -= 1
                 if answer.hang:
                     await asyncio.Event().wait()
                 if answer.reset:

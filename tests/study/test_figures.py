@@ -75,6 +75,7 @@ def test_runs_that_were_not_made_are_not_counted(drawn: Any) -> None:
     (StudyCurves("", (CLEAN, ArmCurves("b", (0, 5), {"truth": ((0, 0),) * 3}, "clean"))), "truth", True, "other steps"),
     (StudyCurves("", (CLEAN, ArmCurves("b", (0, 10), {"truth": ((0, 0),)}, "clean"))), "truth", True, "other .*runs"),
     (StudyCurves("", (CLEAN,) * 33), "truth", False, "33 arms cannot be told apart"),
+    (StudyCurves("", (ArmCurves("a", (0,), {"kl": ((None,),)}),)), "kl", False, "'kl' has no numbers: it was"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_said(drawn: Any, study: StudyCurves, name: str, differences: bool, words: str) -> None:  # noqa: FBT001
     with pytest.raises(ConfigError, match=words):

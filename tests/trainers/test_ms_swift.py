@@ -14,11 +14,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from calipers.errors import ConfigError, InputError
+from calipers.ledger import LedgerReader
+from calipers.ledger.contents import recorded_group
 from calipers.trainers.ms_swift import JudgeReward, positions_of_groups, register
 from http_judge import judge_at, worth
 from servers.dialects import verdict
@@ -61,12 +64,22 @@ async def rewards(reward: JudgeReward, *texts: str, **columns: Any) -> list[floa
         "request_id": list(texts),
         "messages": conversations(*texts),
     } | columns
-    return await reward(texts, trainer_state=None, **given)
+    return await reward(texts, **{"trainer_state": None, **given})
 
 
 async def test_rewards_come_in_the_order_of_the_completions(faulty: FaultyServer) -> None:
     faulty.script(worth())
     assert await rewards(JudgeReward(judge_at(faulty), size=3), "worth 20", "worth 90", "worth 55") == [0.2, 0.9, 0.55]
+
+
+async def test_the_trainers_step_is_recorded(faulty: FaultyServer, tmp_path: Path) -> None:
+    faulty.script(worth())
+    judge = judge_at(faulty, ledger=tmp_path / "runs.db")
+    state = SimpleNamespace(global_step=7)
+    assert await rewards(JudgeReward(judge, size=2), "worth 20", "worth 90", trainer_state=state) == [0.2, 0.9]
+    judge.close()
+    with LedgerReader(tmp_path / "runs.db") as reader:
+        assert recorded_group(reader, 1, 0)["step"] == 7
 
 
 async def test_one_row_without_a_score_makes_its_whole_group_none_and_no_other(faulty: FaultyServer) -> None:

@@ -32,7 +32,8 @@ def body(text: str, *, task: int = 0, question: str = "Joke?", **more: Any) -> d
 
 
 def test_the_key_is_task_and_prompt() -> None:
-    keys = [nemo_gym._key(body("x", task=task, question=q)) for task, q in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))]
+    rows = [body("x", task=task, question=q) for task, q in ((0, "a"), (0, "a"), (1, "a"), (0, "b"))]
+    keys = [nemo_gym.group_key(row) for row in rows]
     assert len(set(keys)) == 3
     assert keys[0] == keys[1]
 
@@ -40,9 +41,9 @@ def test_the_key_is_task_and_prompt() -> None:
 def test_instructions_are_the_systems_and_what_is_for_training_is_left_out() -> None:
     row = body("x")
     row["responses_create_params"]["instructions"] = "Be brief."
-    assert [message["role"] for message in nemo_gym._prompt(row)] == ["system", "user"]
-    assert nemo_gym._prompt({"responses_create_params": {"input": "Hi"}}) == [{"role": "user", "content": "Hi"}]
-    assert not nemo_gym._TRAINING & nemo_gym._items(row["response"]["output"])[0].keys()
+    assert [message["role"] for message in nemo_gym.prompt_of(row)] == ["system", "user"]
+    assert nemo_gym.prompt_of({"responses_create_params": {"input": "Hi"}}) == [{"role": "user", "content": "Hi"}]
+    assert not nemo_gym._TRAINING & nemo_gym.items_for_judge(row["response"]["output"])[0].keys()
 
 
 @pytest.mark.skipif(find_spec("nemo_gym") is not None, reason="NeMo-Gym is installed here")

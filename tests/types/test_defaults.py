@@ -20,6 +20,7 @@ from calipers.types import (
     PlanState,
     Rating,
     Reading,
+    Reliability,
     RenderedGroup,
     Rubric,
     Scores,
@@ -88,7 +89,12 @@ VIEW = RenderedGroup("g", ("a", "b"), "0" * 32, "@q7x", (), ())
             TrajectoryResult("a", "failed"),
             {"reward": None, "score": None, "stderr": None, "explanation": None, "reason": None, "attacks": ()},
         ),
-        (GroupResult("g", "failed", ()), {"judge_calls": 0, "warnings": (), "extra": {}, "attempts": 0, "unusable": 0}),
+        (
+            GroupResult("g", "failed", ()),
+            {"judge_calls": 0, "warnings": (), "extra": {}, "attempts": 0, "unusable": 0, "reliability": Reliability()},
+        ),
+        (Reliability(), {"value": None, "interval": None, "basis": "unknown", "freedom": None}),
+        (Scores((), ()), {"basis": None, "freedom": None}),
     ],
     ids=lambda value: type(value).__name__ if dataclasses.is_dataclass(value) else "",
 )

@@ -15,7 +15,7 @@ import golden
 from answers import answered
 from calipers.errors import CalipersError
 from calipers.verifiers import verifier_from
-from calipers.verifiers.ifeval import INSTRUCTION_IDS, instruction
+from calipers.verifiers.ifeval import INSTRUCTION_IDS, copies, ifbench, instruction, places
 from calipers.verifiers.ifeval.instructions import RULES, rule_fields
 from maths_golds import GOLDS, near_misses, right_forms
 
@@ -69,6 +69,7 @@ TEXTS = (
     'Mr. Smith went to Washington, D.C. at 3 p.m. He paid $3.50 (i.e. too much)... and left! "Why?" asked Dr. Jones.',
 )
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "N": (2, 3),
     "capital_frequency": (3, 6),
     "capital_relation": ("at least", "less than"),
     "end_phrase": ("Is there anything else I can help with?", "any questions?"),
@@ -76,11 +77,25 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "forbidden_words": (["rivers", "questions"], ["it"]),
     "frequency": (1, 2),
     "keyword": ("rivers", "one"),
+    "keyword1": ("rivers", "one"),
+    "keyword2": ("and", "is"),
+    "keyword3": ("the", "it"),
+    "keyword4": ("a", "e"),
+    "keyword5": ("i", "o"),
     "keywords": (["answer"], ["first", "words"]),
     "language": ("en", "de"),
+    "last_word": ("reader", "all"),
     "let_frequency": (4, 2),
     "let_relation": ("at least", "less than"),
     "letter": ("e", "s"),
+    "m": (2, 4),
+    "max_words": (20, 12),
+    "min_words": (5, 1),
+    "n": (1, 2),
+    "n_end": (6, 4),
+    "n_sent": (1, 2),
+    "n_start": (1, 0),
+    "n_words": (4, 5),
     "nth_paragraph": (1, 2),
     "num_bullets": (3, 2),
     "num_highlights": (1, 2),
@@ -89,22 +104,34 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "num_sections": (3, 2),
     "num_sentences": (3, 2),
     "num_words": (14, 9),
+    "options": ("yes/no/maybe", "a), b), c)"),
+    "percentage": (30, 60),
+    "phrase": ("one two and three", "the first answer"),
     "postscript_marker": ("P.S.", "P.P.S"),
     "prompt_to_repeat": ("Write a poem about rivers.", "my dear reader"),
+    "reference_text": ("Rivers run and rivers fall.", "one, two and three"),
     "relation": ("at least", "less than"),
     "section_spliter": ("SECTION", "Section"),
+    "sep": ("-", "..."),
+    "small_n": (1, 2),
+    "word": ("rivers", "is"),
 }
 
 
+# Those of IFEvalG and IFBench came later; words:start_verb needs nltk's data.
+LATER = {*copies.RULES, *places.RULES, *ifbench.RULES} - {"words:start_verb"}
+
+
 @pytest.mark.parametrize("mode", ["official", "fixed"])
-@pytest.mark.parametrize("name", INSTRUCTION_IDS)
+@pytest.mark.parametrize("name", [name for name in INSTRUCTION_IDS if name not in ifbench.RULES or name in LATER])
 def test_instructions_are_checked_as_ever(name: str, mode: Any) -> None:
     found = {}
     values = [ARGUMENTS[field] for field in rule_fields(RULES[name])]
-    for given in itertools.product(*values) if len(values) < 3 else zip(*values, strict=True):
+    combined = itertools.product(*values) if len(values) < 3 else zip(*values, strict=True)
+    for given in itertools.islice(combined, 1 if name in LATER else None):
         kwargs = dict(zip(rule_fields(RULES[name]), given, strict=True))
         checked = instruction(name, kwargs, mode=mode)
-        for text in (one for whole in TEXTS for one in golden.damaged(whole, 4)):
+        for text in (one for whole in TEXTS for one in golden.damaged(whole, 1 if name in LATER else 4)):
             found[f"{name} {mode} {json.dumps(kwargs)} {text}"] = [checked.strict(text).met, checked.loose(text).met]
     golden.check("ifeval", found)
 

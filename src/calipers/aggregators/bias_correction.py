@@ -72,7 +72,8 @@ def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
     mean = min(max(sum(known) / len(known), low), high)
     most = max(max(known) - mean, 0.0), max(mean - min(known), 0.0)
     factor = min([1.0, *(room / one for one, room in zip(most, (high - mean, mean - low), strict=True) if one > room)])
-    return Scores(
-        tuple(None if one is None else round(mean + factor * (one - mean), 6) for one in scores.values),
-        tuple(None if one is None else round(factor * one, 6) for one in scores.stderrs),
+    return replace(
+        scores,
+        values=tuple(None if one is None else round(mean + factor * (one - mean), 6) for one in scores.values),
+        stderrs=tuple(None if one is None else round(factor * one, 6) for one in scores.stderrs),
     )

@@ -53,7 +53,7 @@ class BradleyTerry:
             for item, place in column.items():
                 values[item] = round(strengths[place], DIGITS) + 0.0
                 stderrs[item] = round(errors[place], DIGITS)
-        return Scores(tuple(values), tuple(stderrs))
+        return Scores(tuple(values), tuple(stderrs), "assumed" if linked else None)
 
 
 def largest_linked_set(pairs: Sequence[tuple[int, int]], n: int) -> tuple[int, ...]:

@@ -58,7 +58,8 @@ class CriteriaScores:
         scores = self._scores_of_judges(judgments, n)
         values = tuple(judged if known is None else known for known, judged in zip(exact, scores.values, strict=True))
         stderrs = tuple(judged if known is None else 0.0 for known, judged in zip(exact, scores.stderrs, strict=True))
-        return Scores(values, stderrs)
+        basis = scores.basis or (None if None in exact else "assumed")  # rules are taken to be exact
+        return Scores(values, stderrs, basis, scores.freedom)
 
     def _scores_of_judges(self, judgments: Sequence[Judgment], n: int) -> Scores:
         by_slot: dict[int, list[Judgment]] = {}
@@ -71,7 +72,7 @@ class CriteriaScores:
             rows = {slot: rows[slot]}
         if len(rows) == 1 and self.quorum == 1:
             (row,) = rows.values()
-            return Scores(tuple(map(_mean, row)), tuple(map(_stderr, row)))
+            return _repeated(tuple(map(_mean, row)), row)
         return self._combine_judges({slot: tuple(map(_mean, row)) for slot, row in rows.items()}, n)
 
     def _scores_of_gradings(self, judgments: Sequence[Judgment], n: int) -> Rows:
@@ -136,7 +137,13 @@ class CriteriaScores:
             return two_way(ratings, n)
         values = [[(weight[slot], value) for slot in counted[item] if (value := rows[slot][item]) is not None]
                   for item in range(n)]  # fmt: skip
-        return Scores(tuple(map(_weighted, values)), tuple(_stderr([value for _, value in pairs]) for pairs in values))
+        return _repeated(tuple(map(_weighted, values)), [[value for _, value in pairs] for pairs in values])
+
+
+def _repeated(values: tuple[float | None, ...], rows: Rows) -> Scores:
+    """Return scores whose errors follow from the differences between each candidate's gradings (``rows``)."""
+    freedom = sum(len(row) - 1 for row in rows if row)
+    return Scores(values, tuple(map(_stderr, rows)), "repeats" if freedom else None, freedom or None)
 
 
 def _weighted(pairs: Sequence[tuple[float, float]]) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calipers.aggregators.two_way import DIGITS, two_way
 from calipers.interfaces import Aggregator
@@ -24,17 +24,20 @@ class Panel:
     Each slot's scores come from ``within`` and are standardised within the group. A slot that failed, or did not score
     a candidate, is omitted from that candidate's mean and never counts as a number. A candidate that fewer than
     ``quorum`` slots scored has no score. The result has the average mean and standard deviation of the judges' scores.
+    ``error_correlation`` (from 0 to below 1) is the mean correlation of two judges' errors, as far as gold shows it.
     """
 
     weights: tuple[float, ...]
     within: Aggregator = two_way
     quorum: int = 1
+    error_correlation: float = 0.0
 
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return the weighted mean of the judges' scores for each of ``n`` candidates, with standard errors.
 
-        Errors follow from how much the judges differ; they are None if fewer than two judges scored the group. If only
-        one judge scored it, its scores and errors are returned.
+        Errors follow from how much the judges differ, and from their error correlation, which makes them differ less
+        than they err. They are None if fewer than two judges scored the group. If only one judge scored it, its scores
+        and errors are returned.
         """
         own = {
             slot: self.within(found, n)
@@ -45,7 +48,7 @@ class Panel:
             return next(iter(own.values()))
         standardised = {slot: standard_scores(scores.values) for slot, scores in own.items()}
         rows = {slot: row for slot, row in standardised.items() if sum(one is not None for one in row) > 1}
-        scores = _weighted_means(_with_quorum(rows, n, self.quorum), self.weights, n)
+        scores = _weighted_means(_with_quorum(rows, n, self.quorum), self.weights, n, self.error_correlation)
         return _on_mean_scale(scores, [(self.weights[slot], own[slot].values) for slot in rows])
 
 
@@ -104,9 +107,10 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
     # same factor, so that none are tied.
     furthest = [(one, highest - level if one > 0 else level - lowest) for one in scores.values if one]
     spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
-    return Scores(
-        tuple(None if one is None else round(level + spread * one, DIGITS) for one in scores.values),
-        tuple(None if one is None else round(spread * one, DIGITS) for one in scores.stderrs),
+    return replace(
+        scores,
+        values=tuple(None if one is None else round(level + spread * one, DIGITS) for one in scores.values),
+        stderrs=tuple(None if one is None else round(spread * one, DIGITS) for one in scores.stderrs),
     )
 
 
@@ -124,7 +128,14 @@ def standard_scores(values: Sequence[float | None]) -> tuple[float | None, ...]:
     return tuple(None if one is None else (one - mean) / spread if spread > _EDGE else 0.0 for one in values)
 
 
-def _weighted_means(rows: dict[int, tuple[float | None, ...]], weights: Sequence[float], n: int) -> Scores:
+def _weighted_means(
+    rows: dict[int, tuple[float | None, ...]], weights: Sequence[float], n: int, related: float
+) -> Scores:
+    """Return weighted means and their errors.
+
+    Judges whose errors have variance v and correlation r (``related``) differ with variance v (1 - r), and their mean
+    errs with variance v (q + r (1 - q)), where q is the sum of squared weights.
+    """
     values: list[float | None] = []
     squares, freedom = 0.0, -len(rows) + 1
     shares: list[float | None] = []
@@ -142,5 +153,8 @@ def _weighted_means(rows: dict[int, tuple[float | None, ...]], weights: Sequence
         shares.append(math.fsum((weight / total) ** 2 for weight, _ in scored))
     if freedom <= 0 or len(rows) < 2:
         return Scores(tuple(values), (None,) * n)
-    errors = tuple(None if one is None else round(math.sqrt(squares / freedom * one), DIGITS) for one in shares)
-    return Scores(tuple(values), errors)
+    apart = squares / freedom / (1 - related)
+    errors = tuple(
+        None if one is None else round(math.sqrt(apart * (one + related * (1 - one))), DIGITS) for one in shares
+    )
+    return Scores(tuple(values), errors, "repeats", freedom)

@@ -1,9 +1,12 @@
 """Learns the weight of each judge of a panel, without labels.
 
-A weight follows from how well the judge repeats itself (over samples, or better over swapped orders). If any judge was
-never asked twice, the weights follow from how well each judge agrees with the others (one common factor: Spearman,
-*American Journal of Psychology* 15, 1904). If repeats are known, agreement gives no judge a larger weight, because
-judges that share a weakness agree best. Not responsible for how weights are used (``panel``).
+If every judge was asked twice or more, the weights are those that best predict what the panel would say without noise,
+where each judge has a vote by how well it repeats itself (over samples, or better over swapped orders). This is the
+regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the inverse covariance of
+their scores times the covariance with the panel's noiseless scores. If any judge was never asked twice, only agreement
+is known (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement does not tell quality from
+shared errors, so these weights stay close to equal ones. Not responsible for weights learned from gold
+(``gold_weights``), or for how weights are used (``panel``).
 """
 
 from __future__ import annotations
@@ -18,10 +21,20 @@ import numpy as np
 Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
-_UNSEEN = 0.05
-"""Noise that a judge may have beyond what its repeats show. Without it, a judge that always repeats itself would get
-all the weight. Chosen on the panels of docs/calibration.md; for most of these panels, values from 0.02 to 0.1 give the
-same result.
+_UNSEEN = 0.02
+"""Noise that a judge may have beyond what its repeats show, as a share of its variance. Without it, judges that always
+repeat themselves and each other would have no unique weights.
+"""
+
+_VOTE = 4
+"""The power of a judge's repeatability that is its vote. At 0 all judges have the same vote, and at a high power only
+the one that repeats itself best. Chosen on the recorded panels of docs/calibration.md: up to a power of 3, several
+judges that follow the order of a pair outvote one that does not.
+"""
+
+_TRUST = 0.25
+"""The power of agreement that is a judge's weight if it was asked once. At 1, two judges with common errors get most of
+the weight; at 0, a noisy judge counts as much as a good one.
 """
 
 _BELIEF = 10.0
@@ -47,9 +60,9 @@ def learn_weights(calls: Sequence[Array]) -> Weights:
     """Learn the judges' weights, to aggregate their ratings into scores, from unlabelled calls.
 
     ``calls`` has an array per judge (groups, calls, members), with NaN for no score. All arrays have the same groups
-    and members; the numbers of calls may differ. A judge's weight follows from its repeatability, or from its agreement
-    if any judge was never asked twice. A judge with less than half of the weight that does not agree with the others
-    beyond chance (one standard error) gets weight 0.
+    and members; the numbers of calls may differ. The weights follow from repeatability, or from agreement if any judge
+    was never asked twice. A judge with less than half of the weight that does not agree with the others beyond chance
+    (one standard error) gets weight 0.
     """
     judges = len(calls)
     repeats = tuple(repeatability(one) for one in calls)
@@ -57,10 +70,11 @@ def learn_weights(calls: Sequence[Array]) -> Weights:
         return Weights((1.0,), (None,), repeats)
     by_group = _agreement(calls)
     agreement = _loadings(by_group)
-    if any(one is None for one in repeats):
-        raw = list(agreement)
+    known = [one for one in repeats if one is not None]
+    if len(known) < judges:
+        raw = [one**_TRUST for one in agreement]
     else:
-        raw = [max(one, 0.0) / (_UNSEEN + 1 - max(one, 0.0)) for one in repeats if one is not None]
+        raw = _noise_removing(by_group.mean(axis=2), _shrunk_repeatability(known, calls))
     weights = _normalised_weights(raw)
     trusted = _agrees_beyond_chance(by_group, weights)
     return Weights(
@@ -95,6 +109,49 @@ def _centred(values: Array, known: Flags) -> Array:
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
+
+
+def _shrunk_repeatability(repeats: Sequence[float], calls: Sequence[Array]) -> Array:
+    """Return each judge's repeatability, moved towards the mean of all as far as chance explains their differences.
+
+    Empirical Bayes (Efron & Morris 1975), with the sampling variance of an intraclass correlation (Fisher 1925).
+    """
+    found = np.clip(np.array(repeats), 0.0, 1.0)
+    counts = np.array([one.shape[1] for one in calls])
+    scored = np.array([max((~np.isnan(one[:, 0])).sum() - len(one), 2) for one in calls])
+    error = 2 * ((1 - found) * (1 + (counts - 1) * found)) ** 2 / (counts * (counts - 1) * (scored - 1))
+    between = max(float(found.var(ddof=1) - error.mean()), 0.0)
+    share = between / (between + error) if between > 0 else np.zeros(len(found))
+    return np.asarray(np.where(error > 0, share, 1.0) * (found - found.mean()) + found.mean())
+
+
+def _noise_removing(table: Array, repeats: Array) -> list[float]:
+    """Return weights that best predict the panel's vote without noise, from one call of each judge.
+
+    ``table`` has the correlations between judges. Judge k votes with ``repeats[k]`` to the power ``_VOTE`` for its
+    noiseless scores, whose correlation with judge j's call is ``table[j, k] / sqrt(repeats[k])``.
+    """
+    true = np.sqrt(np.maximum(repeats, 0.02))
+    same = np.eye(len(repeats), dtype=bool)
+    noiseless = np.where(same, 1.0, np.clip(table / np.outer(true, true), 0.0, 1.0))
+    observed = np.where(same, 1.0 + _UNSEEN, noiseless * np.outer(true, true))
+    return non_negative_solution(observed, (noiseless * true[:, None]) @ repeats**_VOTE)
+
+
+def non_negative_solution(system: Array, target: Array) -> list[float]:
+    """Return the judges' weights that solve ``system`` for ``target``; judges that would get less than 0 get 0.
+
+    ``system`` is symmetric and positive definite, as covariances of scores are. Judges are left out one at a time, the
+    most negative one first.
+    """
+    weights, used = np.zeros(len(target)), np.arange(len(target))
+    while len(used):
+        solved = np.linalg.solve(system[np.ix_(used, used)], target[used])
+        if (solved >= 0).all():
+            weights[used] = solved
+            break
+        used = np.delete(used, int(solved.argmin()))
+    return [float(one) for one in weights]
 
 
 def _agreement(calls: Sequence[Array]) -> Array:

@@ -3,14 +3,17 @@
 With variance V between candidates and noise variance v of one call, the mean of k calls correlates with the judge's
 long-run ranking by sqrt(V / (V + v/k)) (reliability of a mean: Spearman 1910, Brown 1910). One more call is worth what
 it adds to this correlation. That is little if the ranking would not change, and little if noise hides every difference.
+To a batch, whose advantages are to point along the true differences, it is worth √V times as much: the cosine of
+standardised scores z and centred truths T sums z T over groups, and E z T = (G - 1) √V × this correlation.
 Not responsible for asking, or for learning noise (``noise``).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calipers.aggregators.two_way import DIGITS
 from calipers.types import Scores
@@ -52,10 +55,32 @@ class StoppingRule:
 
         ``seen`` is the variance of the mean scores, and ``noise`` that of one call.
         """
-        true = (_BELIEF * self.spread + freedom * max(seen - noise / calls, 0.0)) / (_BELIEF + freedom)
-        if true <= 0:
-            return 0.0
-        return math.sqrt(true / (true + noise / (calls + 1))) - math.sqrt(true / (true + noise / calls))
+        true = self._true_variance(seen, noise / calls, freedom)
+        return _correlation(true, noise / (calls + 1)) - _correlation(true, noise / calls)
+
+    def values_to_batch(self, scores: Scores, *, calls: int) -> tuple[float, ...]:
+        """Return what each further call about this group of ``scores`` is expected to add to its batch, falling.
+
+        In units of the scores. One value for each call up to the ``budget``, after ``calls`` calls so far; none if it
+        cannot be estimated (``should_stop``).
+        """
+        known = _known(scores)
+        if len(known) < 2:
+            return ()
+        squared_error = math.fsum(error**2 for _, error in known) / len(known)
+        true = self._true_variance(statistics.variance(value for value, _ in known), squared_error, len(known) - 1)
+        noise = squared_error * calls
+        reached = [math.sqrt(true) * _correlation(true, noise / count) for count in range(calls, self.budget + 1)]
+        return tuple(later - sooner for sooner, later in itertools.pairwise(reached))
+
+    def _true_variance(self, seen: float, squared_error: float, freedom: int) -> float:
+        """Return the estimated variance of a group's true scores, shrunk to the judge's usual spread."""
+        return (_BELIEF * self.spread + freedom * max(seen - squared_error, 0.0)) / (_BELIEF + freedom)
+
+
+def _correlation(true: float, squared_error: float) -> float:
+    """Return the correlation of a group's scores with what they would be without noise; 0 without true spread."""
+    return math.sqrt(true / (true + squared_error)) if true > 0 else 0.0
 
 
 def usual_spread(seen: float, noise: float) -> float:
@@ -85,7 +110,7 @@ def tie_all_scores(scores: Scores) -> Scores:
     """
     known = [value for value in scores.values if value is not None]
     mean = round(math.fsum(known) / len(known), DIGITS) if known else None
-    return Scores(tuple(None if value is None else mean for value in scores.values), scores.stderrs)
+    return replace(scores, values=tuple(None if value is None else mean for value in scores.values))
 
 
 def without_scores(scores: Scores) -> Scores:

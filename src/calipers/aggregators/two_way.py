@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from calipers.aggregators.noise import Noise
-from calipers.types import Judgment, Rating, Scores
+from calipers.types import ErrorBasis, Judgment, Rating, Scores
 
 DIGITS = 6
 """Scores are rounded to this many decimals, so that equal evidence gives bit-equal scores (and advantage 0)."""
@@ -32,15 +32,18 @@ class Fit:
     squares: float = 0.0
     freedom: int = 0
 
-    def scores(self, variance: float | None) -> Scores:
+    def scores(
+        self, variance: float | None, *, basis: ErrorBasis | None = None, freedom: float | None = None
+    ) -> Scores:
         """Return the scores into which ratings were aggregated, with standard errors.
 
-        The errors follow from the ``variance`` of one rating (None: unknown).
+        The errors follow from the ``variance`` of one rating (None: unknown), which rests on ``basis`` with ``freedom``
+        degrees of freedom.
         """
         if variance is None:
             return Scores(self.values, (None,) * len(self.values))
         errors = (None if one is None else round(math.sqrt(variance * one), DIGITS) for one in self.shares)
-        return Scores(self.values, tuple(errors))
+        return Scores(self.values, tuple(errors), basis, freedom)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class TwoWay:
     of one judge, with the mean of their variances. If a slot's noise is unknown, errors follow from the residuals of
     this group alone. If these have no degree of freedom (a single answer, say), errors follow from the
     ``Rating.spread`` that log-probabilities give, as the error of a mean of independent ratings. Otherwise they are
-    None.
+    None. A judge whose answers are all the same shows no noise, so the mean of the spreads that it states counts.
     """
 
     noise: Mapping[int, Noise] = field(default_factory=dict)
@@ -62,19 +65,23 @@ class TwoWay:
     def __call__(self, judgments: Sequence[Judgment], n: int) -> Scores:
         """Return one score and standard error for each of ``n`` candidates."""
         found = fit_two_way(judgments, n)
-        scores = found.scores(self._rating_variance(judgments, found))
+        scores = self._scores(judgments, found)
         if not any(type(one) is Rating and one.spread is not None for one in judgments):
             return scores
         return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
 
-    def _rating_variance(self, judgments: Sequence[Judgment], found: Fit) -> float | None:
-        """Return the variance of one rating; None if it is unknown."""
+    def _scores(self, judgments: Sequence[Judgment], found: Fit) -> Scores:
+        """Return the scores with errors from the judges' known noise, or else from this group's residuals."""
         if self.noise:
             slots = {judgment.slot for judgment in judgments if isinstance(judgment, Rating)}
             if slots and slots <= self.noise.keys():
-                known = [self.noise[slot].variance_of(found.squares, found.freedom) for slot in sorted(slots)]
-                return sum(known) / len(known)
-        return found.squares / found.freedom if found.freedom > 0 else None
+                noise = [self.noise[slot] for slot in sorted(slots)]
+                known = [one.variance_of(found.squares, found.freedom) for one in noise]
+                freedom = min(one.strength for one in noise) + found.freedom
+                return found.scores(sum(known) / len(known), basis="learned", freedom=round(freedom, DIGITS))
+        if found.freedom > 0:
+            return found.scores(found.squares / found.freedom, basis="repeats", freedom=found.freedom)
+        return found.scores(None)
 
 
 two_way = TwoWay()
@@ -82,16 +89,22 @@ two_way = TwoWay()
 
 
 def _with_errors_from_spreads(scores: Scores, ratings: Sequence[Rating]) -> Scores:
-    """Fill in missing standard errors of scores from the ratings' spreads; None if a rating has no spread."""
+    """Fill in standard errors of scores that are missing or 0 from the ratings' spreads; None if a rating has none.
+
+    Errors of 0 come from answers that are the same every time: repeats of such a judge are not independent.
+    """
     spreads: dict[int, list[float]] = {}
     for one in ratings:
         spreads.setdefault(one.item, []).append(math.nan if one.spread is None else one.spread)
     stderrs = list(scores.stderrs)
     for item, value in enumerate(scores.values):
-        if value is not None and stderrs[item] is None:
-            error = math.sqrt(math.fsum(one**2 for one in spreads[item])) / len(spreads[item])
-            stderrs[item] = None if math.isnan(error) else round(error, DIGITS)
-    return Scores(scores.values, tuple(stderrs))
+        if value is not None and not stderrs[item]:
+            own, repeats = spreads[item], stderrs[item] == 0
+            error = math.fsum(own) / len(own) if repeats else math.sqrt(math.fsum(one**2 for one in own)) / len(own)
+            stderrs[item] = stderrs[item] if math.isnan(error) else round(error, DIGITS)
+    if scores.basis is not None and any(stderrs) and not any(scores.stderrs):
+        return Scores(scores.values, tuple(stderrs), "assumed")
+    return Scores(scores.values, tuple(stderrs), scores.basis or "assumed", scores.freedom)
 
 
 def fit_two_way(judgments: Sequence[Judgment], n: int) -> Fit:

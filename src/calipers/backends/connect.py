@@ -65,8 +65,10 @@ def find_backend(
     provider, slash, model = name.partition("/")
     if not slash or not model:
         example = _example_name("" if slash else provider)
+        near = None if slash else registry.BACKENDS.nearest(provider)
+        meant = "" if near is None else f"did you mean {_as_written(near)}? Else "
         raise ConfigError(
-            f"{name!r} is not a judge name: write provider/model, as in {example}, or "
+            f"{name!r} is not a judge name: {meant}write provider/model, as in {example}, or "
             f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
         )
     known = provider_of(name)
@@ -119,12 +121,18 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
     if provider == "litellm":
         return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
     if find_spec("litellm") is None:
+        near = registry.BACKENDS.nearest(provider)
+        known = f"known: {', '.join(registry.BACKENDS.names())}." if near is None else f"did you mean {near}/{model}?"
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
         raise ConfigError(
-            f"unknown provider {provider!r} in judge {name!r}; known: {', '.join(registry.BACKENDS.names())}.{hint} "
-            f"If LiteLLM knows it: {INSTALL}"
+            f"unknown provider {provider!r} in judge {name!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
+
+
+def _as_written(start: str) -> str:
+    """Return how the name of a judge of this provider, or of this judge in the process, is written."""
+    return f"{start}/MODEL" if isinstance(registry.BACKENDS.find(start), Provider) else start
 
 
 def _example_name(name: str) -> str:

@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from calipers.calibration import curves, judges, panels, series, ways
-from calipers.calibration.choice import Choice, choose_way
+from calipers.calibration.cascade import CascadeFigures, CascadeTarget, cascade_figures
+from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
-from calipers.calibration.findings import Finding, findings_about_input, findings_about_series
+from calipers.calibration.findings import (
+    Finding,
+    findings_about_choice,
+    findings_about_input,
+    findings_about_series,
+)
+from calipers.calibration.folds import prompts
 from calipers.calibration.judges import JudgeFigures
+from calipers.calibration.label_needs import LabelNeeds, label_needs
+from calipers.calibration.panel_space import units_of
 from calipers.calibration.panels import PanelFigures
 from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Record, as_records
@@ -28,7 +37,7 @@ from calipers.types import TrajectoryGroup
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
+__all__ = ["Calibration", "CascadeTarget", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,8 @@ class Calibration:
 
     ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
     judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
-    are the lines that could not be read.
+    are the lines that could not be read. ``labels`` says what other numbers of groups with gold would show.
+    ``cascade`` is the cascade for the target that was asked for.
     """
 
     judges: tuple[JudgeFigures, ...]
@@ -47,6 +57,8 @@ class Calibration:
     ways: tuple[Way, ...] = ()
     choice: Choice | None = None
     problems: tuple[InputError, ...] = ()
+    labels: LabelNeeds | None = None
+    cascade: CascadeFigures | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration's JSON report: plain objects, with None for unknown figures."""
@@ -55,6 +67,9 @@ class Calibration:
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,
             "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
+            "search": None if self.choice is None else judges.rounded_floats(self.choice.to_dict()),
+            "cascade": None if self.cascade is None else judges.rounded_floats(self.cascade.to_dict()),
+            "labels": None if self.labels is None else judges.rounded_floats(self.labels.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
 
@@ -92,15 +107,18 @@ def calibrate(
     judgments: str | os.PathLike[str] | Iterable[object],
     *,
     per_group: Mapping[Measure, float] | None = None,
+    rubrics: Mapping[str, str] | None = None,
+    cascade: CascadeTarget | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
     """Measure judges by their recorded ``judgments`` of ``groups`` whose members have ``gold``.
 
     ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
-    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. Lines that
-    cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or
-    empty file.
+    ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
+    the rubric files of prompt variants by name, so that the recommendation can name them. ``cascade`` asks for the
+    threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. Lines that cannot be read are passed to
+    ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or empty file.
     """
     problems: list[InputError] = []
 
@@ -119,10 +137,23 @@ def calibrate(
         found += findings_about_series(one, figures)
     if len(panel.members) > 1 and not panel.groups:
         found.append(Finding("no_panel", "no group with gold was judged by all judges: the panel cannot be measured"))
-    every = ways.measured_ways(built, drawn, frame)
-    choice = choose_way(every, per_group)
-    words = recommendation_toml(choice, measured, per_group)
-    return Calibration(measured, panel, words, tuple(found), tuple(every), choice, tuple(problems))
+    alone = ways.measured_ways(built, drawn, frame)
+    units = units_of(built, frame)
+    choice = choose_way(alone, per_group, Judged(units, frame, prompts(frame)))
+    every = [*alone, *(choice.panels if choice else ())]
+    found += findings_about_choice(choice, frame)
+    words = recommendation_toml(choice, measured, per_group, rubrics)
+    return Calibration(
+        measured,
+        panel,
+        words,
+        tuple(found),
+        tuple(every),
+        choice,
+        tuple(problems),
+        label_needs(choice, every),
+        None if cascade is None else cascade_figures(units, frame, cascade),
+    )
 
 
 def _groups(

@@ -94,11 +94,17 @@ class JudgeAnswers:
         )
 
     def spent(self) -> Spent:
-        """Return the cost of the judge's answers in this calibration so far."""
+        """Return the cost of the judge's answers in this calibration so far; criteria count once for a prompt."""
         more, also = self.probed
-        usage = Usage.total([*(one.usage for one in self.results), also])
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls = sum(one.judge_calls for one in self.results) + more
+        calls, usages, counted = more, [also], set[str]()
+        for one in self.results:
+            told = one.extra.get("prompt_criteria") or {}
+            shared = told.get("question") in counted
+            calls += one.judge_calls - (told["calls"] if shared else 0)
+            usages.append(one.usage.without(Usage(**told["usage"])) if shared else one.usage)
+            counted |= {told["question"]} if told.get("question") else set()
+        usage = Usage.total(usages)
         return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
 
 
@@ -113,7 +119,8 @@ async def collect_judgments(
 ) -> JudgeAnswers:
     """Query the judge ``name`` about ``groups`` for calibration, and return its judgments.
 
-    A ``rubric`` replaces the groups' own.
+    A ``rubric`` replaces the groups' own. With ``criteria`` "auto" among the options, the judge is asked with criteria
+    that a model writes for each prompt; what the model says is no judgment.
 
     ``options`` are those of ``Judge.of``. Raises ConfigError if settings are invalid or a judge cannot be reached,
     before any question is sent, or if a judge refuses every question. Raises InputError if no group has two

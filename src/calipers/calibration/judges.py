@@ -21,6 +21,8 @@ from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import common_groups
 from calipers.calibration.costs import Cost
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
+from calipers.calibration.equal_gold import EqualGold, equal_gold_figures
+from calipers.calibration.near_ties import NearTies, near_tie_figures
 from calipers.calibration.position_bias import PositionEffect
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
@@ -111,6 +113,8 @@ class JudgeFigures:
     cost: Cost
     stderr_bins: tuple[repeats.ErrorBin, ...] = ()
     position_effects: tuple[PositionEffect, ...] = ()
+    equal_gold: EqualGold | None = None
+    near_ties: NearTies | None = None
 
     @property
     def asked(self) -> str:
@@ -253,7 +257,9 @@ def _figures(
         place_curve=_place_curve(series),
         cost=series.cost.times(1 / len(series.rows)),
         position_effects=() if series.place is None else series.place.effects,
+        equal_gold=equal_gold_figures(gold, scores, series.calls, series.shown, lengths=lengths, marks=marks),
         stderr_bins=() if pairs else repeats.error_bins(series.calls, shared=_is_list_rated(series)),
+        near_ties=near_tie_figures(series.calls, gold, learned, shared=_is_list_rated(series)),
     )
 
 

@@ -117,13 +117,15 @@ def panel_figures(series: Sequence[Series], frame: Frame) -> PanelFigures:
         gain_interval=measures.bootstrap_interval(weighted - equal_mean),
         best_member=_best_member(members, gold, weighted),
         by_calls=tuple(points),
-        error_correlation=(related := _error_correlation(members, gold)),
-        effective_votes=None if related is None else _effective_votes(len(members), related),
+        error_correlation=(related := error_correlation(members, gold)),
+        effective_votes=None if related is None else effective_votes(len(members), related),
     )
 
 
-def _error_correlation(members: Sequence[Member], gold: Array) -> float | None:
-    """Return the mean correlation between two members' errors; None below two members, or without any error.
+def error_correlation(members: Sequence[Member], gold: Array) -> float | None:
+    """Return, for calibration, the mean correlation between two members' errors.
+
+    None below two members, or without any error.
 
     A member's error is what its score has beyond its least-squares prediction from gold, within groups.
     """
@@ -148,8 +150,11 @@ def _error_correlation(members: Sequence[Member], gold: Array) -> float | None:
     return sum(pairs) / len(pairs)
 
 
-def _effective_votes(members: int, correlation: float) -> float:
-    """Return the panel's size divided by its design effect, 1 + (members - 1) correlation (Kish 1965), at most it."""
+def effective_votes(members: int, correlation: float) -> float:
+    """Return a calibrated panel's size divided by its design effect, 1 + (members - 1) correlation (Kish 1965).
+
+    It is at most the size.
+    """
     return members / (1 + (members - 1) * max(correlation, 0.0))
 
 
@@ -194,12 +199,12 @@ def aligned_members(
     common = set.intersection(*({row for one in found for row in one.rows} for found in parts.values()))
     rows = sorted(common)
     return rows, [
-        Member(judge, key.prompt_variant, _averaged(parts[judge], rows, frame)) for judge, key in chosen.items()
+        Member(judge, key.prompt_variant, averaged_criteria(parts[judge], rows, frame)) for judge, key in chosen.items()
     ]
 
 
-def _averaged(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Array:
-    """Return a judge's calls, averaged over the criteria that have the call."""
+def averaged_criteria(parts: Sequence[Series], rows: Sequence[int], frame: Frame) -> Array:
+    """Return a judge's calls (rows, calls, members) in calibration, averaged over the criteria that have the call."""
     most = max(one.most for one in parts)
     stacked = np.full((len(parts), len(rows), most, frame.gold.shape[1]), np.nan)
     for number, one in enumerate(parts):
@@ -220,14 +225,14 @@ def panel_fidelity(members: Sequence[Member], weights: Sequence[float] | None, g
     most = max(one.calls.shape[1] for one in members)
     shares = weights or (1.0,) * len(members)
     found = [
-        measures.fidelity(combined_scores([_window(one.calls, start, count) for one in members], shares), gold)
+        measures.fidelity(combined_scores([window_mean(one.calls, start, count) for one in members], shares), gold)
         for start in range(most if count < most else 1)
     ]
     return mean_of_known(np.array(found), axis=0)
 
 
-def _window(calls: Array, start: int, count: int) -> Array:
-    """Return mean scores of ``count`` successive calls, cyclically within each group's own calls."""
+def window_mean(calls: Array, start: int, count: int) -> Array:
+    """Return mean scores in calibration of ``count`` successive calls, cyclically within each group's own calls."""
     depth = np.maximum((~np.isnan(calls)).any(axis=2).sum(axis=1), 1)
     places = (start + np.arange(count)[None, :]) % depth[:, None]
     used = np.arange(count)[None, :] < depth[:, None]
@@ -240,15 +245,18 @@ def combined_scores(scores: Sequence[Array], weights: Sequence[float]) -> Array:
 
     The mean is over the judges that scored each member.
     """
-    standard = np.array([_standard(one) for one in scores])
+    standard = np.array([standard_scores(one) for one in scores])
     shares = np.where(np.isnan(standard), 0.0, np.asarray(weights)[:, None, None])
     total = shares.sum(axis=0)
     weighted = (np.where(np.isnan(standard), 0.0, standard) * shares).sum(axis=0)
     return np.where(total > 0, weighted / np.where(total > 0, total, 1.0), np.nan)
 
 
-def _standard(scores: Array) -> Array:
-    """Return scores minus their group's mean, divided by its standard deviation; 0 if all are equal."""
+def standard_scores(scores: Array) -> Array:
+    """Return a judge's scores in calibration minus their group's mean, divided by its standard deviation.
+
+    They are 0 if all are equal.
+    """
     known = ~np.isnan(scores)
     off = measures.centred_values(scores, known)
     spread = np.sqrt((off**2).sum(axis=-1, keepdims=True) / np.maximum(known.sum(axis=-1, keepdims=True), 1))

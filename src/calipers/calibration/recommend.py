@@ -15,6 +15,16 @@ from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.ways import Way
+from calipers.calibration.written_variants import without_criteria
+
+_UNRELATED = 0.005
+"""A lower correlation of errors would be written as 0."""
+_MOST_RELATED = 0.99
+
+_WRITTEN = [
+    "# Measured with criteria that a model writes once for each prompt: a call more, which is not in the price.",
+    'criteria = "auto"',
+]
 
 _UNITS: Mapping[Measure, str] = {
     "usd": "dollars",
@@ -25,9 +35,15 @@ _UNITS: Mapping[Measure, str] = {
 
 
 def recommendation_toml(
-    choice: Choice | None, judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None = None
+    choice: Choice | None,
+    judges: Sequence[JudgeFigures],
+    limit: Mapping[Measure, float] | None = None,
+    rubrics: Mapping[str, str] | None = None,
 ) -> str:
-    """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line."""
+    """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line.
+
+    ``rubrics`` are the files of prompt variants, by the variant's name.
+    """
     if choice is None:
         return _no_recommendation(judges, limit)
     way = choice.way
@@ -36,7 +52,7 @@ def recommendation_toml(
         lines += _panel(way)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_questions(way, judges), *_tie_lines(way, judges)]
+    lines += [*_rubrics(way, rubrics or {}), *_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
 
@@ -60,7 +76,8 @@ def _measured(choice: Choice) -> list[str]:
     groups = f"{known} group{'' if known == 1 else 's'}"
     low_high = measures.bootstrap_interval(way.fidelity)
     fidelity = f"{measures.mean_over_groups(way.fidelity):.3f}{_interval(low_high)}"
-    lines = [f"# Measured on {groups}: advantage fidelity {fidelity}."]
+    tried = f"The best of {choice.tried:,} ways tried. " if choice.tried > 1 else ""
+    lines = [f"# {tried}Measured on {groups}: advantage fidelity {fidelity}."]
     if choice.fidelity is not None:
         held_out = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
         lines.append(f"# On groups that had no part in the choice: {held_out}.")
@@ -133,18 +150,56 @@ def _panel(way: Way) -> list[str]:
     weights = way.weights or ()
     shares = ", ".join(f"{name} {share:.2f}" for name, share in zip(way.judges, weights, strict=True))
     return [
-        "# Together they beat every single judge of no higher price, with confidence.",
-        f"# Weights, learned without labels: {_comment(shares)}.",
+        "# Together they beat the best single judge of no higher price by more than one standard error.",
+        f"# Weights, learned from gold: {_comment(shares)}.",
         f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}",
         'panel = "all"',
         f'weights = "{",".join(f"{share:.4g}" for share in weights)}"',
+        *_related_errors(way),
     ]
+
+
+def _related_errors(way: Way) -> list[str]:
+    """Return lines about the correlation of a panel's errors, by which a run corrects its standard errors."""
+    if way.error_correlation is None or way.effective_votes is None or way.error_correlation < _UNRELATED:
+        return []
+    return [
+        f"# Their errors go together: they are as good as {way.effective_votes:.1f} judges with unrelated errors.",
+        f"error_correlation = {min(way.error_correlation, _MOST_RELATED):.2g}",
+    ]
+
+
+def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
+    """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
+    variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
+    if len(set(variants.values())) < 2:
+        variant, written = without_criteria(way.prompt_variant)
+        lines = _WRITTEN if written else []
+        if not variant:
+            return lines
+        lines = [*lines, f"# Measured with the prompt variant {_comment(variant)}."]
+        return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
+    lines = [*(_WRITTEN if any(written for _, written in variants.values()) else [])]
+    lines += [
+        f"# {_comment(judge)}: measured with the prompt variant {_comment(variant or 'of no name')}."
+        for judge, (variant, _) in variants.items()
+    ]
+    named = {judge: variant for judge, (variant, _) in variants.items() if variant}
+    lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
+    known = ", ".join(_text(f"{judge}={files[variant]}") for judge, variant in named.items() if variant in files)
+    return [*lines, *([f"judge_rubric = [{known}]"] if known else [])]
+
+
+def _unknown_file(variant: str) -> str:
+    return f"# Its rubric is not known here: calibrate --rubric FILE, with the file named {_comment(variant)}, adds it."
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     lines = []
-    if way.prompt_variant:
-        lines.append(f"# Measured with the prompt variant {_comment(way.prompt_variant)}.")
     if way.criterion:
         lines.append(f"# Measured for the criterion {_comment(way.criterion)}.")
     lines.append(f'protocol = "{way.protocol}"')
@@ -172,12 +227,14 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
 
 
 def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
+    own = {key.judge: key.prompt_variant for key in way.members}
+    variants = {judge: own.get(judge, way.prompt_variant) for judge in way.judges}
     return [
         one
         for one in judges
         if one.judge in way.judges
         and one.mode.removesuffix("_scores") == way.protocol
-        and one.prompt_variant == way.prompt_variant
+        and one.prompt_variant == variants[one.judge]
     ]
 
 
@@ -185,6 +242,10 @@ def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     """Return lines about groups whose differences are all noise, and the setting ``unresolved`` for them."""
     figures = _figures_of(way, judges)[:1]
     lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
+    for ties in (one.near_ties for one in figures):
+        if ties is not None and ties.interval is not None and ties.interval[0] > 0:
+            lost = f"{ties.cost:.4f}{_interval(ties.interval)}"
+            lines.append(f"# ties = 1 would lose {lost} of one call's fidelity: leave it off.")
     found = figures[0].resolve if figures and way.resolve is not None else None
     if found is None or not found.all_noise:
         return [*lines, 'unresolved = "keep"']

@@ -39,6 +39,11 @@ class Key:
     temperature: float | None
     criterion: str | None
 
+    @property
+    def protocol(self) -> str:
+        """The protocol of a run that asks this kind of question."""
+        return self.mode.removesuffix("_scores")
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

@@ -82,7 +82,8 @@ class Series:
     pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swaps`` are pairs
     judged in both orders, ``repeats`` the verdicts by position of pairs judged twice in one order; ``verdicts`` counts
     all verdicts by position. ``cost`` is the cost of all records, ``place`` the position bias of its lists. ``states``
-    says for each group whether anything was read, or why not.
+    says for each group whether anything was read, or why not. ``shown`` is each member's position in the list of each
+    call, from 0, in the shape of ``calls``; None for other protocols.
     """
 
     key: Key
@@ -101,6 +102,7 @@ class Series:
     cost: Cost = NOTHING
     place: PositionFigures | None = None
     states: tuple[State, ...] = ()
+    shown: Array | None = None
 
     @property
     def presentation(self) -> Cost:
@@ -200,7 +202,22 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         cost=total_cost(record.cost for record in every),
         place=_position_figures(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
         states=tuple(_state(by_row[row]) for row in rows),
+        shown=_positions(calls, rows, frame, values.shape) if key.mode == "listwise" else None,
     )
+
+
+def _positions(
+    calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, shape: tuple[int, ...]
+) -> Array:
+    """Return the position of each member in the list of each call, (groups, calls, members); NaN if not listed."""
+    shown = np.full(shape, np.nan)
+    for place, row in enumerate(rows):
+        for number, found in enumerate(calls[place]):
+            for record in found:
+                for position, name in enumerate(record.order):
+                    if name in frame.columns[row]:
+                        shown[place, number, frame.columns[row][name]] = position
+    return shown
 
 
 def _state(records: Sequence[Record]) -> State:

@@ -7,24 +7,20 @@ or for the text of the recommendation (``recommend``).
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from calipers.aggregators.panel_weights import learn_weights
-from calipers.calibration import measures, panels
+from calipers.calibration import measures
 from calipers.calibration.arrays import Array
-from calipers.calibration.costs import Cost, total_cost
+from calipers.calibration.costs import Cost
 from calipers.calibration.curves import Curve
-from calipers.calibration.panels import Member
+from calipers.calibration.panel_space import PanelSpace, Plan
+from calipers.calibration.panels import effective_votes
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
-
-_SUBSETS = 4
-"""Up to this number of judges, every panel of two or more is measured; with more judges, only the panel of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +28,10 @@ class Way:
     """A way to judge a group: ``judges`` (several are a panel with ``weights``), with settings of a run.
 
     ``cost`` is that of a group; ``fidelity`` has one figure for each group of the frame, NaN if unknown. ``resolve`` is
-    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations.
+    the tolerance of the stopping rule, if it is used, and ``most`` its limit of presentations. ``members`` says how
+    each judge of a panel is asked; the panel's ``prompt_variant`` and ``temperature`` are None if its judges differ in
+    them. ``error_correlation`` is the mean correlation of two members' errors, and ``effective_votes`` the number of
+    judges with unrelated errors that would be as good.
     """
 
     judges: tuple[str, ...]
@@ -47,6 +46,9 @@ class Way:
     weights: tuple[float, ...] | None = None
     resolve: float | None = None
     most: int | None = None
+    members: tuple[Key, ...] = ()
+    error_correlation: float | None = None
+    effective_votes: float | None = None
 
     @property
     def name(self) -> str:
@@ -57,12 +59,29 @@ class Way:
         asked = [self.protocol, *(one for one in (self.prompt_variant, self.criterion) if one)]
         if self.temperature is not None:
             asked.append(f"t={self.temperature:g}")
-        return f"{' + '.join(self.judges)}: {', '.join(asked)}, {times}{often}{settled}"
+        judges = map(self._member_name, self.members) if self.members else self.judges
+        return f"{' + '.join(judges)}: {', '.join(asked)}, {times}{often}{settled}"
+
+    def _member_name(self, key: Key) -> str:
+        """Return a panel member's judge, with its prompt variant and temperature where the members differ in them."""
+        own = [key.prompt_variant or "no variant"] if self.prompt_variant != key.prompt_variant else []
+        if self.temperature != key.temperature and key.temperature is not None:
+            own.append(f"t={key.temperature:g}")
+        return f"{key.judge} ({', '.join(own)})" if own else key.judge
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``ways`` in the calibration's JSON report, with its mean fidelity and interval."""
-        names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "cost"}]
+        names = [one.name for one in dataclasses.fields(self) if one.name not in {"fidelity", "cost", "members"}]
         return {name: getattr(self, name) for name in names} | {
+            "members": [
+                {
+                    "judge": key.judge,
+                    "prompt_variant": key.prompt_variant,
+                    "temperature": key.temperature,
+                    "weight": share,
+                }
+                for key, share in zip(self.members, self.weights or (), strict=True)
+            ],
             "cost": dataclasses.asdict(self.cost),
             "advantage_fidelity": measures.mean_over_groups(self.fidelity),
             "advantage_fidelity_interval": measures.bootstrap_interval(self.fidelity),
@@ -71,19 +90,19 @@ class Way:
 
 
 def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Frame) -> list[Way]:
-    """Return all ways that calibration measured, single judges' ways first.
+    """Return all ways to query single judges that calibration measured.
 
     ``curves`` belong to ``series``, in the same order.
     """
-    alone = (way for one, curve in zip(series, curves, strict=True) for way in _single_judge_ways(one, curve, frame))
-    return [way for way in (*alone, *_panels(series, frame)) if not np.isnan(way.fidelity).all()]
+    found = (way for one, curve in zip(series, curves, strict=True) for way in _single_judge_ways(one, curve, frame))
+    return [way for way in found if not np.isnan(way.fidelity).all()]
 
 
 def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
     one_call, key = series.presentation, series.key
     plain = Way(
         (key.judge,),
-        _protocol(key),
+        key.protocol,
         orders=1,
         samples=1,
         cost=one_call,
@@ -93,7 +112,7 @@ def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[W
         criterion=key.criterion,
     )
     for count, found in curve.by_count.items():
-        asked = _orders_and_samples(plain.protocol, count)
+        asked = orders_and_samples(plain.protocol, count)
         if asked is not None:
             orders, samples = asked
             known = _on_frame(found, series.rows, frame)
@@ -109,12 +128,8 @@ def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[W
         )
 
 
-def _protocol(key: Key) -> str:
-    return key.mode.removesuffix("_scores")
-
-
-def _orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
-    """Return the orders and samples with which a run makes ``count`` calls about a group; None if none do."""
+def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:
+    """Return the orders and samples with which a run makes ``count`` calls, for calibration; None if none do."""
     match protocol:
         case "listwise":
             return count, 1
@@ -132,49 +147,22 @@ def _on_frame(found: Array, rows: Sequence[int], frame: Frame) -> Array:
     return spread
 
 
-def _panels(series: Sequence[Series], frame: Frame) -> Iterator[Way]:
-    """Yield panels of two or more judges with the same protocol and with groups in common."""
-    chosen = panels.representative_series(one.key for one in series)
-    prices = {judge: _price(series, key) for judge, key in chosen.items()}
-    for size in range(2, len(chosen) + 1):
-        if len(chosen) > _SUBSETS and size < len(chosen):
-            continue
-        for some in itertools.combinations(chosen.items(), size):
-            keys = dict(some)
-            if len({(_protocol(key), key.prompt_variant) for key in keys.values()}) == 1:
-                yield from _panel([one for one in series if one.key.judge in keys], keys, prices, frame)
-
-
-def _price(series: Sequence[Series], chosen: Key) -> Cost:
-    """Return the cost of one call of a judge about a group, all its criteria together."""
-    return total_cost(one.presentation for one in series if dataclasses.replace(one.key, criterion=None) == chosen)
-
-
-def _panel(
-    series: Sequence[Series], keys: Mapping[str, Key], prices: Mapping[str, Cost], frame: Frame
-) -> Iterator[Way]:
-    rows, members = panels.aligned_members(series, keys, frame)
-    if not rows:
-        return
-    weights = learn_weights([one.calls for one in members]).weights
-    key = next(iter(keys.values()))
-    each = total_cost(prices[judge] for judge in keys)
-    for count in _shared_call_counts(members):
-        asked = _orders_and_samples(_protocol(key), count)
-        if asked is not None:
-            found = panels.panel_fidelity(members, weights, frame.gold[rows], count)
-            yield Way(
-                tuple(keys),
-                _protocol(key),
-                *asked,
-                cost=each.times(count),
-                fidelity=_on_frame(found, rows, frame),
-                prompt_variant=key.prompt_variant,
-                weights=weights,
-            )
-
-
-def _shared_call_counts(members: Sequence[Member]) -> list[int]:
-    """Return the numbers of calls per panel member for which every member has enough recorded calls."""
-    most = min(one.calls.shape[1] for one in members)
-    return [count for count in (1, 2, 4, 8) if count <= most]
+def panel_way(space: PanelSpace, plan: Plan) -> Way:
+    """Return a panel of the search as a way to query judges in calibration."""
+    keys = [space.units[place].key for place in plan.units]
+    orders, samples = orders_and_samples(keys[0].protocol, plan.count) or (1, plan.count)
+    related = space.error_correlation(plan)
+    return Way(
+        tuple(key.judge for key in keys),
+        keys[0].protocol,
+        orders,
+        samples,
+        cost=space.cost(plan),
+        fidelity=space.fidelity(plan),
+        prompt_variant=keys[0].prompt_variant if len({key.prompt_variant for key in keys}) == 1 else None,
+        temperature=keys[0].temperature if len({key.temperature for key in keys}) == 1 else None,
+        weights=plan.weights,
+        members=tuple(keys),
+        error_correlation=related,
+        effective_votes=None if related is None else effective_votes(len(keys), related),
+    )

@@ -12,27 +12,43 @@ import click
 from click.core import ParameterSource
 
 from calipers._version import __version__
-from calipers.cli.calibrate import calibrate
-from calipers.cli.doctor import doctor
-from calipers.cli.generate import generate
-from calipers.cli.ifeval import ifeval
-from calipers.cli.judges import judges
+from calipers.cli.commands import CommandList, LazyCommands
 from calipers.cli.messages import print_message
-from calipers.cli.profile import profile
-from calipers.cli.replay import replay
-from calipers.cli.report import report
-from calipers.cli.rubric import rubric
-from calipers.cli.score import score
 from calipers.cli.settings_file import use_settings_file
-from calipers.cli.show import show
-from calipers.cli.study import study
-from calipers.cli.watch import watch
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
 
+_COMMANDS = LazyCommands({
+    "score": "calipers.cli.score:score",
+    "serve": "calipers.cli.serve:serve",
+    "replay": "calipers.cli.replay:replay",
+    "report": "calipers.cli.report:report",
+    "show": "calipers.cli.show:show",
+    "watch": "calipers.cli.watch:watch",
+    "ledger": "calipers.cli.ledger:ledger_commands",
+    "calibrate": "calipers.cli.calibrate:calibrate",
+    "distill": "calipers.cli.distill:distill",
+    "label": "calipers.cli.label:label",
+    "ifeval": "calipers.cli.ifeval:ifeval",
+    "convert": "calipers.cli.convert:convert",
+    "generate": "calipers.cli.generate:generate",
+    "rubric": "calipers.cli.rubric:rubric",
+    "scenarios": "calipers.cli.scenarios:scenarios",
+    "profile": "calipers.cli.profile:profile",
+    "judges": "calipers.cli.judges:judges",
+    "doctor": "calipers.cli.doctor:doctor",
+    "study": "calipers.cli.study:study",
+    "plan": "calipers.cli.plan:plan",
+    "shadow": "calipers.cli.shadow:shadow",
+})  # fmt: skip
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+@click.group(
+    cls=CommandList,
+    commands=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(__version__, prog_name="calipers")
 @click.option(
     "--config",
@@ -50,19 +66,7 @@ def app(context: click.Context, config: str | None) -> None:
     use_settings_file(config, context, app)
 
 
-app.add_command(score)
-app.add_command(replay)
-app.add_command(report)
-app.add_command(show)
-app.add_command(watch)
-app.add_command(calibrate)
-app.add_command(ifeval)
-app.add_command(generate)
-app.add_command(rubric)
-app.add_command(profile)
-app.add_command(judges)
-app.add_command(doctor)
-app.add_command(study)
+app.first = ("score", "show", "report", "doctor", "calibrate")
 
 
 def _name_source(error: click.ClickException) -> None:

@@ -6,14 +6,21 @@ import asyncio
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.cli.calibration_output import print_cost, print_unused, require_writable, save_judgments
+from calipers.cli.calibration_output import (
+    print_cost,
+    print_missing_criteria,
+    print_unused,
+    require_writable,
+    save_judgments,
+)
 from calipers.cli.calibration_report import print_report
-from calipers.cli.command_options import command_option, is_typed
+from calipers.cli.command_options import command_option, is_from_settings_file, is_typed
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
@@ -22,8 +29,11 @@ from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
+    from calipers.calibration import Calibration
+    from calipers.calibration.cascade import CascadeTarget, Kind
     from calipers.calibration.costs import Measure
     from calipers.rubric import Rubric
+    from calipers.types import TrajectoryGroup
 
 _ORDERS = {"pairwise": 2, "pointwise": 2}
 
@@ -66,12 +76,19 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     "--rubric",
     multiple=True,
     type=click.Path(dir_okay=False),
-    help="A text file with the standards. Given twice, it is also measured how far scores depend on the wording.",
+    help="A text file with the standards. Given twice, it is also measured how far scores depend on the wording. "
+    "Recorded judgments whose prompt variant is the file's name without its ending were asked with it.",
 )
 @judge_option(
     "grading",
     help="Labelled criteria: how --judge is asked, e.g. mode=all. May be repeated. [default: mode=per_criterion]",
 )
+@judge_option(
+    "criteria",
+    help="auto: --judge is asked twice about each group, without and with criteria that a model writes for its prompt. "
+    "[default: off]",
+)
+@judge_option("criteria_writer", help="With --criteria: the model that writes them. [default: --judge]")
 @judge_option("params")
 @judge_option("ledger", help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it.")
 @command_option(
@@ -80,6 +97,12 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     metavar="KIND=AMOUNT",
     help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4. The best way "
     "to ask within this limit is recommended. [default: the cheapest with 98.5 % of the best fidelity]",
+)
+@command_option(
+    "--cascade",
+    metavar="KIND=AMOUNT",
+    help="Also find the threshold of a cascade: fidelity=0.97 keeps this share of the best judge's fidelity, with as "
+    "few groups for it as possible; share=0.4 leaves it at most this share of the groups.",
 )
 @command_option(
     "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
@@ -93,7 +116,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     category and against each annotator.
 
     Judges are queried now (--judge), or their recorded judgments are read (--judgments), or both. Prints a table of
-    judges with 95 % intervals, the figures of a panel of all of them, findings, and a recommendation for calipers.toml.
+    judges with 95 % intervals, the figures of a panel of all of them, the best ways to ask at each price (single judges
+    and panels, whose weights are learned from gold), findings, and a recommendation for calipers.toml.
 
     \b
     calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
@@ -114,13 +138,17 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
     if judgments is None and not options["judge"]:
         raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
+    _check_criteria(options)
     if is_labelled(groups):
-        if is_typed("per_group"):
-            raise ConfigError("--per-group is about groups with gold, and GROUPS are labelled criteria")
+        for name in ("criteria", "per_group", "cascade"):
+            if is_typed(name):
+                flag = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
         return meta_evaluation(groups, judgments, options, as_json=as_json)
     if is_typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
+    target = None if options["cascade"] is None else _read_target(options["cascade"])
     if options["save"] is not None:
         beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
         require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
@@ -129,7 +157,10 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
-    found = measure(groups, itertools.chain(asked, recorded), per_group=limit, on_error=bad)
+    files = {Path(path).stem: path for path in options["rubric"]}
+    every = itertools.chain(asked, recorded)
+    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, on_error=bad)
+    _warn_of_no_cascade(found, asked_for=target is not None)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
@@ -137,34 +168,73 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     return 1 if bad.count else 0
 
 
+def _check_criteria(options: dict[str, Any]) -> None:
+    """Read --criteria; that of calipers.toml is for runs. Raises ConfigError."""
+    if is_from_settings_file("criteria"):
+        options["criteria"] = "off"
+    if options["criteria"] == "evolving":
+        raise ConfigError(
+            "--criteria evolving: these criteria depend on the groups that were judged before, so there is no one way "
+            "to measure; --criteria auto measures those that they begin with"
+        )
+    if options["criteria"] != "off" and not options["judge"]:
+        raise ConfigError("--criteria is about a judge to query: name it with --judge")
+    if options["criteria_writer"] is not None and options["criteria"] == "off":
+        if not is_from_settings_file("criteria_writer"):
+            raise ConfigError("--criteria-writer does nothing without --criteria auto")
+        options["criteria_writer"] = None
+
+
+def _warn_of_no_cascade(found: Calibration, *, asked_for: bool) -> None:
+    if asked_for and found.cascade is None:
+        print_message(
+            "Warning: --cascade: no cascade was tried. It needs two judges with scores by one protocol (not pairwise) "
+            "for the same groups with gold, and more such groups"
+        )
+
+
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
     from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
+    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
     settings = given_options(options, "samples", "params", "expected", "ledger")
     settings["experience"] = False  # measure the judge without what an earlier run learned about it
-    if options["rubric"] and (own := sum(group.rubric is not None for group in shown)):
-        print_message(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")
+    _warn_of_own_rubrics(shown, options)
     variants: list[tuple[str | None, str | Rubric | None]] = [
         (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
     ] or [(None, None)]
     judgments = []
-    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
-    for name, protocol, (variant, rubric) in ways:
+    criteria = (False, True) if options["criteria"] == "auto" else (False,)
+    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants, criteria)
+    for name, protocol, (variant, rubric), written in ways:
         orders = options["orders"] or _ORDERS.get(protocol, 4)
         if protocol == "pairwise" and len(options["protocol"]) > 1:
             orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
-        settings["api_key"] = key_for(name)
-        asking = collect_judgments(
-            shown, name, protocol=protocol, orders=orders, rubric=rubric, prompt_variant=variant, **settings
-        )
-        asked = asyncio.run(asking)
+        own = given_options(options, "criteria", "criteria_writer") if written else {}
+        asked = asyncio.run(
+            collect_judgments(
+                shown, name, protocol=protocol, orders=orders, rubric=rubric, api_key=key_for(name),
+                prompt_variant=with_criteria(variant) if written else variant, **settings, **own,
+            )
+        )  # fmt: skip
         print_unused(asked.results)
+        print_missing_criteria(asked.results)
         judgments += asked.judgments
         print_cost(asked.spent())
     return judgments
+
+
+def _warn_of_own_rubrics(shown: Sequence[TrajectoryGroup], options: dict[str, Any]) -> None:
+    own = f"{sum(group.rubric is not None for group in shown):,} of {len(shown):,} groups have a rubric of their own"
+    if own.startswith("0 "):
+        return
+    if options["rubric"]:
+        print_message(f"Warning: {own}; --rubric replaces it")
+    elif options["criteria"] == "auto":
+        print_message(f"Warning: {own}: no criteria are written for them")
 
 
 def _read_limit(text: str) -> tuple[Measure, float]:
@@ -179,3 +249,17 @@ def _read_limit(text: str) -> tuple[Measure, float]:
     if kind not in get_args(Measure) or not 0 < most < math.inf:
         raise ConfigError(f"--per-group {text}: write tokens=20000, usd=0.01, shown=32 or calls=4")
     return cast("Measure", kind), most
+
+
+def _read_target(text: str) -> CascadeTarget:
+    """Read the target of a cascade, given with ``--cascade`` as ``KIND=AMOUNT``. Raises ConfigError."""
+    from calipers.calibration.cascade import CascadeTarget, Kind  # noqa: PLC0415 - --help stays quick
+
+    kind, _, amount = text.partition("=")
+    try:
+        share = float(amount)
+    except ValueError:
+        share = math.nan
+    if kind not in get_args(Kind) or not 0 < share < 1:
+        raise ConfigError(f"--cascade {text}: write fidelity=0.97 or share=0.4, with a number between 0 and 1")
+    return CascadeTarget(cast("Kind", kind), share)

@@ -35,6 +35,14 @@ def print_unused(results: Iterable[GroupResult]) -> None:
         print_message(f"Warning: {counted(count, 'group')}: {note}")
 
 
+def print_missing_criteria(results: Iterable[GroupResult]) -> None:
+    """Print on the command line how many groups a judge was asked about without criteria, because none were written."""
+    told = [one.extra.get("prompt_criteria") for one in results]
+    missing = Counter(one["problem"] for one in told if one and one["problem"])
+    for problem, count in missing.items():
+        print_message(f"Warning: {counted(count, 'group')} judged without criteria of the prompt: {problem}")
+
+
 def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
     """Raise ConfigError, before a command pays for calls, if ``save_judgments`` cannot or must not write its file."""
     require_replaceable("--save", path, kind, force=force, beside=beside)

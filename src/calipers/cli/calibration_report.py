@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from calipers.calibration import Calibration, Finding, JudgeFigures
     from calipers.calibration.choice import Choice
+    from calipers.calibration.label_needs import LabelNeeds
 
 _WIDTH = 160
+_FEWEST_GROUPS = 10
+"""The fewest groups with equal gold whose correlations are printed; --json has all."""
 _HEADS = (
     "fidelity",
     "",
@@ -46,14 +49,19 @@ def print_report(found: Calibration) -> None:
     _print_common(console, found.judges)
     _print_places(console, found.judges)
     _print_pairs(console, found.judges)
+    _print_equal_gold(console, found.judges)
     _print_panel(console, found)
     _print_frontier(console, found.choice)
+    _print_labels(console, found.labels)
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings):
             console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
     console.print("\n[bold]Recommendation[/bold]")
     console.print(found.recommendation, markup=False, soft_wrap=True, end="")
+    if found.cascade is not None:
+        console.print("\n[bold]Cascade[/bold]")
+        console.print(found.cascade.toml(), markup=False, soft_wrap=True, end="")
 
 
 def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
@@ -132,33 +140,68 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
         )
 
 
+def _print_equal_gold(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+    """Print what each judge's scores go with where all gold is equal, if it is known for ten groups or more."""
+    rows = []
+    for one in judges:
+        for name in ("length", "markdown", "position"):
+            found = None if one.equal_gold is None else getattr(one.equal_gold, name)
+            if found is not None and found.groups >= _FEWEST_GROUPS and found.interval is not None:
+                low, high = found.interval
+                rows.append((one.judge, one.asked, name, f"{found.correlation:+.2f}", f"{low:+.2f} to {high:+.2f}"))
+    if rows:
+        console.print()
+        title = "Where all gold is equal: correlation of scores with other things (0 is right)"
+        print_figures(console, title, ("judge", "asked"), ("with", "correlation", ""), rows)
+
+
+def _print_labels(console: Console, labels: LabelNeeds | None) -> None:
+    """Print what numbers of groups with gold suffice for."""
+    if labels is None:
+        return
+    console.print("\n[bold]Labels[/bold] (what so many groups with gold would show)")
+    for one in labels.by_number:
+        least = (
+            "" if one.smallest_difference is None else f", differences from {one.smallest_difference:.3f} on are found"
+        )
+        console.print(f"  {one.groups:3} groups: fidelity known to ±{one.half_width:.3f}{least}", markup=False)
+    if labels.rival is not None and labels.gap is not None:
+        enough = (
+            "" if labels.groups_for_gap is None else f"; {labels.groups_for_gap:,} groups find this in 4 of 5 samples"
+        )
+        told = f"  now {labels.gap:+.3f} from {labels.rival}{enough}"
+        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+
+
 def _print_frontier(console: Console, choice: Choice | None) -> None:
     """Print the cost-accuracy frontier: the ways to query judges that are better than every cheaper way."""
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
     from calipers.calibration import measures  # noqa: PLC0415 - likewise
 
     if choice is None:
         return
-    console.print()
-    table = Table(title="Cost-accuracy frontier, per group", title_justify="left", box=None)
-    table.add_column("way", overflow="fold")
-    for name in ("calls", "read", "tokens", "$", "fidelity", ""):
-        table.add_column(name, justify="right", no_wrap=True)
-    for way in choice.frontier:
+    rows = []
+    for way, (held_out, _) in zip(choice.frontier, choice.frontier_held_out, strict=True):
         tokens, dollars = way.cost.of("tokens"), way.cost.cost_usd
         low, high = measures.bootstrap_interval(way.fidelity) or (math.nan, math.nan)
-        table.add_row(
-            Text(way.name),
-            f"{way.cost.calls:.3g}",
-            f"{way.cost.shown:.3g}",
-            "-" if tokens is None else f"{tokens:,.0f}",
-            "-" if dollars is None else f"{dollars:.4g}",
-            _figure(measures.mean_over_groups(way.fidelity), 3),
-            f"{low:.3f} to {high:.3f}",
+        rows.append(
+            (
+                way.name,
+                f"{way.cost.calls:.3g}",
+                f"{way.cost.shown:.3g}",
+                "-" if tokens is None else f"{tokens:,.0f}",
+                "-" if dollars is None else f"{dollars:.4g}",
+                _figure(measures.mean_over_groups(way.fidelity), 3),
+                f"{low:.3f} to {high:.3f}",
+                _figure(held_out, 3),
+            )
         )
-    console.print(table)
+    console.print()
+    title = f"Cost-accuracy frontier, per group: the best of {choice.tried:,} ways at each price"
+    heads = ("calls", "read", "tokens", "$", "fidelity", "", "held out")
+    print_figures(console, title, ("way",), heads, rows)
+    if any(level is not None for level, _ in choice.frontier_held_out):
+        told = "Held out: what is chosen at this price on four fifths of the prompts, measured on the fifth."
+        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
 
 
 def _figure(value: float | None, digits: int) -> str:

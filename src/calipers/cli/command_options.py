@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from difflib import get_close_matches
+from math import isfinite
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +34,38 @@ class CommandOption(click.Option):
         if self.metavar is None and self.type.name in _NUMBERS:
             self.metavar = "N"  # click appends the range to the help
 
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value of a command-line option in its type; raise BadParameter, in words, if it has none."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except click.BadParameter as error:
+            meant = _what_was_meant(self.type, value)
+            if meant is None:
+                raise
+            raise click.BadParameter(f"{value!r} is {meant}", ctx=ctx, param=error.param or self) from None
+
+
+def _what_was_meant(kind: click.ParamType[Any], value: Any) -> str | None:
+    """Return in words why ``value`` is not of this ``kind`` of option and what to write; None if click says it well."""
+    if not isinstance(value, str):
+        return None
+    if isinstance(kind, click.Choice):
+        near = get_close_matches(value, map(str, kind.choices), n=1)
+        return f"not one of {', '.join(map(str, kind.choices))}; did you mean {near[0]}?" if near else None
+    if isinstance(kind, click.types.IntParamType) and not _is_number(value, int):
+        return "not a whole number; write it in digits, as in 2"
+    if isinstance(kind, click.types.FloatParamType) and not _is_number(value, float):
+        return "not a number; write it in digits, as in 0.5"
+    return None
+
+
+def _is_number(text: str, kind: type[int | float]) -> bool:
+    try:
+        kind(text)
+    except ValueError:
+        return False
+    return True
+
 
 class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
     """A type of option values: a name in ``registry``, by calipers or another package. The help lists the names."""
@@ -44,12 +78,25 @@ class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versio
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the value of a command-line option, a name, unchanged; fail if the registry does not have it."""
         if value not in self._registry:
-            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}", param, ctx)
+            near = self._registry.nearest(str(value))
+            meant = "" if near is None else f"; did you mean {near}?"
+            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{meant}", param, ctx)
         return str(value)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
         """Return all names in the registry, as the help of a command shows them."""
         return f"[{'|'.join(self._registry.names())}]"
+
+
+class FiniteRange(click.FloatRange):
+    """A type of option values: a finite number in a range. NaN and infinity are refused, which click lets pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the value of a command-line option as a float; fail if it is not finite or outside the range."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
 
 
 class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -82,6 +129,11 @@ class SectionedCommand(click.Command):
 def is_typed(name: str) -> bool:
     """Whether an option of the running command was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def is_from_settings_file(name: str) -> bool:
+    """Whether an option of the running command was given by the settings file, such as calipers.toml."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT_MAP
 
 
 def command_option(*names: str, **attributes: Any) -> Callable[[F], F]:

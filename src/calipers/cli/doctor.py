@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.command_options import command_option
+from calipers.cli.command_options import FiniteRange, command_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message, wrap_for_console
 from calipers.cli.withheld_keys import key_for
@@ -35,7 +35,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
     "--within",
     default=60.0,
     show_default=True,
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="Seconds the whole examination may take.",
 )
 @judge_option("timeout", default=60.0)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from calipers.cli.command_options import InputFile, command_option
+from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
@@ -25,6 +25,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
+    from calipers.generation.engine import Loading
     from calipers.generation.forms import Form
     from calipers.generation.prompts import Prompt
     from calipers.generation.sampling import Answered, Sampling
@@ -64,13 +65,13 @@ def generation_options(command: F) -> F:
             ),
             command_option(
                 "--temperature",
-                type=click.FloatRange(0),
+                type=FiniteRange(0),
                 metavar="T",
                 help="Sampling temperature. [default: the model's]",
             ),
             command_option(
                 "--top-p",
-                type=click.FloatRange(0, 1, min_open=True),
+                type=FiniteRange(0, 1, min_open=True),
                 metavar="P",
                 help="Sample from the smallest set of tokens with this total probability. [default: the model's]",
             ),
@@ -93,7 +94,7 @@ def generation_options(command: F) -> F:
                 "--timeout",
                 default=600.0,
                 show_default=True,
-                type=click.FloatRange(0, min_open=True),
+                type=FiniteRange(0, min_open=True),
                 help="Seconds a request may take.",
             ),
             command_option(
@@ -102,6 +103,38 @@ def generation_options(command: F) -> F:
                 show_default=True,
                 type=click.IntRange(1),
                 help="The number of devices that share a model loaded in this process.",
+            ),
+            command_option(
+                "--gpu-memory",
+                type=click.FloatRange(0, 1, min_open=True),
+                metavar="SHARE",
+                help="The share of a device's memory that a model loaded in this process may take. [default: vLLM's]",
+            ),
+            command_option(
+                "--max-length",
+                type=click.IntRange(1),
+                help="Token limit of prompt and response together, in this process. [default: the model's]",
+            ),
+            command_option(
+                "--dtype",
+                metavar="TYPE",
+                help="The type of the model's weights in this process, e.g. bfloat16. [default: the model's]",
+            ),
+            command_option(
+                "--batch",
+                type=click.IntRange(1),
+                help="The most responses that a model in this process generates at a time. [default: vLLM's]",
+            ),
+            command_option(
+                "--chat-template",
+                type=click.Path(exists=True, dir_okay=False),
+                metavar="FILE",
+                help="A Jinja chat template for a model in this process, instead of its own.",
+            ),
+            command_option(
+                "--no-chat-template",
+                is_flag=True,
+                help="Give a model in this process the prompt's text as it is: for base models.",
             ),
             command_option(
                 "--ckpt-dir",
@@ -253,7 +286,7 @@ async def generate_responses(
         base_url=urls,
         api_key=key_for(name or "vllm/MODEL", urls, flag="model"),
         seconds=options["timeout"],
-        tp_size=options["tp_size"],
+        loading=_loading(options),
     )
     for warning in warnings:
         progress.warn(warning)
@@ -276,6 +309,27 @@ def _sampling(options: dict[str, Any]) -> Sampling:
     return Sampling(options["n"], options["max_tokens"], params, options["sampling_seed"])
 
 
+def _loading(options: dict[str, Any]) -> Loading:
+    from calipers.generation.engine import NO_TEMPLATE, Loading  # noqa: PLC0415 - --help stays quick
+
+    file, none = options["chat_template"], options["no_chat_template"]
+    if file is not None and none:
+        raise ConfigError("--chat-template and --no-chat-template exclude each other: leave one out")
+    template = NO_TEMPLATE if none else None if file is None else _template(file)
+    names = ("tp_size", "gpu_memory", "max_length", "dtype", "batch")
+    return Loading(**{name: options[name] for name in names}, chat_template=template)
+
+
+def _template(file: str) -> str:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--chat-template {file}: cannot be read: {error}") from None
+    if not text.strip():
+        raise ConfigError(f"--chat-template {file}: is empty; for no template, --no-chat-template")
+    return text
+
+
 def _merged_model(options: dict[str, Any]) -> str | None:
     """Return the model's name, or the folder of the checkpoint that is merged first."""
     checkpoint, target, model = options["ckpt_dir"], options["merge_target"], options["model"]
@@ -287,6 +341,10 @@ def _merged_model(options: dict[str, Any]) -> str | None:
         return None if model is None else str(model)
     if model is not None:
         raise ConfigError("--model and --ckpt-dir both name the model: leave one out")
-    from calipers.generation.merging import merge_checkpoint  # noqa: PLC0415 - where there is something to merge
+    from calipers.generation.merging import is_merged, merge_checkpoint, shards  # noqa: PLC0415 - only to merge
+    from calipers.generation.models import require_vllm  # noqa: PLC0415 - likewise
 
+    if not is_merged(target):
+        shards(Path(checkpoint))  # called for its check
+    require_vllm(str(target))  # before minutes are spent on merging
     return merge_checkpoint(checkpoint, target)

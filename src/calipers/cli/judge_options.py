@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -15,7 +16,9 @@ from calipers.config.options import flat_options
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
+    from calipers.interfaces import Watcher
     from calipers.judging.judge import Judge
+    from calipers.ledger import WritableLedger
 
 EMBEDDED: Final = "embedded"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,10 +26,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def judge_options(command: F) -> F:
     """Add to ``command`` the command-line flag of each judge option that has one, under its section of the help."""
-    flags = [option for option in flat_options().values() if option.section]
-    for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
-        command = _flag(option, section=option.section)(command)
-    return command
+    return judge_options_with()(command)
+
+
+def judge_options_with(*, ledger: str | None = None) -> Callable[[F], F]:
+    """Return a decorator that adds the command-line flags of ``judge_options``.
+
+    ``ledger`` is what the help says is the default of ``--ledger``, if it is not the option's own.
+    """
+
+    def add(command: F) -> F:
+        flags = [option for option in flat_options().values() if option.section]
+        for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
+            shown = replace(option, unset=ledger) if ledger is not None and option.flag == "ledger" else option
+            command = _flag(shown, section=option.section)(command)
+        return command
+
+    return add
 
 
 def judge_option(key: str, **changes: Any) -> Callable[[F], F]:
@@ -42,8 +58,9 @@ def _flag(option: Option, **changes: Any) -> Callable[[F], F]:
         "multiple": option.many,
         "named": option.named,
         "type": _type(option),
-        "is_flag": option.kind == "flag",
     }
+    if option.kind == "flag":
+        attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
     if option.kind != "flag" and option.default is not None and not option.unset:
         attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
     return command_option(f"--{option.flag}", **(attributes | changes))
@@ -86,11 +103,36 @@ def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return found
 
 
-def judge_from_options(values: Mapping[str, Any], *, ledger: str | None, debug: bool) -> Judge:
-    """Build the judge that a command's ``values`` describe. Raises ConfigError."""
+def judge_from_options(
+    values: Mapping[str, Any],
+    *,
+    ledger: str | WritableLedger | None,
+    debug: bool,
+    budget: Mapping[str, float] | None = None,
+    watchers: Sequence[Watcher] = (),
+) -> Judge:
+    """Build the judge that a command's ``values`` describe. ``budget`` replaces that of ``values``.
+
+    Raises ConfigError.
+    """
     from calipers.judging.judge import Judge  # noqa: PLC0415 - --help stays quick
 
+    return Judge(**arguments_of_judge(values, ledger=ledger, debug=debug, budget=budget, watchers=watchers))
+
+
+def arguments_of_judge(
+    values: Mapping[str, Any],
+    *,
+    ledger: str | WritableLedger | None,
+    debug: bool,
+    budget: Mapping[str, float] | None = None,
+    watchers: Sequence[Watcher] = (),
+) -> dict[str, Any]:
+    """Return the arguments of ``Judge`` that a command's ``values`` describe, as for ``judge_from_options``."""
+    from calipers.config.flat_names import judge_arguments, require_resolve  # noqa: PLC0415 - --help stays quick
+
     options = given_options(values)
+    require_resolve(options)
     judges = options.get("judge", (EMBEDDED,))
     if len(judges) > 1 and "base_url" in options:
         raise ConfigError(
@@ -98,6 +140,7 @@ def judge_from_options(values: Mapping[str, Any], *, ledger: str | None, debug: 
         )
     if len(judges) > 1 and "price" in options:
         raise ConfigError('--price is for one judge; for a panel give calls={"price": {JUDGE: ...}} in Python')
-    keys = keys_for(judges, options.get("base_url", ()))
+    keys = keys_for(judges, options.get("base_url", ()), options.get("criteria_writer"))
     judge = judges if len(judges) > 1 else judges[0]
-    return Judge.of(options | {"judge": judge, "api_key": keys, "ledger": ledger, "debug": debug})
+    more = ({} if budget is None else {"budget": budget}) | ({"watchers": tuple(watchers)} if watchers else {})
+    return judge_arguments(options | {"judge": judge, "api_key": keys, "ledger": ledger, "debug": debug} | more)

@@ -96,6 +96,8 @@ def _is_profile(path: Path) -> bool:
 RESULTS: Final = Kind("a result file", _rows_with(frozenset({"group_id", "status", "trajectories"})))
 VERDICTS: Final = Kind("a file of verdicts", _rows_with(frozenset({"judge", "line", "met"})))
 JUDGMENTS: Final = Kind("a judgments file", _rows_with(frozenset({"group_id", "judge", "mode"})))
+GOLD: Final = Kind("gold of calipers label", _rows_with(frozenset({"group_id", "trajectories", "labels"})))
+GROUPS: Final = Kind("a groups file", _rows_with(frozenset({"group_id", "trajectories"})))
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
 SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
 PROFILE: Final = Kind("a judge's profile", _is_profile)
@@ -104,10 +106,19 @@ RESPONSES: Final = Kind(
     "a file of responses",
     _rows_with(frozenset({"responses"}), frozenset({"prompt", "response"}), frozenset({"group_id", "trajectories"})),
 )
+EXPORT: Final = Kind("a ledger that was exported", _rows_with(frozenset({"run", "position", "key", "outcome"})))
 NO_SAMPLES: Final = Kind("a file of responses with OUT.samples.jsonl beside it", lambda _: False)
 PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"follow_instruction_list", "response"})))
 TRAINING_ROWS: Final = Kind(
     "a file of verl's training data", _rows_with(frozenset({"data_source", "prompt", "reward_model", "extra_info"}))
+)
+SCENARIOS: Final = Kind(
+    "a file of scenarios",
+    _rows_with(
+        frozenset({"prompt", "topic", "difficulty"}),
+        frozenset({"scenarios"}),
+        frozenset({"data_source", "prompt", "reward_model", "extra_info"}),
+    ),
 )
 SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,20 +15,65 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from calipers.cli.messages import wrap_words
 from calipers.rubric.unused_standards import UNUSED
-from calipers.types import GroupResult, Usage
+from calipers.types import GroupResult, TrajectoryGroup, Usage
 from calipers.types.counted import counted
 
 _PLAIN_EVERY = 10.0
 """Seconds between progress lines if stderr is not a terminal."""
-_LATELY = 20.0
+_LATELY = 60.0
 """The period in seconds over which the rate is measured."""
+
+
+class Finished:
+    """A Watcher that tells a command of each group as it finishes, which may be long before its result is written in
+    the order of the input.
+    """
+
+    tell: Callable[[GroupResult], object] | None = None
+
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - a Watcher's arguments
+        """Tell of the result of a finished group, and return it."""
+        if self.tell is not None:
+            self.tell(result)
+        return result
+
+
+@dataclass(slots=True)
+class _Done:
+    """How far a command is: groups, trajectories without a score by status, tokens, and dollars (None: unknown)."""
+
+    groups: int = 0
+    unscored: Counter[str] = field(default_factory=Counter)
+    usage: Usage = field(default_factory=partial(Usage, cost_usd=0.0))
+    criteria: set[str] = field(default_factory=set)
+
+    def add(self, result: GroupResult) -> None:
+        """Count the result of a group of the command."""
+        self.groups += 1
+        self.unscored.update(one.status for one in result.trajectories if one.status != "scored")
+        if result.attempts:
+            self.usage = Usage.total([self.usage, result.usage.without(_counted_already(result, self.criteria)[1])])
+
+    def shown(self, total: int | None, budget: Mapping[str, float]) -> str:
+        """Return this as part of the command's progress line, with the ``total`` and the ``budget`` it is out of."""
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        unscored = [f"{count:,} {status}" for status, count in sorted(self.unscored.items())]
+        parts = [
+            f"{self.groups:,}{_of(total)} groups",
+            *([f"unscored: {' + '.join(unscored)}"] if unscored else []),
+            f"{tokens:,}{_of(budget.get('tokens'))} tokens",
+        ]
+        if self.usage.cost_usd:
+            most = budget.get("usd")
+            parts.append(f"${self.usage.cost_usd:,.2f}{'' if most is None else f' of ${most:,.2f}'}")
+        return ", ".join(parts)
 
 
 class Report:
     """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
 
-    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``live=False`` if the results go to
-    the terminal.
+    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``budget`` is what may be spent, by
+    kind. ``live=False`` if the results go to the terminal.
     """
 
     def __init__(
@@ -35,13 +82,16 @@ class Report:
         *,
         total: int | None,
         judges: Sequence[str] = (),
+        budget: Mapping[str, float] | None = None,
         live: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.console = console
         self._clock = clock
         self._started = self._said = clock()
-        self._total = total
+        self._total, self._budget = total, budget or {}
+        self._criteria: set[str] = set()
+        self._finished, self._written = _Done(), _Done()
         self._recent = deque([(self._started, 0)], maxlen=10_000)
         self.groups: Counter[str] = Counter()
         self.trajectories: Counter[str] = Counter()
@@ -77,27 +127,42 @@ class Report:
             self._progress.stop()
 
     def add(self, result: GroupResult) -> None:
-        """Count the result of a finished group, and update the command's progress line."""
+        """Count a result that is written now, and update the command's progress line."""
         self.groups[result.status] += 1
         for trajectory in result.trajectories:
             self.trajectories[trajectory.status] += 1
             if trajectory.reason:
                 self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
         self.warnings.update({_shortened_warning(warning) for warning in result.warnings})
-        self.calls += result.judge_calls
-        self.attempts += result.attempts
+        calls, usage = _counted_already(result, self._criteria)
+        self.calls += result.judge_calls - calls
+        self.attempts += result.attempts - calls
         self.unusable += result.unusable
         if result.attempts:
-            self.usage = Usage.total([self.usage, result.usage])
+            self.usage = Usage.total([self.usage, result.usage.without(usage)])
         if self._judges and result.attempts:
             self._shares = [
                 _add_share(share, told) for share, told in zip(self._shares, result.extra["judges"], strict=True)
             ]
+        self._written.add(result)
+        if self._written.groups > self._finished.groups:  # who gives the results tells of nothing before
+            self._move()
+
+    def finished(self, result: GroupResult) -> None:
+        """Count a group that has finished, whenever its result is written, and update the command's progress line."""
+        self._finished.add(result)
+        self._move()
+
+    def _move(self) -> None:
         now = self._clock()
-        self._recent.append((now, self.groups.total()))
+        self._recent.append((now, self._done.groups))
         while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
             self._recent.popleft()  # keep the two newest, because a single group may take longer than the whole period
         self._show()
+
+    @property
+    def _done(self) -> _Done:
+        return max(self._finished, self._written, key=lambda one: one.groups)
 
     def say(self, text: str) -> None:
         """Print text above the command's live progress line."""
@@ -107,7 +172,7 @@ class Report:
 
     def _show(self) -> None:
         if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=self.groups.total(), description=self._line())
+            self._progress.update(self._task, completed=self._done.groups, description=self._line())
             return
         now = self._clock()
         if now - self._said >= _PLAIN_EVERY:
@@ -120,13 +185,9 @@ class Report:
         return (done - before) / max(now - since, 1e-9)
 
     def _line(self) -> str:
-        done = self.groups.total()
-        rate = self._rate()
-        of = "" if self._total is None else f" of {self._total:,}"
-        left = "" if not self._total else f", {_span((self._total - done) / rate)} left"
-        unscored = self.trajectories["abstained"] + self.trajectories["failed"]
-        tokens = self.usage.input_tokens + self.usage.output_tokens
-        return f"{done:,}{of} groups, {rate:,.1f}/s, {unscored:,} unscored, {tokens:,} tokens{left}"
+        done, rate = self._done, self._rate()
+        left = f", {_span((self._total - done.groups) / rate)} left" if self._total and rate else ""
+        return f"{done.shown(self._total, self._budget)}, {rate:,.1f}/s{left}"
 
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
@@ -170,6 +231,25 @@ class Report:
         for warning in (*unused, *common):
             count = self.warnings[warning]
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
+
+
+def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:
+    """Return the calls and usage of criteria that an earlier group of the same prompt has counted already.
+
+    ``known`` are the questions of these groups, to which the result's is added.
+    """
+    told = result.extra.get("prompt_criteria")
+    question = told.get("question") if isinstance(told, Mapping) and "written" in told else None
+    if not isinstance(told, Mapping) or not isinstance(question, str):
+        return 0, Usage(cost_usd=0.0)
+    if question not in known:
+        known.add(question)
+        return 0, Usage(cost_usd=0.0)
+    return told["calls"], Usage(**told["usage"])
+
+
+def _of(most: float | None) -> str:
+    return "" if most is None else f" of {most:,.0f}"
 
 
 def _add_share(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:

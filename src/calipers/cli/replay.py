@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 
 import click
 
@@ -33,9 +32,9 @@ async def _replay(location: str, out: str, run: int | None) -> int:
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - --help stays quick
     from calipers.config.settings import Settings  # noqa: PLC0415
     from calipers.judging.judge import Judge  # noqa: PLC0415
-    from calipers.ledger import Ledger, Replayer  # noqa: PLC0415
+    from calipers.ledger import Replayer, open_ledger  # noqa: PLC0415
 
-    with closing(Ledger(location, create=False)) as ledger:
+    with open_ledger(location, create=False) as ledger:
         store = Replayer(ledger, run)
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         console = Terminal(stderr=True)

@@ -56,15 +56,15 @@ def report(
 ) -> int:
     """Write one HTML file that shows what is in SOURCE.
 
-    Sources are result files of calipers score, ledgers, calibrations (calipers calibrate --json), profiles, the folders
-    of watched runs and of studies, result files of calipers study, and folders that hold such sources; any of them may
-    be mixed. They are recognised by content.
+    Sources are result files of calipers score, ledgers, calibrations (calipers calibrate --json), comparisons (calipers
+    study compare), profiles, the folders of watched runs and of studies, result files of calipers study, and folders
+    that hold such sources; any of them may be mixed. They are recognised by content.
 
     Of judged groups, candidates are shown side by side, ranked with error bars, with the judge's words and every
     question that was asked. Of judges, agreement with gold, bias, noise, failures and cost, side by side. Of a run,
     rewards, health, length, exploits and spend over its steps, and alarms. Of a study, its arms' curves and paired
     differences. The page works offline and runs nothing that a trajectory contains. If OUT.ledger.db lies beside the
-    only result file OUT, it is read as well.
+    only result file OUT, it is read as well, unless --groups names the texts: then name it too.
 
     \b
     calipers report scored.jsonl -o report.html

@@ -1,4 +1,7 @@
-"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote."""
+"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote.
+
+Not responsible for a data set's scores (``rubric_score``).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 import click
 
+from calipers.cli import rubric_score
 from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message
@@ -20,9 +24,12 @@ from calipers.errors import ConfigError, InputError
 _WIDTH = 140
 
 
-@click.group(short_help="Draft a rubric from groups, or check one.")
+@click.group(short_help="Draft a rubric, check one, or score a data set by its rubrics.")
 def rubric() -> None:
-    """Draft a rubric for a task from a few groups, or check a rubric before a run."""
+    """Draft a rubric for a task from a few groups, check a rubric before a run, or score a data set by its rubrics."""
+
+
+rubric.add_command(rubric_score.score)
 
 
 @rubric.command(short_help="Check a rubric and print its criteria.")
@@ -81,7 +88,7 @@ def check(file: str) -> int:
 @command_option(
     "--criteria", default=12, show_default=True, type=click.IntRange(1), help="The most criteria to propose."
 )
-@judge_option("ledger", help="Where answers are recorded: a path or sqlite:///PATH. [default: OUT.ledger.db]")
+@judge_option("ledger", help="Where answers are recorded: a path or a URL. [default: OUT.ledger.db]")
 @judge_option("max_tokens")
 @judge_option("concurrency")
 @judge_option("params")
@@ -99,7 +106,7 @@ def draft(groups: str, out: str, **options: Any) -> int:
 
     Exit code: 0 a rubric was written, 1 it was written with warnings, 2 no usable criterion was found.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    if options["judge"] == "embedded":
+    if options["judge"].partition(":")[0] == "embedded":
         raise ConfigError("--judge embedded: it counts surface features and proposes no criteria; name a real judge")
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
@@ -111,7 +118,7 @@ def draft(groups: str, out: str, **options: Any) -> int:
 async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
     from calipers.drafting import draft as drafted  # noqa: PLC0415 - --help stays quick
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
-    from calipers.ledger import Ledger  # noqa: PLC0415 - likewise
+    from calipers.ledger import open_ledger  # noqa: PLC0415 - likewise
 
     problems: list[str] = []
     few = list(islice(read_groups(groups, on_error=lambda error: problems.append(str(error))), options["first"]))
@@ -121,7 +128,7 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
         print_message(f"Note: {own} of {len(few)} groups have a rubric of their own, which is not used")
     with ExitStack() as stack:
         where = options["ledger"] or (None if out == "-" else f"{out}.ledger.db")
-        ledger = None if where is None else Ledger(where)
+        ledger = None if where is None else open_ledger(where)
         if ledger is not None:
             stack.callback(ledger.close)
         found = await drafted(

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,13 @@ from calipers.registry import READERS
     is_flag=True,
     help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
+@command_option(
+    "--ray",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[ADDRESS]",
+    help="Score on a Ray cluster: HOST:PORT, auto (the one of this machine) or local (a new one). Needs calipers[ray].",
+)
 @add_force_option
 @command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 @command_option(
@@ -83,7 +91,8 @@ def score(groups: str, out: str, **options: Any) -> int:
 
     Exit code: 0 all scored, 1 something could not be scored, 2 bad usage or configuration, 130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    return asyncio.run(_score(_Run(groups, out, options)))
+    run = _Run(groups, out, options)
+    return asyncio.run(_score(run)) if options["ray"] is None else _score_on_ray(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +103,22 @@ class _Run:
 
 
 async def _score(run: _Run) -> int:
-    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - --help stays quick
-    from calipers.inputs import read_groups  # noqa: PLC0415
+    from calipers.cli.progress import Finished  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
 
     verbose, strict = run.options["verbose"], run.options["strict"]
     _check_paths(run)
     console = Terminal(stderr=True)
+    ledger = run.options["ledger"] or _default_ledger(run.out)
     async with AsyncExitStack() as stack:
-        judge = judge_from_options(
-            run.options, ledger=run.options["ledger"] or _default_ledger(run.out), debug=verbose > 1
-        )
+        stack.enter_context(no_unused_ledger(ledger))
+        finished = Finished()
+        judge = judge_from_options(run.options, ledger=ledger, debug=verbose > 1, watchers=(finished,))
         stack.callback(judge.close)
         report = stack.enter_context(_report(console, run, judge))
+        finished.tell = report.finished
         stack.enter_context(print_warnings_with(report.say))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
@@ -130,10 +143,7 @@ async def _score(run: _Run) -> int:
                 await judge.require_answering()
             output.write(result)
             report.add(result)
-            if verbose:
-                from calipers.judging.describe import describe_result  # noqa: PLC0415
-
-                report.say(describe_result(result, width=console.width if console.is_terminal else None))
+            _show(console, run, report, result)
         if bad.count and not report.groups:
             raise InputError("no group in it can be read; nothing was written", source=run.groups)
         reused = judge.store.reused
@@ -142,11 +152,35 @@ async def _score(run: _Run) -> int:
     return exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
+def _score_on_ray(run: _Run) -> int:
+    from calipers.cli.score_ray import OnRay  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+
+    _check_paths(run)
+    console = Terminal(stderr=True)
+    ledger = run.options["ledger"] or _default_ledger(run.out)
+    on_ray = OnRay(
+        run.groups, run.out, ledger, run.options, partial(_report, console, run), partial(_show, console, run)
+    )
+    report, bad = on_ray.score()
+    return exit_code(report.trajectories.keys(), bad_lines=bad.count)
+
+
+def _show(console: Any, run: _Run, report: Any, result: Any) -> None:
+    if run.options["verbose"]:
+        from calipers.judging.describe import describe_result  # noqa: PLC0415 - --help stays quick
+
+        report.say(describe_result(result, width=console.width if console.is_terminal else None))
+
+
 def _report(console: Any, run: _Run, judge: Any) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
     judges = [one.judge for one in judge.settings.judges]
-    return Report(console, total=_count_lines(run.groups), judges=judges, live=not shows_results(run.out))
+    budget = run.options["budget"]
+    return Report(
+        console, total=_count_lines(run.groups), judges=judges, budget=budget, live=not shows_results(run.out)
+    )
 
 
 def shows_results(out: str) -> bool:

@@ -35,7 +35,8 @@ _IDS_NAMED = 5
 def show(result: str, group: str | None, groups: str | None, run: int | None, *, full: bool) -> int:
     """Print a line for each group of RESULT, or all about GROUP: ranking, the judge's words, answers, questions.
 
-    RESULT is a result file of calipers score or a ledger. If RESULT.ledger.db lies beside it, it is read as well.
+    RESULT is a result file of calipers score or a ledger. If RESULT.ledger.db lies beside it, it is read as well,
+    unless --groups names the texts.
 
     \b
     calipers show scored.jsonl

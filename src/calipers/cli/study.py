@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,8 @@ from calipers.errors import ConfigError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from calipers.study.curves import Against
 
 
@@ -102,7 +105,7 @@ def simulate(
     "--curve",
     multiple=True,
     metavar="NAME",
-    help="A curve to draw, such as truth or length. May be repeated. [default: every curve of the result]",
+    help="A curve to draw, such as truth, length or, of training, held_out_truth. May be repeated. [default: all]",
 )
 @command_option("--arm", multiple=True, metavar="NAME", help="An arm to draw. May be repeated. [default: all]")
 @command_option(
@@ -138,19 +141,19 @@ def figures(
 
     Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.study.comparison.drawing import DRAWN, draw_comparison, read_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.curves import read_runs  # noqa: PLC0415 - likewise
-    from calipers.study.figures import draw_curve, save_figure  # noqa: PLC0415 - likewise
+    from calipers.study.comparison.drawing import read_comparison  # noqa: PLC0415 - --help stays quick
+    from calipers.study.figures import save_figure  # noqa: PLC0415 - likewise
 
+    for flag, names in (("--curve", curve), ("--arm", arm)):
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ConfigError(f"{flag} {twice[0]}: is named {names.count(twice[0])} times")
     compared = read_comparison(results[0]) if len(results) == 1 else None
     if compared is not None:
         if differences or arm or over != "step":
             raise ConfigError("--arm, --over and --differences are for curves; a comparison of judges has none")
-        drawn = [(name, draw_comparison(compared, name, where=results[0])) for name in curve or DRAWN]
+        drawn = _drawn_comparison(compared, results[0], curve)
     else:
-        found = read_runs(results, over=over)
-        names = curve or tuple(name for name in found.names if name != over)
-        drawn = [(name, draw_curve(found, name, differences=differences, arms=arm)) for name in names]
+        drawn = _drawn_curves(results, curve, arm, over, differences=differences)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -162,3 +165,45 @@ def figures(
         for path in save_figure(figure, folder / f"{stem}-{name}{end}"):
             click.echo(path)
     return 0
+
+
+def _drawn_comparison(found: Mapping[str, Any], where: str, names: tuple[str, ...]) -> list[tuple[str, Figure]]:
+    """Return the figures of a comparison of judges; by default of all that was measured, with a note on the rest."""
+    from calipers.study.comparison.drawing import DRAWN, draw_comparison, measured_in  # noqa: PLC0415 - --help stays quick
+
+    known = measured_in(found, where)
+    shown = names or (_measured(DRAWN, known) if known else tuple(DRAWN))  # drawing says why nothing is there
+    return [(name, draw_comparison(found, name, where=where)) for name in shown]
+
+
+def _drawn_curves(
+    results: tuple[str, ...], names: tuple[str, ...], arms: tuple[str, ...], over: Against, *, differences: bool
+) -> list[tuple[str, Figure]]:
+    """Return the figures of a study's curves; by default of all that were measured, with a note on the rest."""
+    from calipers.study.curves import HELD_OUT, measured_names, read_runs  # noqa: PLC0415 - --help stays quick
+    from calipers.study.figures import draw_curve  # noqa: PLC0415 - likewise
+
+    read = {False: read_runs(results, over=over)}
+    if over == "step" and any(name.startswith(HELD_OUT) for name in names):
+        read[True] = read_runs(results, held_out=True)
+    if not names:
+        every = tuple(name for name in read[False].names if name != over)
+        known = measured_names(read[False], compared=differences, arms=arms)
+        names = _measured(every, known) if known else every  # drawing says why nothing is there
+    drawn = []
+    for name in names:
+        held_out = over == "step" and name.startswith(HELD_OUT)
+        of_points = name if over == "step" else name.removeprefix(HELD_OUT)  # all of them are of held-out prompts
+        drawn.append((name, draw_curve(read[held_out], of_points, differences=differences, arms=arms)))
+    return drawn
+
+
+def _measured(names: Iterable[str], known: Container[str]) -> tuple[str, ...]:
+    """Return the names that are known, and print the others."""
+    found: list[str] = []
+    unknown: list[str] = []
+    for name in names:
+        (found if name in known else unknown).append(name)
+    if unknown:
+        print_message(f"Not drawn, because nothing was measured: {', '.join(unknown)}")
+    return tuple(found)

@@ -91,6 +91,7 @@ class _Reading:
     def __init__(self, given: str, run: int | None) -> None:
         self.name = given
         self._given = given
+        self._location: str | None = None
         self._run = run
         self._followed: FollowedRun | None = None
         self._has_read = False
@@ -100,7 +101,8 @@ class _Reading:
 
         Raises LedgerError or InputError for what waiting does not mend; not ``patient``, also for a locked ledger.
         """
-        from calipers.ledger.reading import is_locked  # noqa: PLC0415 - --help stays quick
+        from calipers.ledger.opening import ledger_name  # noqa: PLC0415 - --help stays quick
+        from calipers.ledger.reading import is_locked  # noqa: PLC0415 - likewise
         from calipers.report.following import FollowedRun  # noqa: PLC0415 - likewise
 
         waits = " yet; waiting for it. Ctrl-C ends." if patient else ""
@@ -108,8 +110,9 @@ class _Reading:
         if location is None:
             self._followed = None
             return f"{self._given}: there is no such ledger{waits}"
-        if self._followed is None or location != self.name:
-            self.name, self._followed = location, FollowedRun(location, self._run)
+        if self._followed is None or location != self._location:
+            self._location, self._followed = location, FollowedRun(location, self._run)
+            self.name = ledger_name(location)
         try:
             state = self._followed.read()
         except LedgerError as error:
@@ -117,7 +120,7 @@ class _Reading:
                 raise
             return f"{error} Trying again. Ctrl-C ends."
         if state is None:
-            return f"{location}: no run is recorded in it{waits}"
+            return f"{self.name}: no run is recorded in it{waits}"
         self._has_read = True
         return state
 

@@ -37,8 +37,15 @@ _OF_SAMPLING: Final = frozenset(
 _USUAL_PORTS: Final = {"http": 80, "https": 443}
 
 
-def keys_for(judges: Sequence[str], base_urls: Sequence[str]) -> str | dict[str, str] | None:
-    """Return ``key_for`` each judge of a command, in the form that ``Judge`` takes: by name if there are several."""
+def keys_for(judges: Sequence[str], base_urls: Sequence[str], writer: str | None = None) -> str | dict[str, str] | None:
+    """Return ``key_for`` each judge of a command, in the form that ``Judge`` takes: by name if there are several.
+
+    ``writer`` is the model that writes criteria, if the command names one.
+    """
+    if writer is not None and writer not in judges:
+        keys = {judge: key_for(judge, base_urls if len(judges) == 1 else ()) for judge in judges}
+        keys[writer] = key_for(writer, flag="criteria_writer")
+        return {name: key for name, key in keys.items() if key is not None} or None
     if len(judges) == 1:
         return key_for(judges[0], base_urls)
     return {judge: key for judge in judges if (key := key_for(judge)) is not None} or None

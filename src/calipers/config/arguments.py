@@ -75,3 +75,22 @@ def require_params(name: str, value: object) -> None:
         json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name}={value!r} cannot be written as JSON: {error}") from error
+
+
+def require_switch(name: str, value: object) -> None:
+    """Raise ConfigError unless ``value`` can be a judge's option ``wake`` or ``rest``, or a mapping of these."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            require_switch(name, one)
+        return
+    several = [value] if isinstance(value, str) else value
+    if callable(value):
+        return
+    if not isinstance(several, list | tuple) or not several:
+        raise ConfigError(f"{name}={value!r}: it must be an address, a path, a list of these, or a function")
+    for one in several:
+        if not isinstance(one, str) or not one.startswith(("http://", "https://", "/")):
+            raise ConfigError(
+                f"{name}={one!r}: write an address such as http://gpu1:8000/wake_up, or a path of the judge's server "
+                "such as /wake_up"
+            )

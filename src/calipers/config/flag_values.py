@@ -15,8 +15,10 @@ from calipers.inputs.rubrics import SUFFIXES, read_rubric
 from calipers.types import Rubric
 
 
-def read_rubric_file(path: str) -> str | Rubric:
+def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
     """Read a judge's option ``rubric`` from a file: criteria if its name ends in .toml, .json or .yaml, else text.
+
+    ``flag`` named the file.
 
     Raises ConfigError.
     """
@@ -24,11 +26,13 @@ def read_rubric_file(path: str) -> str | Rubric:
         return read_rubric(path)
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"--rubric {path}: cannot be read ({why}); name a text file with the standards") from error
+    except (OSError, ValueError) as error:
+        why = (
+            "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", str(error))
+        )
+        raise ConfigError(f"{flag} {path}: cannot be read ({why}); name a text file with the standards") from error
     if not text:
-        raise ConfigError(f"--rubric {path}: the file is empty; leave --rubric out for the default rubric")
+        raise ConfigError(f"{flag} {path}: the file is empty; leave {flag} out for the default rubric")
     return text
 
 
@@ -84,6 +88,33 @@ def read_price(text: str) -> tuple[float, ...]:
 def read_weights(text: str) -> tuple[float, ...]:
     """Read the judge's option ``--weights``: one number for each judge, such as ``2,1,1``."""
     return _numbers(text, f"--weights {text}: write one number for each judge, as in 2,1,1")
+
+
+def read_judge_rubrics(texts: Sequence[str]) -> dict[str, str | Rubric]:
+    """Read the judge's option ``--judge-rubric``, given as ``JUDGE=FILE``: the rubric of each judge named."""
+    found: dict[str, str | Rubric] = {}
+    for text in texts:
+        name, equals, path = text.rpartition("=")
+        if not equals or not name or not path:
+            raise ConfigError(f"--judge-rubric {text}: write JUDGE=FILE, as in openai/gpt-5-mini=criteria.txt")
+        if name in found:
+            raise ConfigError(f"--judge-rubric {text}: {name} has a rubric already; give each judge one")
+        found[name] = read_rubric_file(path, flag="--judge-rubric")
+    return found
+
+
+def read_confidence(text: str) -> tuple[float, ...]:
+    """Read the judge's option ``--confidence``: one number for each judge of a cascade but the last."""
+    return _numbers(text, f"--confidence {text}: write one number for each judge but the last, as in 0.2 or 0.2,0.1")
+
+
+def read_judge_orders(text: str) -> tuple[int, ...]:
+    """Read the judge's option ``--judge-orders``: one whole number for each judge, such as ``4,1``."""
+    problem = f"--judge-orders {text}: write one whole number above 0 for each judge, as in 4,1"
+    found = _numbers(text, problem)
+    if not all(one.is_integer() for one in found):
+        raise ConfigError(problem)
+    return tuple(map(int, found))
 
 
 def _numbers(text: str, problem: str) -> tuple[float, ...]:

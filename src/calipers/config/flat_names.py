@@ -49,6 +49,20 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
+def require_resolve(flat: Mapping[str, Any]) -> None:
+    """Raise ConfigError if ``flat``, by flat names, has options of a judge's ``resolve`` that is off: none is read."""
+    given = flat.get("resolve")
+    if given is not None and given is not False:
+        return
+    for name, option in flat_options().items():
+        partner = option.group == "resolve" and name != "resolve"
+        if partner and flat.get(name) is not None and flat[name] != option.default:
+            raise ConfigError(
+                f"{name}={flat[name]!r} (--{option.flag}, {option.variable}) has no effect without resolve=: give "
+                "resolve=0.015 (--resolve 0.015) too, or leave it out"
+            )
+
+
 def option_problems(flat: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with single options of a judge, by their flat names: unknown ones, values out of range.
 

@@ -25,6 +25,7 @@ LIMITS, DEFENCE, OUTPUT = "Limits and money", "Trajectories that address the jud
 SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFENCE, OUTPUT)
 """The headings of the options in the help, in order."""
 
+_LONGEST_VALUE: Final = 200
 Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "function", "object"]
 
 
@@ -125,7 +126,7 @@ class Option:
         if self.registered is not None and isinstance(value, str):
             self.registered.find(value)
         elif not self._holds(value):
-            raise ConfigError(f"{called}={value!r}: it must be {self.range}")
+            raise ConfigError(f"{called}={_shown(value)}: it must be {self.range}")
 
     def _holds(self, value: object) -> bool:
         match self.kind:
@@ -144,6 +145,12 @@ class Option:
     def _is_within(self, number: float) -> bool:
         high_enough = self.low is None or number > self.low or (number == self.low and not self.above)
         return high_enough and (self.high is None or number < self.high or (number == self.high and not self.below))
+
+
+def _shown(value: object) -> str:
+    """Return a wrong value of an option as an error shows it: a list of thousands would bury the sentence."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def whole_number(default: int | None, help: str, **more: Any) -> Any:  # noqa: A002 - the option's own word
@@ -256,7 +263,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the known option or setting nearest to ``name``, or lists all known names."""
     names = sorted(known)
     near = nearest_name(name, names)
-    return f" Did you mean {near}?" if near else f" Known: {', '.join(names)}."
+    shown = (one if one.isprintable() else repr(one) for one in names)
+    return f" Did you mean {near}?" if near else f" Known: {', '.join(shown)}."
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

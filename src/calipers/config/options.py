@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.backends.limits.budget import Budget
+from calipers.config.criteria_options import Criteria, CriteriaMode
 from calipers.config.flag_values import read_budget, read_concurrency, read_rubric_file
 from calipers.config.option import (
     LIMITS,
@@ -38,6 +39,7 @@ from calipers.config.option import (
 )
 from calipers.config.question_options import Calls, Defence, Question, Records
 from calipers.config.score_options import Panel, PanelMode, Resolution, Reward
+from calipers.config.tool_options import Tools
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Store
 from calipers.protocols.question import OutOfRange, Parse
@@ -112,8 +114,8 @@ class JudgeOptions(Everyday):
     judge: Judges = field(
         kw_only=False,
         metadata=required_option(
-            "The judge's name: provider/model, embedded, profile:FILE, scripted:FILE or replay:LEDGER. Several names "
-            "are a panel.",
+            "The judge's name: provider/model, embedded, local:DIR, profile:FILE, scripted:FILE or replay:LEDGER. "
+            "Several names are a panel.",
             section=THE_JUDGE,
             metavar="MODEL",
             many=True,
@@ -168,7 +170,7 @@ class JudgeOptions(Everyday):
     )
     ledger: str | Path | Store | Any = any_value(
         None,
-        "The file that records all answers: a path or sqlite:///PATH.",
+        "The ledger that records all answers: a path, sqlite:///PATH or postgresql://HOST/DATABASE.",
         section=OUTPUT,
         metavar="URL",
         named=True,
@@ -176,6 +178,8 @@ class JudgeOptions(Everyday):
         link="ledger.md",
         formerly="store",
     )
+    criteria: Criteria | CriteriaMode | Mapping[str, Any] = option_group(Criteria, Criteria())
+    tools: Tools | Sequence[str] | str | Mapping[str, Any] | None = option_group(Tools, Tools())
     panel: Panel | PanelMode | Mapping[str, Any] | None = option_group(Panel)
     resolve: Resolution | bool | float | Mapping[str, Any] | None = option_group(Resolution)
     reward: Reward | str | Mapping[str, Any] | None = option_group(Reward)

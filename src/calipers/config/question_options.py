@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calipers.config.arguments import require_params
+from calipers.config.arguments import require_params, require_switch
 from calipers.config.flag_values import read_aspects, read_gradings, read_params, read_price
 from calipers.config.option import (
     DEFENCE,
@@ -97,6 +97,26 @@ class Question(Group):
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
     )
     absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
+    judged_share: float = number(
+        1.0,
+        "The share of the groups that are judged, drawn at random; the others get no signal.",
+        low=0,
+        high=1,
+        above=True,
+        section=QUESTION,
+        metavar="SHARE",
+        recorded=True,
+        link="cascade.md#judging-fewer-groups",
+    )
+    judged_every: int = whole_number(
+        1,
+        "Judge the groups of every k-th training step (their key step); the others get no signal.",
+        low=1,
+        section=QUESTION,
+        metavar="K",
+        recorded=True,
+        link="cascade.md#judging-fewer-groups",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,6 +195,34 @@ class Calls(Group):
         reads=read_price,
         unset="the price list's",
         link="cost-and-limits.md#prices",
+    )
+    wake: Any = any_value(
+        None,
+        "Wake the judge's server before the first call: a path of it (/wake_up), an address, several in order, or a "
+        "function.",
+        check=require_switch,
+        section=LIMITS,
+        metavar="URL",
+        many=True,
+        reads=list,
+        link="own-gpus.md#wake-and-rest",
+    )
+    rest: Any = any_value(
+        None,
+        "Put the judge's server to rest after the last call, e.g. /sleep?level=1: as wake.",
+        check=require_switch,
+        section=LIMITS,
+        metavar="URL",
+        many=True,
+        reads=list,
+        link="own-gpus.md#wake-and-rest",
+    )
+    linger: float = number(
+        2.0,
+        "Seconds that a server with rest stays awake after a single group; after a batch it rests at once.",
+        low=0,
+        section=LIMITS,
+        link="own-gpus.md#wake-and-rest",
     )
 
 

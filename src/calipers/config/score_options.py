@@ -6,17 +6,18 @@ Not responsible for what a judge is asked (``question_options``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
+from calipers.aggregators.cascade import ConfidenceMeasure
 from calipers.config.arguments import require_range
-from calipers.config.flag_values import read_weights
+from calipers.config.flag_values import read_confidence, read_judge_orders, read_judge_rubrics, read_weights
 from calipers.config.option import PANEL, RESOLVING, REWARD, Group, any_value, choice, flag, number, whole_number
 from calipers.registry import REWARDS
 from calipers.rewards.blend import Blend
 
-PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
+PanelMode: TypeAlias = Literal["all", "cycle", "fallback", "cascade"]
 Unresolved: TypeAlias = Literal["keep", "tie", "abstain"]
 
 
@@ -28,7 +29,8 @@ class Panel(Group):
     mode: PanelMode = choice(
         "all",
         PanelMode,
-        "Which judges of a panel are asked: all, the next for each order (cycle), or the next if one fails (fallback).",
+        "Which judges of a panel are asked: all, the next for each order (cycle), the next if one fails (fallback), or "
+        "the next if one is not sure of the group (cascade).",
         key="panel",
         section=PANEL,
         recorded=True,
@@ -43,6 +45,82 @@ class Panel(Group):
         unset="learned, or equal",
         recorded=True,
         link="panels.md",
+    )
+    error_correlation: float = number(
+        0.0,
+        "The correlation of two judges' errors in a panel, as calibrate reports it: standard errors allow for it.",
+        low=0,
+        high=1,
+        below=True,
+        section=PANEL,
+        metavar="SHARE",
+        recorded=True,
+        link="panels.md",
+    )
+    rubrics: Mapping[str, Any] | Sequence[str | None] | None = any_value(
+        None,
+        "The rubric of one judge of a panel, for groups without a rubric of their own. The other judges have --rubric.",
+        key="judge_rubrics",
+        flag="judge-rubric",
+        section=PANEL,
+        metavar="JUDGE=FILE",
+        many=True,
+        reads=read_judge_rubrics,
+        recorded=True,
+        link="panels.md#a-rubric-for-each-judge",
+    )
+    confidence: Sequence[float | None] | float | None = any_value(
+        None,
+        "With --panel cascade: from which confidence on the scores of a judge count, in units of scores, as calibrate "
+        "finds it; one value for each judge but the last, or one for all.",
+        section=PANEL,
+        metavar="C,C...",
+        reads=read_confidence,
+        recorded=True,
+        link="cascade.md",
+    )
+    measure: ConfidenceMeasure = choice(
+        "lead",
+        ConfidenceMeasure,
+        "With --panel cascade: what confidence is: the lead of the best score over the next, or the spread (standard "
+        "deviation) of the scores.",
+        key="confidence_measure",
+        section=PANEL,
+        recorded=True,
+        link="cascade.md",
+    )
+    judge_orders: Sequence[int] | None = any_value(
+        None,
+        "With --panel cascade: presentations of each group for each judge, instead of --orders for all.",
+        section=PANEL,
+        metavar="N,N...",
+        reads=read_judge_orders,
+        recorded=True,
+        link="cascade.md",
+    )
+    check_share: float = number(
+        0.1,
+        "With --panel cascade: the share of the groups that a judge is sure of which the last judge scores all the "
+        "same, as a check.",
+        low=0,
+        high=1,
+        section=PANEL,
+        metavar="SHARE",
+        recorded=True,
+        link="cascade.md",
+    )
+    error_limit: float = number(
+        0.25,
+        "With --panel cascade: the mean disagreement with the last judge, from 0 to 1, that is allowed where a judge "
+        "is sure (0.5 is chance). Once checks prove more, the last judge scores all groups.",
+        low=0,
+        high=1,
+        above=True,
+        below=True,
+        section=PANEL,
+        metavar="SHARE",
+        recorded=True,
+        link="cascade.md",
     )
     policy: str | None = any_value(
         None,
@@ -82,6 +160,17 @@ class Resolution(Group):
         recorded="resolve.most",
         link="resolution.md",
     )
+    presentations: float | None = number(
+        None,
+        "With --resolve: presentations for each group, on average over a batch of groups judged together, e.g. 2. They "
+        "go where they bring the batch's advantages nearest to the true ones, and the tolerance does not apply.",
+        low=1,
+        high=1000,
+        section=RESOLVING,
+        unset="by the tolerance",
+        recorded="resolve.presentations",
+        link="resolution.md#a-budget-for-a-batch",
+    )
     unresolved: Unresolved = choice(
         "keep",
         Unresolved,
@@ -117,7 +206,8 @@ class Reward(Group):
     )
     length: float | None = number(
         None,
-        "Reward shorter answers among near-tied scores, by up to this share of the range of rewards, e.g. 0.3.",
+        "Reward shorter answers among near-tied scores, by up to this share of their range and of the group's "
+        "variance, e.g. 0.3.",
         low=0,
         high=1,
         key="length_control",
@@ -136,7 +226,7 @@ class Reward(Group):
     )
     weight: float = number(
         0.5,
-        "With --blend weighted: the weight of the judge's reward, from 0 to 1.",
+        "With --blend weighted or normalised: the weight of the judge's reward, from 0 to 1.",
         low=0,
         high=1,
         key="blend_weight",

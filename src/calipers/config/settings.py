@@ -10,11 +10,13 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
+from calipers.config.criteria_options import Criteria
 from calipers.config.flat_names import judge_arguments, recorded_options
 from calipers.config.option import Option, groups_of
 from calipers.config.options import Everyday, JudgeOptions
 from calipers.config.question_options import Calls, Defence, Question, Records
 from calipers.config.score_options import Panel, Resolution, Reward
+from calipers.config.tool_options import Tools
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
@@ -41,8 +43,9 @@ class RecordedJudge:
 class Settings(Everyday):
     """The options that decide a judge's results, as plain data. Recorded with each run, and enough to replay it.
 
-    ``judges`` are in the order of their slots. ``experience`` holds the priors that the run started with, and
-    ``begins_with`` is the digest of its first group: a run that starts with the same group again gets the same priors.
+    ``judges`` are in the order of their slots; ``writer`` writes criteria, and may be one of them. ``experience`` holds
+    the priors that the run started with, and ``begins_with`` is the digest of its first group: a run that starts with
+    the same group again gets the same priors.
     ``windows`` are the context windows that refused questions revealed during the run, each as (number of the first
     group that it applies to, slot, tokens, bytes per token). Of the groups of options, only fields marked ``recorded``
     count.
@@ -50,6 +53,9 @@ class Settings(Everyday):
 
     judges: tuple[RecordedJudge, ...]
     rubric: str | Rubric = DEFAULT_RUBRIC
+    criteria: Criteria = Criteria()
+    tools: Tools = Tools()
+    writer: RecordedJudge | None = None
     panel: Panel = Panel()
     resolve: Resolution | None = None
     reward: Reward = Reward()
@@ -71,6 +77,11 @@ class Settings(Everyday):
         return cls((), **flat, **groups, **more)
 
     @property
+    def presentations(self) -> float | None:
+        """How many presentations a group of a batch has on average; None where no batch shares a budget."""
+        return None if self.resolve is None else self.resolve.presentations
+
+    @property
     def grading(self) -> Grading | None:
         """How criteria are asked about and scored; None for a protocol without criteria."""
         return self.question.grading if isinstance(self.question.grading, Grading) else None
@@ -82,9 +93,20 @@ class Settings(Everyday):
         return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
 
     @property
+    def leaves_out_groups(self) -> bool:
+        """Whether some groups are not judged on purpose."""
+        return self.question.judged_share < 1 or self.question.judged_every > 1
+
+    @property
     def standards(self) -> str:
         """The rubric as text; criteria become one line each."""
         return self.rubric if isinstance(self.rubric, str) else criteria_as_text(self.rubric)
+
+    @property
+    def judge_rubrics(self) -> tuple[str | None, ...] | None:
+        """The rubric of each judge of a panel as text, by slot; None for those that have none of their own."""
+        given = self.panel.rubrics
+        return None if given is None else tuple(given)
 
     def for_group(self, number: int) -> Self:
         """Return these settings of a judge for group ``number``, with the context windows known when it began."""
@@ -146,12 +168,17 @@ class Settings(Everyday):
             "grading": None if values["grading"] is None else Grading(**values["grading"]),
             "aspects": None if values["aspects"] is None else tuple((name, one) for name, one in values["aspects"]),
             "weights": None if values["weights"] is None else tuple(values["weights"]),
+            "judge_rubrics": None if values["judge_rubrics"] is None else tuple(values["judge_rubrics"]),
+            "confidence": _as_tuple(values["confidence"]),
+            "judge_orders": _as_tuple(values["judge_orders"]),
             "reward_range": tuple(values["reward_range"]),
             "params": values["params"] or None,
+            "tools": tuple(values["tools"]),
         }
         return cls(
             **judge_arguments(values),
             judges=tuple(RecordedJudge(**one) for one in record["judges"]),
+            writer=None if record["writer"] is None else RecordedJudge(**record["writer"]),
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),
@@ -167,7 +194,7 @@ class Settings(Everyday):
         """
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
         record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain_data(self.experience)}
-        record["rubric"] = _plain_data(self.rubric)
+        record["rubric"], record["writer"] = _plain_data(self.rubric), _plain_data(self.writer)
         for option in recorded_options():
             group = getattr(self, option.group) if option.group else self
             top, _, name = option.record.partition(".")
@@ -181,6 +208,10 @@ class Settings(Everyday):
 
 
 _OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain_data(value: Any) -> Any:

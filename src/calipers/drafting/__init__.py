@@ -25,7 +25,7 @@ from calipers.drafting.rubric_file import rubric_toml
 from calipers.errors import BackendError, InputError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger
+from calipers.ledger import WritableLedger
 from calipers.render import render
 from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import GroupResult, Rubric, TrajectoryGroup
@@ -68,7 +68,7 @@ async def draft(
     judge: str | Backend,
     *,
     criteria: int = 12,
-    ledger: Ledger | None = None,
+    ledger: WritableLedger | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
     options: Mapping[str, Any] | None = None,

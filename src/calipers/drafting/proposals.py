@@ -5,19 +5,15 @@ Not responsible for how useful a proposal is (``measure``), or for merging simil
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
-from calipers.replies.documents import find_documents
-from calipers.replies.strictjson import Pairs, parse_strict_json
-from calipers.replies.text import end_of_reply, strip_fence, strip_reasoning
+from calipers.replies.criteria.proposed import proposed_criteria
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
-
-MOST_POINTS: Final = 10
 
 _BEFORE = """\
 You write criteria by which attempts at a kind of task will be graded. Below is one task of that kind, with the \
@@ -55,7 +51,7 @@ def proposal_request(
     closing = '\nAnswer in JSON: {"criteria": [{"text": ..., "points": ...}, ...]}'
     messages = (
         {"role": "system", "content": system},
-        {"role": "user", "content": message_content(compose(view, order, keys), closing)},
+        {"role": "user", "content": message_content(compose(view, order, keys, closing))},
     )
     entry = object_schema({"text": {"type": "string"}, "points": {"type": "integer"}})
     schema = object_schema({"criteria": {"type": "array", "items": entry}})
@@ -71,30 +67,7 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
     """
     if completion.finish_reason == "refused":
         raise PermanentError("refused", "the judge refused to propose criteria")
-    answer = strip_fence(strip_reasoning(completion.text) or "")
-    nodes = (
-        [parse_strict_json(answer)]
-        if parse_strict_json(answer) is not None
-        else [one.node for one in find_documents(end_of_reply(answer)) or ()]
-    )
-    found = [Proposal(text, points, group_id) for node in nodes for text, points in _entries(node)]
+    found = [Proposal(one.text, one.points, group_id) for one in proposed_criteria(completion.text)]
     if not found:
         raise PermanentError("bad_reply", "the reply holds no criteria that could be read")
     return tuple(found)
-
-
-def _entries(node: Any, depth: int = 4) -> Iterator[tuple[str, float]]:
-    """Yield the objects at any depth of a judge's reply that have a text and points."""
-    pairs = dict(node) if isinstance(node, Pairs | dict) else None
-    if pairs is None:
-        inner = node if isinstance(node, list) else []
-    else:
-        text = next((pairs[key] for key in ("text", "criterion", "description") if key in pairs), None)
-        points = next((pairs[key] for key in ("points", "weight") if key in pairs), None)
-        if isinstance(text, str) and text.strip():
-            if isinstance(points, int | float) and not isinstance(points, bool) and 0 < abs(points) <= MOST_POINTS:
-                yield " ".join(text.split()), float(points)
-            return
-        inner = list(pairs.values())
-    for one in inner[:200] if depth else ():
-        yield from _entries(one, depth - 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
@@ -38,19 +39,50 @@ Chat = Callable[[list[list[dict[str, Any]]], list[dict[str, Any]]], Sequence[Any
 """A function that takes conversations and their sampling parameters and returns vLLM's RequestOutputs in the same
 order.
 """
+NO_TEMPLATE: Final = ""
+"""The chat template that stands for none: the texts of a conversation, with blank lines between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How a model that generates responses is loaded into this process; None leaves a choice to vLLM.
+
+    ``tp_size`` devices share it, each giving it ``gpu_memory``, a share of its memory from 0 to 1. ``max_length`` is
+    the limit of tokens of prompt and response together, ``batch`` the most responses at a time, and ``dtype`` the type
+    of its weights. ``chat_template`` is a Jinja template instead of the model's own; ``NO_TEMPLATE`` means none.
+    """
+
+    tp_size: int = 1
+    gpu_memory: float | None = None
+    max_length: int | None = None
+    dtype: str | None = None
+    batch: int | None = None
+    chat_template: str | None = None
+
+    def engine_arguments(self) -> dict[str, Any]:
+        """Return the keyword arguments of vLLM's ``LLM`` besides the model, for generating responses."""
+        given = {
+            "gpu_memory_utilization": self.gpu_memory,
+            "max_model_len": self.max_length,
+            "dtype": self.dtype,
+            "max_num_seqs": self.batch,
+        }
+        return {"tensor_parallel_size": self.tp_size} | {key: one for key, one in given.items() if one is not None}
 
 
 class Engine:
-    """Generates responses with ``model`` (a folder or a name on the hub), loaded into vLLM on ``tp_size`` devices.
+    """Generates responses with ``model`` (a folder or a name on the hub), loaded into vLLM as ``loading`` says.
 
     ``load`` returns the chat function, by default vLLM's.
     """
 
     endpoint = "vllm:in-process"
 
-    def __init__(self, model: str, *, tp_size: int = 1, load: Callable[[str, int], Chat] | None = None) -> None:
+    def __init__(
+        self, model: str, loading: Loading | None = None, *, load: Callable[[str, Loading], Chat] | None = None
+    ) -> None:
         self.model = model
-        self._tp_size = tp_size
+        self._loading = loading or Loading()
         self._load = load or load_vllm
         self._chat: Chat | None = None
         self._waiting: list[tuple[JudgeRequest, asyncio.Future[Completion]]] = []
@@ -90,7 +122,7 @@ class Engine:
     def _answer(self, requests: Sequence[JudgeRequest]) -> list[Completion]:
         started = perf_counter()
         if self._chat is None:
-            self._chat = self._load(self.model, self._tp_size)
+            self._chat = self._load(self.model, self._loading)
         outputs = self._chat(
             [[dict(message) for message in request.messages] for request in requests],
             [{**request.params, "max_tokens": request.max_tokens} for request in requests],
@@ -98,7 +130,7 @@ class Engine:
         return [_completion(output, self.model, perf_counter() - started) for output in outputs]
 
 
-def load_vllm(model: str, tp_size: int) -> Chat:
+def load_vllm(model: str, loading: Loading) -> Chat:
     """Return vLLM's chat function with ``model`` loaded, to generate responses. Raises ConfigError if vLLM is not
     installed.
     """
@@ -106,11 +138,23 @@ def load_vllm(model: str, tp_size: int) -> Chat:
         from vllm import LLM, SamplingParams  # noqa: PLC0415 - large, and only where a model runs in this process
     except ImportError as error:
         raise ConfigError(f"running {model!r} in this process needs vLLM: pip install vllm ({error})") from None
-    engine = LLM(model=model, tensor_parallel_size=tp_size)
+    return chat_with(LLM(model=model, **loading.engine_arguments()), SamplingParams, loading.chat_template)
+
+
+def chat_with(engine: Any, sampling_params: Callable[..., Any], chat_template: str | None) -> Chat:
+    """Return the chat function of vLLM's ``engine`` (an ``LLM``), which generates responses.
+
+    ``chat_template`` is that of ``Loading``; ``sampling_params`` makes vLLM's SamplingParams.
+    """
 
     def chat(conversations: list[list[dict[str, Any]]], parameters: list[dict[str, Any]]) -> Sequence[Any]:
-        sampling = [SamplingParams(**one) for one in parameters]
-        outputs: Sequence[Any] = engine.chat(conversations, sampling, use_tqdm=False)
+        sampling = [sampling_params(**one) for one in parameters]
+        if chat_template == NO_TEMPLATE:
+            texts = ["\n\n".join(str(message.get("content") or "") for message in one) for one in conversations]
+            made: Sequence[Any] = engine.generate(texts, sampling, use_tqdm=False)
+            return made
+        own = {} if chat_template is None else {"chat_template": chat_template}
+        outputs: Sequence[Any] = engine.chat(conversations, sampling, use_tqdm=False, **own)
         return outputs
 
     return chat

@@ -23,9 +23,9 @@ def merge_checkpoint(checkpoint: str, target: str) -> str:
     The folder is ``target``. If it already holds a model, it is not changed. Raises ConfigError with the remedy if
     merging is impossible.
     """
-    if (Path(target) / "config.json").is_file() and any(Path(target).glob("*.safetensors")):
+    if is_merged(target):
         return target
-    folder = _shards(Path(checkpoint))
+    folder = shards(Path(checkpoint))
     if find_spec("verl") is None:
         raise ConfigError(f"merging {checkpoint} needs verl's merger: pip install verl")
     command = [sys.executable, "-m", "verl.model_merger", "merge", "--backend", "fsdp"]
@@ -43,7 +43,13 @@ def merge_checkpoint(checkpoint: str, target: str) -> str:
     return target
 
 
-def _shards(checkpoint: Path) -> Path:
+def is_merged(target: str) -> bool:
+    """Return whether the folder ``target`` already holds a merged model that can generate responses."""
+    return (Path(target) / "config.json").is_file() and any(Path(target).glob("*.safetensors"))
+
+
+def shards(checkpoint: Path) -> Path:
+    """Return the folder of a checkpoint that holds the shards to merge. Raises ConfigError if there are none."""
     for folder in (checkpoint, checkpoint / "actor"):
         if any(folder.glob(_SHARDS)):
             return folder

@@ -17,7 +17,7 @@ from calipers.backends.providers.known import provider_of
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
 from calipers.generation.any_reply import AcceptAnyReply
-from calipers.generation.engine import Engine
+from calipers.generation.engine import Engine, Loading
 from calipers.interfaces import Backend
 
 NEEDS_VLLM = (
@@ -33,31 +33,41 @@ async def find_model(
     api_key: str | None = None,
     seconds: float = 600.0,
     attempts: int = 5,
-    tp_size: int = 1,
+    loading: Loading | None = None,
 ) -> tuple[Backend, list[str]]:
     """Return the backend for the model that generates responses, and its warnings. The check spends no tokens.
 
     ``provider/model`` is a provider's model. With ``base_url``, any other name is sent unchanged, and no name means the
     server's only model. If ``api_key`` is None, the provider's key in the environment is used. Without ``base_url``, a
-    folder, ``local:NAME`` or any other name is loaded by vLLM on ``tp_size`` devices.
+    folder, ``local:NAME`` or any other name is loaded by vLLM as ``loading`` says, which applies to nothing else.
 
     ``seconds`` limits a request. Raises ConfigError with the remedy if there is no such model.
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
-    if model is not None and (model == "embedded" or model.startswith("replay:")):
+    if model is not None and (model == "embedded" or model.startswith(("embedded:", "replay:"))):
         raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
     if not base_url and model is not None and _is_local(model):
         name = model.removeprefix("local:")
-        if find_spec("vllm") is None:
-            raise ConfigError(NEEDS_VLLM.format(model=name))
-        return Engine(name, tp_size=tp_size), []
+        require_vllm(name)
+        return Engine(name, loading), []
+    if loading is not None and loading != Loading(tp_size=loading.tp_size):
+        raise ConfigError(
+            "--gpu-memory, --max-length, --dtype, --batch and the chat template are for a model that is loaded into "
+            "this process; a server is told when it is started"
+        )
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
     return Retrying(AcceptAnyReply(bare), attempts=attempts), list(await bare.check())
+
+
+def require_vllm(model: str) -> None:
+    """Raise ConfigError with the remedy if a model would generate in this process, and vLLM is not installed."""
+    if find_spec("vllm") is None:
+        raise ConfigError(NEEDS_VLLM.format(model=model))
 
 
 def _is_local(model: str) -> bool:

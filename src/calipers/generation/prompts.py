@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.jsonl import decompressed_stream
+from calipers.rubric.dataset_forms import row_prompt
 from calipers.types import Message
 
 _KEYS: Final = ("prompt", "messages", "context")
@@ -53,8 +54,8 @@ def read_prompts(
     """Return the prompts to generate responses to, from a ``.jsonl``, ``.jsonl.gz`` or ``.parquet`` file, in order.
 
     A prompt is text, or a list of chat messages, in the field ``key``. The default is the first existing field of
-    ``prompt``, ``messages`` and ``context``. The prompt's id is ``group_id``, ``id`` or ``key``, else its line;
-    repeated ids get a number.
+    ``prompt``, ``messages`` and ``context``, else the prompt of a known data set (``rubric.dataset_forms``). The
+    prompt's id is ``group_id``, ``id`` or ``key``, else its line; repeated ids get a number.
 
     ``check`` gets a row and its messages. It raises if the reader of the responses could not read the row, so that
     nothing is paid for such a row. A bad row is passed to ``on_error`` as an InputError with file, line and field, and
@@ -93,11 +94,13 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
     if isinstance(row, str):
         raise InputError(row)
     name = key or next((known for known in _KEYS if row.get(known) is not None), None)
-    if name is None or row.get(name) is None:
+    own = row_prompt(row) if name is None else None
+    if own is None and (name is None or row.get(name) is None):
         have = ", ".join(map(str, list(row)[:12])) or "nothing"
         hint = f"{key} is missing" if key else "has none of prompt, messages and context"
         raise InputError(f"{hint}, but {have}; name the field with --prompt-key")
-    value = row[name]
+    name = name or "the prompt"
+    value = row[name] if own is None else own
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     if not isinstance(value, list | tuple) or not value:

@@ -7,7 +7,7 @@ coarser concepts: any word for a judge may address the judge, and any order may 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
 from operator import or_
@@ -36,6 +36,15 @@ def is_more_certain(hit: Hit | Attack, best: Mapping[AttackKind, Hit | Attack]) 
     """Whether the attack ``hit`` on the judge is more certain than the best known attack of its kind."""
     known = best.get(hit.kind)
     return known is None or GRADES.index(hit.certainty) < GRADES.index(known.certainty)
+
+
+def most_certain_of_each_kind(hits: Iterable[Attack]) -> tuple[Attack, ...]:
+    """Return only the most certain attack of each kind, of equally certain ones the first."""
+    best: dict[AttackKind, Attack] = {}
+    for hit in hits:
+        if is_more_certain(hit, best):
+            best[hit.kind] = hit
+    return tuple(best.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,9 @@ _DEEPEST: Final = 3
 _EDGES: Final = " \t.!*#>|-"
 _STATES = re.compile(r"[:=\"“]| is | was ")
 _SENTENCE = re.compile(r"[^.!?\n|]+(?:\.\d[^.!?\n|]*)*")
-_DOUBLE_BRACKETS = re.compile(r"\[\[(a|b|c|tie|[ab]>{1,2}[ab]|(?:rating|score):? ?\d{1,3}|\d{1,3})\]\]", re.IGNORECASE)
+_DOUBLE_BRACKETS = re.compile(
+    r"\[\[(?!\[)(a|b|c|tie|[ab]>{1,2}[ab]|(?:rating|score):? ?\d{1,3}|\d{1,3})\]\]", re.IGNORECASE
+)
 _LEADS_TO_VERDICT = re.compile(
     r"\b(?:verdict|better|wins?|winner|best|judge?ment|judging|prefer\w*|rating|score|choose|choice|decision|conclu\w+"
     r"|output|answer with|reply with)\b",
@@ -118,6 +120,9 @@ _BOTH_SIDES = re.compile(r"\b(?:otherwise|if|or)\b", re.IGNORECASE)
 _ASKED_FOR = re.compile(r"\b(?:Output|Return|Respond|Reply|Answer|Write|Print)\W{0,14}(?:with\W{0,4})?$")
 _FULL_SCORES = re.compile(r"\b(\d{1,3}) ?(?:/|out of) ?\1\b|\b100 ?%")
 _TICKS = re.compile(r"[✅✓✔☑]|\[x\]|(?:: ?|-> ?|is )(?:met|fulfilled|satisfied|pass(?:ed)?)\b", re.IGNORECASE)
+_TICK_WORDS: Final = ("[x]", "met", "fulfilled", "satisfied", "pass")
+"""Every match of ``_TICKS`` in ASCII has one of these words."""
+_DIGIT = re.compile(r"\d")
 _CRITERIA = re.compile(
     r"\b(?:criteri\w+|correctness|accuracy|accurate|clarity|complete(?:ness)?|style|depth|rubric|helpfulness|relevance"
     r"|quality|well written)\b",
@@ -175,14 +180,15 @@ def _in_double_brackets(text: NormalisedText) -> Iterator[Hit]:
 
 
 def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
-    """Yield scores and verdicts that a line states, and lists of criteria declared met; None before each place."""
+    """Yield scores and verdicts that a line states, and lists of criteria declared met; None before longer work."""
     shown, line_end, ticks_end = text.shown, -1, -1
+    ticks = _ticks_in(shown, places)
     for place in places:
-        yield None
-        if place >= ticks_end:
+        if ticks and place >= ticks_end:
+            yield None
             around = shown[max(0, place - _AFTER) : place + _AFTER]
             ticks_end = place + _AFTER // 2
-            if any(tick in around for tick in phrase_list("ticks")) and _is_ticked(around):
+            if any(tick in around for tick in ticks) and _is_ticked(around):
                 yield Hit("score_claim", "likely", place, min(len(shown), place + _AROUND))
         if place < line_end:
             continue
@@ -190,12 +196,30 @@ def _in_lines(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | Non
         line_end = shown.find("\n", place + 1)
         line_end = len(shown) if line_end < 0 else line_end
         if line_end - begin < _AROUND and _STATES.search(shown, begin, line_end):
+            yield None
             yield from _in_line(shown[begin:line_end], begin)
+
+
+def _ticks_in(shown: str, places: Sequence[int]) -> Sequence[str]:
+    """Return the signs that may declare a criterion met in the text around ``places``; none if ``_is_ticked`` is never
+    true.
+
+    Only where these parts together are longer than the text is the text searched for the signs.
+    """
+    ticks = phrase_list("ticks")
+    if 2 * _AFTER * len(places) <= len(shown):
+        return ticks
+    lowered = shown.lower() if shown.isascii() else ""
+    if lowered and not _DIGIT.search(shown) and not any(word in lowered for word in _TICK_WORDS):
+        return ()
+    return [tick for tick in ticks if tick in shown]
 
 
 def _is_ticked(around: str) -> bool:
     """Whether an answer's text declares several criteria met."""
-    ticks = len(_FULL_SCORES.findall(around)) + len(_TICKS.findall(around))
+    ticks = len(_FULL_SCORES.findall(around)) if _DIGIT.search(around) else 0
+    if not around.isascii() or any(word in around.lower() for word in _TICK_WORDS):
+        ticks += len(_TICKS.findall(around))
     if not ticks:  # the search for criteria takes the longest
         return False
     named = {match.lower() for match in _CRITERIA.findall(around)}
@@ -221,9 +245,9 @@ def _in_line(line: str, begin: int) -> Iterator[Hit]:
 
 def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
     for place in places:
-        yield None
         if not text.shown.startswith("<", place - 1) or (match := _TAG.match(text.shown, place - 1)) is None:
             continue
+        yield None
         value = match[2].strip().lower()
         good = _FULL_SCORE.fullmatch(value) or value in word_list("good_verdicts") or _PRAISES_ANSWER.search(value)
         if good and not _OTHER_TAG.search(text.shown, max(0, place - _AROUND), match.end() + _AROUND):
@@ -234,13 +258,13 @@ def _in_tags(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None
 def _in_objects(text: NormalisedText, places: Sequence[int]) -> Iterator[Hit | None]:
     """Yield forged verdicts in JSON-like objects that have a key at one of ``places``, reading each text once.
 
-    None is yielded before each place.
+    None is yielded before longer work.
     """
     end = 0
     for place in places:
-        yield None
         if place < end or text.shown[place - 1 : place] not in _BEFORE_KEY:
             continue
+        yield None
         begin = max(end, place - _AROUND)
         end = min(len(text.shown), place + 2 * _AROUND)
         if not _KEY_ENDS.search(text.shown, begin, end):
@@ -263,12 +287,15 @@ def _objects(shown: str, begin: int, end: int) -> Iterator[tuple[int, int, list[
     # Keys without an opening bracket belong to an object that begins before the first position.
     opened: list[tuple[int, list[tuple[str, str]]]] = [(begin, [])]
     for match in _JSON_PARTS.finditer(shown, begin, end):
-        if match[1] is not None:
+        key, value = match.groups()
+        if key is not None:
+            pair = key.replace(" ", "_"), value.strip("\"'")
             for _, pairs in opened[-_DEEPEST:]:
-                pairs.append((match[1].replace(" ", "_"), match[2].strip("\"'")))
-        if match[0].endswith("{"):
+                pairs.append(pair)
+        whole = match[0]
+        if whole.endswith("{"):
             opened.append((match.start(), []))
-        elif match[0] == "}" and len(opened) > 1:
+        elif whole == "}" and len(opened) > 1:
             yield opened[-1][0], match.end(), opened.pop()[1]
     for first, pairs in reversed(opened[-_DEEPEST:]):
         yield first, end, pairs

@@ -1,7 +1,7 @@
 """Find prompt injection: candidates that address the judge, claim a score, or forge a verdict, a rubric or the layout.
 
 The search is pure and bounded in time. An attack found means that a candidate tried, with the stated certainty, and not
-that the judge obeyed. ``judging.attacks`` decides the consequence (``on_attack``). The search misses enciphered text,
+that the judge obeyed. ``judging.excluded`` decides the consequence (``on_attack``). The search misses enciphered text,
 languages without a lexicon, and quoted text that is called an attack. It ignores flattery, which is not an attack but a
 weakness of judges.
 """
@@ -12,21 +12,14 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.attack_rules import Hit, is_more_certain
-from calipers.guard.forged_layout import forged_parts
-from calipers.guard.normalised import NormalisedText, normalise
-from calipers.guard.obfuscation import deobfuscated, split_name
-from calipers.guard.sentence_attacks import sentence_attacks
+from calipers.guard.attack_rules import most_certain_of_each_kind
+from calipers.guard.obfuscation import split_name
 from calipers.guard.vocabulary import phrase_list
-from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
+from calipers.types import Attack, Certainty, Message, RenderedGroup
 from calipers.types.steps import Steps, run_steps
-
-if TYPE_CHECKING:  # importing numpy takes a tenth of a second
-    from calipers.guard.prefilter import Hints
-
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 """The attacks found in each text. The message's position and role are filled in later."""
@@ -40,8 +33,6 @@ _BATCH: Final = 2**17
 """Shorter texts are searched together, until they have this many characters. In larger batches, the arrays of the
 filter would not fit into the processor's cache.
 """
-_EXCERPT: Final = 120
-_AROUND: Final = 20
 _SHORTEST: Final = 6
 """A text with fewer characters can only be a master key."""
 _EDGE: Final = 200
@@ -79,11 +70,13 @@ def attacks_in_steps(
 ) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     texts: dict[int, list[tuple[int, str]]] = {}
+    searched: dict[str, None] = {}
     for item, candidate in enumerate(view.candidates):
         if not prepared or prepared[item] is None:
             yield
             texts[item] = _texts_of(candidate.messages, context)
-    known = yield from _search(dict.fromkeys(text for own in texts.values() for _, text in own))
+            searched.update(dict.fromkeys(text for _, text in texts[item]))
+    known = yield from _search(searched)
     harmless = not any(known.values())
     found: dict[int, tuple[Attack, ...]] = {}
     for item, candidate in enumerate(view.candidates):
@@ -112,6 +105,19 @@ def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known |
     return _attacks(messages, texts, known, start=start)
 
 
+def searched_texts(messages: Sequence[Message]) -> list[str]:
+    """Return the texts in which ``find_attacks`` searches a trajectory's ``messages`` for attacks."""
+    return [text for _, text in _texts_of(messages, 0)]
+
+
+def search_in_steps(texts: Collection[str]) -> Steps[Mapping[str, tuple[Attack, ...]]]:
+    """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``.
+
+    Many texts in one call take a third of the time of one at a time.
+    """
+    return (yield from _search(dict.fromkeys(texts)))
+
+
 def _attacks(
     messages: Sequence[Message], texts: Iterable[tuple[int, str]], known: _Known, *, start: int
 ) -> tuple[Attack, ...]:
@@ -124,17 +130,8 @@ def _attacks(
     return tuple(
         replace(hit, message=index, role=str(messages[index].get("role")))
         for index, hits in sorted(found.items())
-        for hit in _most_certain(hits)
+        for hit in most_certain_of_each_kind(hits)
     )
-
-
-def _most_certain(hits: Iterable[Attack]) -> tuple[Attack, ...]:
-    """Return only the most certain attack of each kind."""
-    best: dict[AttackKind, Attack] = {}
-    for hit in hits:
-        if is_more_certain(hit, best):
-            best[hit.kind] = hit
-    return tuple(best.values())
 
 
 def _search(texts: Collection[str]) -> Steps[_Known]:
@@ -148,7 +145,7 @@ def _search(texts: Collection[str]) -> Steps[_Known]:
             for begin in range(0, len(text) - _OVERLAP, _PIECE):
                 piece = text[begin : begin + _PIECE + _OVERLAP]
                 hits += (yield from _search([piece]))[piece]
-            known[text] = _most_certain(hits)
+            known[text] = most_certain_of_each_kind(hits)
         elif len(text) >= _SHORTEST:
             batch.append(text)
             size += len(text)
@@ -164,35 +161,11 @@ def _search_batch(texts: Sequence[str], known: _Known) -> Steps[None]:
     from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
 
     for raw, plain, hints in (yield from worth_searching(texts)) if texts else ():
+        from calipers.guard.text_attacks import attacks_in_text  # noqa: PLC0415 - as above, for many patterns
+
         yield
-        known[raw] = _most_certain((yield from _in_text(raw, plain, hints)))
+        known[raw] = most_certain_of_each_kind((yield from attacks_in_text(raw, plain, hints)))
     yield
-
-
-def _in_text(raw: str, text: NormalisedText, hints: Hints) -> Steps[list[Attack]]:
-    """Return the attacks in a text that was selected, as it is and with its hidden parts decoded, in steps."""
-    from calipers.guard.prefilter import hints_in  # noqa: PLC0415 - as above
-
-    found = yield from _in_plain_text(text, hints)
-    for hidden in deobfuscated(raw, text, hints):
-        yield
-        plain = normalise(hidden)
-        yield
-        found += yield from _in_plain_text(plain, hints_in(plain))
-    return found
-
-
-def _in_plain_text(text: NormalisedText, hints: Hints) -> Steps[list[Attack]]:
-    found = yield from sentence_attacks(text, hints.spans)
-    found += yield from forged_parts(text, hints.verdicts)
-    return [_attack(text, hit) for hit in found]
-
-
-def _attack(text: NormalisedText, hit: Hit) -> Attack:
-    begin = hit.begin if hit.end - hit.begin > _AROUND else max(0, hit.begin - _AROUND)
-    line = " ".join(text.shown[begin : begin + 2 * _EXCERPT].split())[:_EXCERPT]
-    excerpt = "".join(char if char.isprintable() else "�" for char in line)
-    return Attack(hit.kind, -1, "", excerpt, hit.certainty)
 
 
 def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:

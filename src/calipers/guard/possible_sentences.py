@@ -22,7 +22,12 @@ LONGEST: Final = 32
 """This many words of a sentence are read together. In longer runs of words, concepts would meet by chance."""
 STEP: Final = LONGEST // 2
 """A longer sentence is read in parts that begin this many words apart."""
-_END = re.compile(r"[!?;。！？।؟۔…]+|\.(?!\w)|\n|\\n")
+_END = re.compile(r"[!?;。！।؟۔….\n\\](?:(?<=[!?;。！।؟۔…])[!?;。！।؟۔…]*|(?<=\.)(?!\w)|(?<=\n)|(?<=\\)n)")
+"""The end of a sentence. A pattern that begins with one set of characters is found three to five times faster."""
+_AHEAD: Final = 32 * STEP
+"""So many words of a long sentence are looked up at a time."""
+_LONG_PASSAGE: Final = 2**11
+"""The words of a passage with more characters would nearly always state some rule together."""
 _MOST_WORDS: Final = 2**15
 _LONGEST_WORD: Final = 32
 """The coarse concepts of so many words are remembered, and of no longer ones."""
@@ -72,21 +77,49 @@ def may_contain_attack(shown: str, plain: str, begin: int, end: int) -> Steps[bo
     It is decided in steps, one for each sentence. This excludes most harmless text, and takes far less time than to
     read the sentences.
     """
+    if not _may_state_rule(plain, begin, end):
+        return False
     addressed = before = 0
     for first, last in sentences_between(shown, begin, end):
         yield
-        words = _coarse_concepts_of_each(words_between(plain, first, last))
-        for start in range(0, max(1, len(words) - STEP), STEP):
-            found = reduce(or_, words[start : start + LONGEST], 0) & _CONCEPTS
+        words = words_between(plain, first, last)
+        for found in _concepts_of_parts(words):
             if not found:
                 continue
             addressed |= found & _ADDRESSING
-            together = found | before | addressed
-            if any(may_be_attack(with_pairs(together >> half & _HALF)) for half in (0, WIDTH)):
+            if _satisfies_rule(found | before | addressed):
                 return True
             # List numbers may separate two sentences that belong together. Only short sentences are read together.
             before = 0 if len(words) > LONGEST else found | (0 if found & ~_OF_NUMBERS else before)
     return False
+
+
+def _concepts_of_parts(words: Sequence[str]) -> Iterator[int]:
+    """Yield the coarse concepts of each part of a sentence. The words of a long one are looked up a few parts ahead."""
+    ends = max(1, len(words) - STEP)
+    for begin in range(0, ends, _AHEAD):
+        # A phrase, or the first of two numbers, may begin before the part.
+        back = max(0, begin - STEP)
+        coarse = _coarse_concepts_of_each(words[back : begin + _AHEAD + LONGEST])
+        for start in range(begin, min(begin + _AHEAD, ends), STEP):
+            yield reduce(or_, coarse[start - back : start - back + LONGEST], 0) & _CONCEPTS
+
+
+def _may_state_rule(plain: str, begin: int, end: int) -> bool:
+    """Whether all words of a passage together may state a rule for attacks on the judge; True for a long passage.
+
+    This excludes two thirds of the passages of ordinary text before they are split into sentences.
+    """
+    # The escape sequence of a line break ends a sentence, but looks like a letter of the next word.
+    if end - begin > _LONG_PASSAGE or plain.find("\\n", begin, end) >= 0:
+        return True
+    words = _coarse_concepts_of_each(words_between(plain, begin, end))
+    return _satisfies_rule(reduce(or_, words, 0) & _CONCEPTS)
+
+
+def _satisfies_rule(found: int) -> bool:
+    """Whether coarse concepts in two halves satisfy any rule in either half, so that they may be an attack."""
+    return any(may_be_attack(with_pairs(found >> half & _HALF)) for half in (0, WIDTH))
 
 
 def _coarse_concepts_of_each(words: Sequence[str]) -> list[int]:

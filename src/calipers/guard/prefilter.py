@@ -24,7 +24,7 @@ from calipers.guard.forged_layout import LABELS, MARKERS, verdict_phrases
 from calipers.guard.normalised import MIXED, JoinedTexts, NormalisedText, join_normalised, normalise
 from calipers.guard.obfuscation import TAGS, TURNED_LETTERS, respelled_words
 from calipers.guard.possible_sentences import may_contain_attack, whole_sentences
-from calipers.guard.prefilter_index import RESPELLED, TO_PLAIN_BYTES, VERDICT, WORD_BYTES, Flagged, lexicon_index
+from calipers.guard.prefilter_index import RESPELLED, TO_PLAIN_BYTES, VERDICT, WORD_BYTES, lexicon_index
 from calipers.guard.sentence_attacks import unspaced_languages_of
 from calipers.guard.stretches import FoundWords, Places
 from calipers.guard.vocabulary import (
@@ -187,7 +187,7 @@ def _hints(data: bytes, foreign: NormalisedText | None) -> Hints:
         _exact_matches(padded, begins, words, VERDICT, verdict_phrases),
         _exact_matches(padded, begins, words, RESPELLED, respelled_words),
         tuple(spaces.take((gaps > _LONG).nonzero()[0]).tolist()),
-        tuple(place for gap, length in _SPACED_OUT for place in _runs(gaps == gap, spaces, length)),
+        tuple(sorted(place for gap, length in _SPACED_OUT for place in _runs(gaps, gap, spaces, length))),
     )
 
 
@@ -218,19 +218,28 @@ def _exact_matches(
     """Return the positions of words that may be of a ``kind`` and really are, alone or together with the next word."""
     if not words.whole & kind:
         return ()
-    wanted = texts()
+    wanted = _encoded(texts)
     found = []
     for begin in begins.take(words.places[words.masks & np.uint64(kind) != 0]).tolist():
         end = padded.index(b" ", begin + 1)
-        next_end = padded.index(b" ", end + 1)
-        if padded[begin + 1 : end].decode() in wanted or padded[begin + 1 : next_end].decode() in wanted:
+        if padded[begin + 1 : end] in wanted or padded[begin + 1 : padded.index(b" ", end + 1)] in wanted:
             found.append(begin)
     return tuple(found)
 
 
-def _runs(marked: Flagged, spaces: Places, length: int) -> list[int]:
-    """Return the positions where ``length`` consecutive words are marked."""
+@cache
+def _encoded(texts: Callable[[], frozenset[str]]) -> frozenset[bytes]:
+    """Return words of the lexicon in ASCII; a word with other letters is not found by its bytes."""
+    return frozenset(text.encode() for text in texts())
+
+
+def _runs(gaps: Places, gap: int, spaces: Places, length: int) -> list[int]:
+    """Return the positions where ``length`` consecutive spaces each have the distance ``gap`` to the next."""
+    marked = gaps == gap
     if np.count_nonzero(marked) < length:
+        return []
+    # Sums of distances exclude most texts in a tenth of the time of the exact count.
+    if not (spaces[length:] - spaces[:-length] == gap * length).any():
         return []
     total = np.concatenate(([0], marked.cumsum()))
     found: list[int] = spaces[(total[length:] - total[:-length] == length).nonzero()[0]].tolist()
@@ -271,7 +280,10 @@ def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
 
 
 def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
-    """Split the places of possible prompt injection in the joined texts into the places of each text."""
+    """Split the places of possible prompt injection in the joined texts into the places of each text.
+
+    Of respelled, unbroken and spaced-out text, only the first place in each text is kept.
+    """
     begins = [0, *accumulate(length + 2 for length in lengths)]
     spans: dict[int, list[tuple[int, int]]] = {}
     for first, last in hints.spans:
@@ -281,9 +293,13 @@ def split_hints(hints: Hints, lengths: Sequence[int]) -> dict[int, Hints]:
                 spans.setdefault(text, []).append(clipped)
     places: dict[int, tuple[list[int], ...]] = {}
     for kind, some in enumerate((hints.verdicts, hints.respelled, hints.unbroken, hints.spaced_out)):
-        for place in some:
-            text = _text_at(begins, place)
-            places.setdefault(text, ([], [], [], []))[kind].append(place - begins[text])
+        at = 0
+        while at < len(some):
+            text = _text_at(begins, some[at])
+            following = bisect_left(some, begins[text + 1], at)
+            own = some[at:following] if some is hints.verdicts else some[at : at + 1]
+            places.setdefault(text, ([], [], [], []))[kind].extend(place - begins[text] for place in own)
+            at = following
     found = spans.keys() | places.keys()
     return {text: Hints(tuple(spans.get(text, ())), *map(tuple, places.get(text, ()))) for text in found}
 

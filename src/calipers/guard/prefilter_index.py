@@ -22,7 +22,6 @@ Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint64]]"
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint16]]"
 Bits: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
 Heads: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint32]]"
-Flagged: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.bool_]]"
 
 WORD_BYTES: Final = 8
 """At most this many bytes of a word are compared."""

@@ -39,6 +39,8 @@ _STILL_ADDRESSED: Final = 40
 """After words that address a judge, this many words still address that judge."""
 _GOES_ON = re.compile(r"[\w,] ?\n[ \t>*#/-]*[a-zà-ÿ]")
 """A line break inside a sentence."""
+_AFTER_CERTAIN: Final = 256
+"""After a certain attack, this many more sentences of a text are read. Lists of known attacks have fewer."""
 _CODE = re.compile(r"[(){}\[\]=;|&]")
 _QUOTED = re.compile(
     r"[\"“”«»„`]([^\"“”«»„`\n]{8,400})[\"“”«»„`]|(?<!\w)['‘]([^'‘’\n]{8,400})['’](?!\w)|「([^」\n]{4,200})」"
@@ -56,15 +58,22 @@ _SCALE, _SURVEY = BITS["scale"], BITS["survey"]
 
 
 def sentence_attacks(text: NormalisedText, spans: Sequence[tuple[int, int]]) -> Steps[list[Hit]]:
-    """Return the most certain attack on the judge of each kind in the sentences that ``spans`` touch, in steps."""
+    """Return the most certain attack on the judge of each kind in the sentences that ``spans`` touch, in steps.
+
+    A text with a certain attack and very many suspicious sentences is not read to its end.
+    """
     best: dict[AttackKind, Hit] = {}
     languages = unspaced_languages_of(text.letters)
+    left = _AFTER_CERTAIN
     for begin, end in whole_sentences(text.shown, spans):
         if not languages and not (yield from may_contain_attack(text.shown, text.plain, begin, end)):
             continue
         for hit in _in_sentences(text, begin, end, languages):
             if hit is None:
                 yield
+                left -= any(found.certainty == "certain" for found in best.values())
+                if not left:
+                    return list(best.values())
             elif is_more_certain(hit, best) and not _is_quoted(text, hit, languages):
                 best[hit.kind] = hit
     return list(best.values())
@@ -121,8 +130,8 @@ def _meanings(sentence: Sentence, still_addressed: set[Language]) -> Iterator[tu
 def _in_two_sentences(one: Sentence, other: Sentence, *, broken: bool) -> Iterator[Hit]:
     """Yield attacks in two sentences together. They are less certain, except if only a line break separates the two."""
     before, after = one.concepts_between(0, LONGEST), other.concepts_between(0, LONGEST)
-    for language in before.keys() & after.keys():
-        if may_be_attack(possible_coarse_concepts(before[language] | after[language])):
+    for language in before:  # not a set of both, whose order differs between processes
+        if language in after and may_be_attack(possible_coarse_concepts(before[language] | after[language])):
             mask = combined_meaning(one, language, 0, LONGEST) | combined_meaning(other, language, 0, LONGEST)
             yield from _matching_rules(mask, (one.begin, other.end), asked=not broken)
 

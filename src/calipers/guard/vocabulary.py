@@ -66,11 +66,13 @@ class Phrase:
 
     def follows(self, words: Sequence[str], place: int) -> bool:
         """Whether the words of this phrase of prompt injection follow the word at ``place``."""
-        after = words[place + 1 : place + 1 + len(self.rest)]
-        return len(after) == len(self.rest) and all(
-            word.startswith(want[:-1]) if want.endswith("*") else word == want
-            for word, want in zip(after, self.rest, strict=True)
-        )
+        if place + len(self.rest) >= len(words):
+            return False
+        for want in self.rest:
+            place += 1
+            if words[place] != want and not (want.endswith("*") and words[place].startswith(want[:-1])):
+                return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)

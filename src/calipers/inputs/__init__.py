@@ -3,16 +3,21 @@
 ``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` read the objects that hold such lists,
 ``read_groups`` reads files of groups, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a
 rubric in each row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a
-Parquet file), and reading executes nothing.
+Parquet file), and reading executes nothing. What reads files is loaded when it is first used.
 """
 
 from __future__ import annotations
 
-from calipers.inputs.files import read_groups
+from typing import TYPE_CHECKING, Any, Final
+
 from calipers.inputs.groups import as_group, as_trajectory, group_in_steps
 from calipers.inputs.messages import canonical
-from calipers.inputs.rubric_rows import RubricRow, as_rubric_row, read_rubrics
 from calipers.inputs.rubrics import read_rubric
+from calipers.registry import load_object
+
+if TYPE_CHECKING:
+    from calipers.inputs.files import read_groups
+    from calipers.inputs.rubric_rows import RubricRow, as_rubric_row, read_rubrics
 
 __all__ = [
     "RubricRow",
@@ -25,3 +30,16 @@ __all__ = [
     "read_rubric",
     "read_rubrics",
 ]
+
+_OF_FILES: Final = {
+    "RubricRow": "calipers.inputs.rubric_rows:RubricRow",
+    "as_rubric_row": "calipers.inputs.rubric_rows:as_rubric_row",
+    "read_groups": "calipers.inputs.files:read_groups",
+    "read_rubrics": "calipers.inputs.rubric_rows:read_rubrics",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return load_object(_OF_FILES[name])

@@ -47,6 +47,9 @@ def read_groups(
     seen: dict[int, int] = {}
     found = iter(_rows(source, reader))
     first = next(found, None)
+    if first is not None and reader is None and source != "<stdin>" and _is_foreign(first[1]):
+        found = iter(_rows(source, "rollouts"))
+        first = next(found, None)
     if first is None:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
     yield from jsonl.convert_rows(
@@ -57,6 +60,15 @@ def read_groups(
     )
 
 
+def _is_foreign(row: object) -> bool:
+    """Return whether the first row of a file is a rollout of another library, whose groups the file's rows make up."""
+    if not isinstance(row, dict) or "trajectories" in row or "responses" in row:
+        return False
+    from calipers.inputs.foreign.files import is_rollout_row  # noqa: PLC0415 - groups files do not need it
+
+    return is_rollout_row(row)
+
+
 def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     if isinstance(value, str):
         raise InputError(value)
@@ -64,13 +76,22 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
     derived = not isinstance(value, TrajectoryGroup) and (
         not isinstance(value, Mapping) or value.get("group_id") is None
     )
-    while (earlier := seen.setdefault(hash(group.group_id), line)) != line:
+    name = unused_id(group.group_id, line, seen, derived=derived)
+    return group if name == group.group_id else replace(group, group_id=name)
+
+
+def unused_id(name: str, line: int, seen: dict[int, int], *, derived: bool) -> str:
+    """Return the id of the group on a ``line`` of a groups file, and note it in ``seen``.
+
+    A ``derived`` id that occurred before gets a count as suffix. Raises InputError for any other that did.
+    """
+    while (earlier := seen.setdefault(hash(name), line)) != line:
         if not derived:
-            raise InputError(f"the group_id {group.group_id!r} was used on line {earlier}; each group needs its own")
+            raise InputError(f"the group_id {name!r} was used on line {earlier}; each group needs its own")
         # The same content again gets a count as suffix, so that its id does not depend on other lines.
-        stem, _, count = group.group_id.partition("-")
-        group = replace(group, group_id=f"{stem}-{int(count or 1) + 1}")
-    return group
+        stem, _, count = name.partition("-")
+        name = f"{stem}-{int(count or 1) + 1}"
+    return name
 
 
 def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
@@ -84,7 +105,11 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
 def _reader_of(path: Path) -> str:
     """Return the name of the reader for a file, by its first bytes, then by its suffix; by default ``"jsonl"``."""
     suffix = path.suffix.removeprefix(".")
-    if path.is_file():  # only for files: bytes read here from a pipe would be lost
+    try:
+        is_file = path.is_file()
+    except OSError:  # such as a name that is too long, which opening it reports
+        is_file = False
+    if is_file:  # only for files: bytes read here from a pipe would be lost
         with jsonl.open_binary(path) as stream:
             head = stream.read(4)
         if head == b"PAR1":

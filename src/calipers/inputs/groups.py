@@ -22,12 +22,13 @@ from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.plain import plain_data, record_fields, type_in_words, without_nan
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
+from calipers.rubric.dataset_forms import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps
 
-_TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata"))
-_GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories"))
+_TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata", "artifacts"))
+_GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories", "artifacts"))
 _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
 
 
@@ -120,6 +121,8 @@ def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[Trajec
 def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[TrajectoryGroup]:
     if "trajectories" not in value and "responses" in value:
         value = _from_responses(value)
+    if "trajectories" not in value:
+        value = _from_rollouts(value)
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
@@ -142,6 +145,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
         context=() if context is None else canonical(context, where="context: "),
         tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
         rubric=_row_rubric(value) if not STANDARDS_KEYS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
+        artifacts=_artifacts(value.get("artifacts"), ""),
         extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
     )
     named = value.get("group_id") if group_id is None else group_id
@@ -149,11 +153,22 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
     return replace(group, group_id=own)
 
 
+def _from_rollouts(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return another library's object with rollouts as a group object of a groups file, and any other unchanged."""
+    from calipers.inputs.foreign.rollouts import rollouts_in  # noqa: PLC0415 - groups files do not need it
+
+    found = rollouts_in(value)
+    if found is None:
+        return value
+    return {"trajectories": [rollout.as_trajectory() for rollout in found]}
+
+
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a data set's row with a prompt and responses (verl's form) as a group object of a groups file."""
     responses, notes = plain_data(value["responses"]), plain_data(value.get("response_notes")) or []
     prompt = next(
-        (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None), None
+        (value[key] for key in ("context", "prompt", "messages", "question") if value.get(key) is not None),
+        row_prompt(plain_data(dict(value))),
     )
     if not isinstance(responses, list) or not all(isinstance(text, str) for text in responses) or prompt is None:
         return value
@@ -181,6 +196,11 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     where = f"trajectory {name!r}: "
     messages, gold = value.get("messages"), _number(value, "gold", where)
     if messages is None and gold is None:
+        from calipers.inputs.foreign.rollouts import rollouts_in  # noqa: PLC0415 - groups files do not need it
+
+        found = rollouts_in(value) or []
+        if len(found) == 1:
+            return _trajectory(found[0].as_trajectory(), name)
         if _is_message(value):
             raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
         raise InputError(f"{where}has no 'messages'; {_SHAPE}")
@@ -205,7 +225,24 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         metadata=_checked_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
         extra=_checked_plain_values({key: item for key, item in value.items() if key not in carried}, where),
         rubric=rubric if isinstance(rubric, Rubric) else None,
+        artifacts=_artifacts(value.get("artifacts"), where),
     )
+
+
+def _artifacts(value: Any, where: str) -> Mapping[str, str]:
+    """Return what a rollout left behind, as texts by path. A path without a text, as Parquet has them, is left out."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}'artifacts' must be an object of texts by path, not {type_in_words(value)}")
+    found = {path: text for path, text in value.items() if text is not None}
+    for path, text in found.items():
+        if not isinstance(path, str) or not isinstance(text, str):
+            raise InputError(
+                f"{where}'artifacts': {str(path)[:100]!r} must be text, not {type_in_words(text)}; write the state of "
+                "a database or a binary file as text"
+            )
+    return found
 
 
 def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:

@@ -74,6 +74,8 @@ def open_binary(path: Path) -> IO[bytes]:
         raise InputError("is a directory; name a file in it", source=str(path)) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+    except ValueError as error:  # of a path that no system has, with a character 0 in it
+        raise InputError(f"cannot be read: {error}", source=str(path)) from error
 
 
 def decompressed_stream(stream: IO[bytes]) -> IO[bytes]:

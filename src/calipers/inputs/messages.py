@@ -1,13 +1,14 @@
 """Convert message lists of any API to canonical OpenAI chat messages.
 
 This file recognises the form of each message; ``blocks``, ``langchain``, ``mcp`` and ``openai_responses`` read the
-forms. Not responsible for trajectories or files.
+forms, and ``foreign`` translates the dialects of other libraries to them. Not responsible for trajectories or files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 from calipers.errors import InputError
 from calipers.inputs import langchain, mcp, openai_responses
@@ -16,6 +17,9 @@ from calipers.inputs.parts import joined_block_text
 from calipers.inputs.plain import is_encodable, plain_data, record_fields, type_in_words, without_surrogates
 from calipers.inputs.tools import openai_tool_call
 from calipers.types import Message
+
+if TYPE_CHECKING:
+    from calipers.inputs.foreign.dialects import DialectReader
 
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 _ALIASES = {"human": "user", "ai": "assistant", "model": "assistant"}
@@ -45,7 +49,9 @@ def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
         messages = _message_list(messages, where)
     if all(map(_is_canonical, messages)):
         return tuple(messages)
-    reader = _Reader()
+    from calipers.inputs.foreign.dialects import DialectReader  # noqa: PLC0415 - canonical messages do not need it
+
+    reader = _Reader(DialectReader())
     for number, message in enumerate(messages, start=1):
         try:
             reader.add(message, number)
@@ -127,7 +133,8 @@ class _Reader:
     It remembers two things between messages: the last message, and legacy function calls that have no result yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialects: DialectReader) -> None:
+        self.dialects = dialects
         self.done: list[Message] = []
         self.from_item = False
         self.waiting: list[tuple[str, str]] = []
@@ -138,7 +145,11 @@ class _Reader:
             return
         value, finish = _unwrapped_message(message)
         fallback_id = f"call_{number}"
-        if langchain.is_langchain_message(value):
+        translated = self.dialects.translate(value, number)
+        if translated is not None:
+            for found in translated:
+                self._append(self._chat(found, fallback_id), item=False)
+        elif langchain.is_langchain_message(value):
             chat = langchain.chat_message_from_langchain(value)
             if chat is not None:
                 self._append(self._chat(chat, fallback_id), item=False)
@@ -178,12 +189,12 @@ class _Reader:
         if mcp.is_mcp_result(value):
             value["role"] = "tool"
         head: dict[str, Any] = {"role": self._role(value)}
-        if (
-            "content" not in value
-            and not mcp.has_structured_content(value)
-            and not _may_lack_content(head["role"], value)
-        ):
-            raise InputError("has no 'content'")
+        if "content" not in value and not mcp.has_structured_content(value):
+            meant = next((key for key in value if key not in _KNOWN and get_close_matches(key, ["content"])), None)
+            if meant is not None and meant not in ("context", "contents"):
+                raise InputError(f"has no 'content' but the unknown key {meant!r}; did you mean 'content'?")
+            if not _may_lack_content(head["role"], value):
+                raise InputError("has no 'content'")
         self._calls(head, value, fallback_id)
         _take_reasoning(head, value)
         content = _take_content(head, value)
@@ -237,13 +248,20 @@ def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         message = choices[0]
     # Only the message is read: a choice's log-probabilities can be a thousand times longer than its text.
     inner = _field(message, "message")
-    if inner is not None and _field(message, "role") is None:
+    if isinstance(inner, str) and _field(message, "role") is None and not _is_step(message):
+        raise InputError(f"has text under the key 'message', which holds a message; write it as 'content'; {_EXPECTED}")
+    if inner is not None and not isinstance(inner, str) and _field(message, "role") is None and not _is_step(message):
         finish = _finish_reason(_field(message, "finish_reason"))
         message = inner
     if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):
         return {"role": message[0], "content": plain_data(message[1])}, finish
     value = plain_data(message) if isinstance(message, Mapping) else plain_data(_message_fields(message))
     return value, finish
+
+
+def _is_step(message: Any) -> bool:
+    """Return whether a foreign message is a step or an event with a ``message`` of its own (ATIF, OpenHands)."""
+    return _field(message, "source") is not None
 
 
 def _message_fields(message: Any) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
     Raises ConfigError if pyarrow is missing, InputError if the file is not Parquet or has no groups.
     """
     for number, row in parquet_rows(path, _check_columns):
-        yield number, row if isinstance(row, str) else _row_as_object(row)
+        yield number, row if isinstance(row, str) else row_as_object(row)
 
 
 def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
@@ -71,7 +71,8 @@ def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
     return _fields(row.items())
 
 
-def _row_as_object(row: dict[str, Any]) -> dict[str, Any] | str:
+def row_as_object(row: dict[str, Any]) -> dict[str, Any] | str:
+    """Return a row of a Parquet groups file, or of a table like it, as a groups-file object, or what is wrong."""
     try:
         value = _unpacked(without_empty_fields(row), _ROW)
     except json.JSONDecodeError as error:

@@ -1,7 +1,8 @@
 """Read data sets with a rubric in each row from JSON lines or Parquet: ``read_rubrics``.
 
-``rubric.dataset_standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards, and
-question lists as in AdvancedIF. Not responsible for checking rubrics (``rubric.criteria``).
+``rubric.dataset_standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards,
+question lists as in AdvancedIF, and the data sets of ``rubric.dataset_forms``. Not responsible for checking rubrics
+(``rubric.criteria``).
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import jsonl, parquet
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import plain_data
+from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls
-from calipers.rubric.dataset_standards import parse_json_text, read_standards
+from calipers.rubric.dataset_forms import principles, row_prompt
+from calipers.rubric.dataset_standards import ground_truth_object, parse_json_text, read_standards
 from calipers.types import Message, Rubric
 
-_ID_KEYS = ("prompt_id", "id", "key")
+_ID_KEYS = ("prompt_id", "id", "key", "sample_id", "task_id", "index")
 _SHAPE = (
-    "a row has 'rubrics' (HealthBench), 'reward_model' or 'extra_info' with rubrics (verl), a 'rubric' list of "
-    "description and weight (RaR), or 'prompt_metadata' with questions (AdvancedIF)"
+    "a row has 'rubrics' (HealthBench, ResearchRubrics, ProfBench), 'reward_model' or 'extra_info' with rubrics "
+    "(verl), a 'rubric' list of description and weight (RaR) or of title and annotations (PRBench), 'ground_truth' "
+    "with query and rubrics (DR Tulu), 'rubric_items' (HealthBench Professional), 'prompt_metadata' with questions "
+    "(AdvancedIF), 'checklist' (WritingBench), 'decomposed_questions' (InFoBench), 'requirements' (RLCF), or a "
+    "'rubric' text whose lines end in [Hard Rule] or [Principle] (OpenRubrics)"
 )
 
 
@@ -77,6 +83,8 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
         raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
     row = parquet.without_empty_fields(plain_data(value))
     rubric = read_standards(row, pitfalls=pitfalls).rubric
+    if isinstance(rubric, str) and (listed := principles(rubric)) is not None:
+        rubric = as_rubric(listed)
     if not isinstance(rubric, Rubric):
         raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
     name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), str(number))
@@ -90,12 +98,17 @@ def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     else:
         inner = parse_json_text(row.get("extra_info"), "extra_info")
         prompt = row.get("prompt") or (inner.get("prompt") if isinstance(inner, Mapping) else None)
-        prompt = prompt or row.get("question")
+        prompt = prompt or row.get("question") or row_prompt(row) or row_prompt(_truth(row))
     if prompt is None:
         return ()
     if isinstance(prompt, str):
         return ({"role": "user", "content": prompt},)
     return canonical(prompt, where="prompt: ")
+
+
+def _truth(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row's ground truth if it is an object: DR Tulu's has the ``query``."""
+    return ground_truth_object(row.get("ground_truth")) or {}
 
 
 def _check_repeat(row: RubricRow, seen: dict[str, tuple[int, Rubric]]) -> None:

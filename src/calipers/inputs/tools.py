@@ -13,12 +13,15 @@ from calipers.types import Tool
 def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
     """Convert a foreign tool call to OpenAI's form; arguments given as data become compact JSON with their key order.
 
-    Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``) and Responses (``call_id``).
+    Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``), Responses (``call_id``), and
+    inspect_ai's and AgentDojo's calls, whose ``function`` is a name.
     A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
     """
     if not isinstance(call, dict):
         raise InputError(f"a tool call must be an object with a name and arguments, not {type_in_words(call)}")
     body = call.get("function") or call.get("custom") or call
+    if isinstance(body, str) and ("arguments" in call or "args" in call):
+        body = {**call, "name": body}
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise InputError('a tool call needs a name: {"id", "type": "function", "function": {"name", "arguments"}}')
     call_id = call.get("call_id") or call.get("id") or fallback_id

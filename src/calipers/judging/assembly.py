@@ -6,7 +6,8 @@ Pure. Not responsible for what a strategy does, or for checking settings (``cont
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from calipers import registry
 from calipers.aggregators.bias_correction import BiasCorrected
@@ -15,10 +16,15 @@ from calipers.aggregators.panel import Panel
 from calipers.aggregators.priors import JudgePriors
 from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
+from calipers.config.question_options import Observer, Records
+from calipers.config.score_options import Panel as Options
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
+from calipers.judging.cascade import rule_of
+from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
+from calipers.planners.cascade import Cascade
 from calipers.planners.chunks import Chunks
 from calipers.planners.first_asks import FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -29,7 +35,11 @@ from calipers.planners.swapping import Swapping
 from calipers.planners.swiss import FirstRound, Swiss
 from calipers.protocols.question import Parse
 from calipers.rewards.length import LengthControl
+from calipers.rewards.reliable import Shrunk
 from calipers.rewards.ties import Ties
+
+if TYPE_CHECKING:
+    from calipers.judging.task_criteria import CriteriaWriter
 
 _PANELS: Final[Mapping[str, type[Everyone | Cycle | Fallback]]] = {
     "all": Everyone,
@@ -46,6 +56,27 @@ def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
 
+def observer_of(records: Records) -> Observer | None:
+    """Return what sees every answer of a judge: the user's observer, or with ``debug`` one that prints; None if none
+    does.
+    """
+    if records.observer is not None or not records.debug:
+        return records.observer
+    from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
+
+    return print_answer
+
+
+def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWriter | None:
+    """Return what has criteria written for each prompt before its answers are judged; None if nobody writes any."""
+    if judges.writer is None:
+        return None
+    from calipers.judging.evolving_criteria import EvolvingWriter  # noqa: PLC0415 - few judges have criteria written
+    from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - likewise
+
+    return (EvolvingWriter if settings.criteria.mode == "evolving" else CriteriaWriter)(judges, settings)
+
+
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
     method = registry.find_method(settings.protocol)
     own: dict[str, Any] = {"rubric": settings.rubric, "out_of_range": settings.out_of_range, "parse": parse}
@@ -58,13 +89,26 @@ def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
         path = method.expected
     calls = settings.calls
     made: JudgingProtocol = registry.load_object(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
+    if settings.judge_rubrics is not None:
+        from calipers.protocols.own_rubrics import OwnRubrics  # noqa: PLC0415 - few judges have their own
+
+        made = OwnRubrics(made, settings.judge_rubrics, settings.standards)
     if share := settings.defence.share:
         made = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(made, share, settings.seed)
     return made
 
 
 def _planner(settings: Settings) -> Planner:
-    """Build the planner of a group's questions.
+    """Build the planner of a group's questions; a cascade has one for each judge."""
+    if settings.panel.mode != "cascade":
+        return _planner_of_questions(settings)
+    orders = settings.panel.judge_orders or (settings.orders,) * len(settings.judges)
+    alone = [replace(settings, orders=count, judges=settings.judges[:1], panel=Options()) for count in orders]
+    return Cascade(tuple(map(_planner_of_questions, alone)), rule_of(settings.panel))
+
+
+def _planner_of_questions(settings: Settings) -> Planner:
+    """Build the planner of the questions to a judge or panel.
 
     It plans the protocol's first questions to each judge, then follow-ups to answers that cannot be used fully, then
     further questions that resolve close scores.
@@ -82,7 +126,8 @@ def _planner(settings: Settings) -> Planner:
         return Swapping(inner, {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None})
     spreads = [prior.spread for prior in priors.values() if prior.spread is not None]
     spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
-    return Resolving(inner, first, StoppingRule(spread, resolve.tolerance, resolve.most))
+    rule = StoppingRule(spread, resolve.tolerance, resolve.most)
+    return Resolving(inner, first, rule, batch=resolve.presentations is not None)
 
 
 def _first_asks(settings: Settings) -> FirstAsks:
@@ -128,19 +173,19 @@ def _aggregator(settings: Settings) -> Aggregator:
         graded: Aggregator = registry.load_object(method.aggregator)(
             settings.grading,
             judges=judges,
-            panel=settings.panel.mode,
+            panel="fallback" if settings.panel.mode == "cascade" else settings.panel.mode,
             quorum=settings.quorum,
             weights=settings.panel.weights,
         )
         return graded
     within = _one_judge_aggregator(settings)
-    if judges == 1:
+    if judges == 1 or settings.panel.mode == "cascade":  # the loop gives it the judgments of one judge
         return within
     if settings.panel.mode == "fallback":
         return FallbackScores(within)
     learned = None if settings.experience is None else settings.experience.weights
     weights = settings.panel.weights or learned or (1 / judges,) * judges
-    return Panel(tuple(weights), within, settings.quorum)
+    return Panel(tuple(weights), within, settings.quorum, settings.panel.error_correlation)
 
 
 def _one_judge_aggregator(settings: Settings) -> Aggregator:
@@ -161,9 +206,13 @@ def _reward(settings: Settings) -> RewardTransform:
     """Build the reward transform: its kind, then length control among near-tied scores, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
-    kind = registry.REWARDS.find(plan.kind) if plan.kind else registry.load_object(method.reward)
-    graded = {"grading": settings.grading} if method.graded and not plan.kind else {}
-    made: RewardTransform = kind(settings.reward.range, **graded)
+    usual = registry.load_object(method.reward)
+    kind = registry.REWARDS.find(plan.kind) if plan.kind else usual
+    own: dict[str, Any] = {"grading": settings.grading} if method.graded and kind is usual else {}
+    if kind is Shrunk:
+        graded = {"grading": settings.grading} if method.graded else {}
+        own = {"inner": usual(plan.range, **graded)}
+    made: RewardTransform = kind(plan.range, **own)
     if plan.length is not None:
         made = LengthControl(made, plan.length)
     return made if plan.ties is None else Ties(made, plan.ties)

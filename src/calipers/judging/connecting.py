@@ -16,13 +16,14 @@ from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password
 from calipers.backends.negotiation.probing import Probing
 from calipers.backends.negotiation.refusal_check import RefusalCheck
+from calipers.config.criteria_options import Criteria
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.instances import JudgeInstance, JudgeInstances
-from calipers.ledger import Ledger, RecordedBackend
+from calipers.ledger import RecordedBackend, Run, WritableLedger
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
 """Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
@@ -43,37 +44,73 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     Raises ConfigError for an unknown or repeated judge.
     """
     budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
-    probes = isinstance(options.ledger, str | Path | Ledger) if calls.probe is None else calls.probe
-    found = [
-        _instance(
-            judge,
-            connect(judge, base_url=url, api_key=key, timeout=calls.timeout),
-            calls,
-            probes=probes,
-            concurrency=options.concurrency,
-            budget=budget,
-            price=price,
-        )
-        for judge, url, key, price in zip(
-            judges,
-            value_for_each_judge("base_url", options.base_url, judges),
-            value_for_each_judge("api_key", options.api_key, judges),
-            value_for_each_judge("price", calls.price, judges),
-            strict=True,
-        )
-    ]
+    probes = isinstance(options.ledger, str | Path | WritableLedger | Run) if calls.probe is None else calls.probe
+    assert isinstance(options.criteria, Criteria)  # noqa: S101 - JudgeOptions has made it one
+    writer = _writer(judges, options.criteria)
+    beside = None if writer in judges else writer
+
+    def connected(judge: str | Backend, url: Any, key: Any, price: Any, wake: Any, rest: Any) -> JudgeInstance:
+        bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout)
+        limits = {"concurrency": options.concurrency, "budget": budget, "price": price}
+        if wake is not None or rest is not None:
+            from calipers.backends.limits.waking import Waking  # noqa: PLC0415 - few judges are woken
+
+            limits["waking"] = Waking(bare, wake=wake, rest=rest, linger=calls.linger, timeout=calls.timeout)
+        return _instance(judge, bare, calls, probes=probes, **limits)
+
+    given = {
+        "base_url": options.base_url,
+        "api_key": options.api_key,
+        "price": calls.price,
+        "wake": calls.wake,
+        "rest": calls.rest,
+    }
+    name = beside if isinstance(beside, str) else None
+    of_writer = [value.get(name) if isinstance(value, Mapping) and name else None for value in given.values()]
+    rest = [_without(value, beside) for value in given.values()]
+    by_slot = (value_for_each_judge(option, value, judges) for option, value in zip(given, rest, strict=True))
+    found = [connected(*values) for values in zip(judges, *by_slot, strict=True)]
     seen = set()
     for one in found:
         if (who := (one.bare.endpoint, one.bare.model)) in seen:
             raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, use samples=")
         seen.add(who)
-    return JudgeInstances(found)
+    if writer is None:
+        return JudgeInstances(found)
+    return JudgeInstances(found, found[judges.index(writer)] if beside is None else connected(beside, *of_writer))
+
+
+def _writer(judges: Sequence[str | Backend], chosen: Criteria) -> str | Backend | None:
+    """Return the writer of criteria; None if there are none. Raises ConfigError for one that cannot write."""
+    if chosen.mode == "off":
+        if chosen.writer is not None:
+            raise ConfigError("criteria: writer= needs criteria='auto' (--criteria auto)")
+        return None
+    writer = judges[0] if chosen.writer is None else chosen.writer
+    if isinstance(writer, str) and writer.startswith(("embedded", "profile:", "local:")):
+        raise ConfigError(
+            f"criteria={chosen.mode!r}: {name_without_password(writer)} scores answers and writes no text: name a "
+            "model that writes the criteria, criteria={'writer': ...} (--criteria-writer)"
+        )
+    return writer
+
+
+def _without(value: object, writer: str | Backend | None) -> object:
+    """Return an option's mapping by judge name without the writer's entry."""
+    if not isinstance(value, Mapping) or not isinstance(writer, str):
+        return value
+    return {name: one for name, one in value.items() if name != writer} or None
 
 
 def recorded_judges(settings: Settings) -> JudgeInstances:
     """Return stand-ins for the judges of a recorded run that is replayed; judging never asks them."""
     backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
-    return JudgeInstances([_instance(one, one, Calls(), probes=False) for one in backends])
+    writer = settings.writer
+    beside = None if writer is None else RecordedBackend(writer.endpoint, writer.model)
+    return JudgeInstances(
+        [_instance(one, one, Calls(), probes=False) for one in backends],
+        None if beside is None else _instance(beside, beside, Calls(), probes=False),
+    )
 
 
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: bool, **limits: Any) -> JudgeInstance:
@@ -85,17 +122,22 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
     for name in ("requests_per_minute", "tokens_per_minute", "hedge", "max_tokens"):
         limits[name] = getattr(calls, name)
     if isinstance(bare, Shared):
+        if "waking" in limits:
+            raise ConfigError("wake, rest: not for a Shared backend; wake its server around all Judges that use it")
         if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: pass it to Shared(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
-    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
+    waking = limits.get("waking")
+    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens", "waking") if name in limits}
     beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
     refusal_check = RefusalCheck(bare, bounded=beside)
     if not isinstance(judge, str):
-        return JudgeInstance(type(judge).__name__, bare, wrapped(bare, attempts=None, **limits), refusal_check)
+        name = type(judge).__name__
+        return JudgeInstance(name, bare, wrapped(bare, attempts=None, **limits), refusal_check, waking=waking)
     name, params = name_without_password(judge), calls.params or {}
     probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
-    return JudgeInstance(name, bare, wrapped(bare, attempts=calls.attempts, **limits), refusal_check, probing)
+    backend = wrapped(bare, attempts=calls.attempts, **limits)
+    return JudgeInstance(name, bare, backend, refusal_check, probing, waking)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

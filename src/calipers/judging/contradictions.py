@@ -21,13 +21,15 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.inputs import read_rubric
 from calipers.interfaces import Backend
+from calipers.judging.connecting import value_for_each_judge
 from calipers.judging.criteria import why_ungradable
 from calipers.judging.families import require_other_family
 from calipers.judging.instances import JudgeInstances
-from calipers.ledger import Ledger
-from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
+from calipers.ledger import Run, WritableLedger
+from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
 from calipers.rubric.grading import as_grading
 from calipers.types import Rubric
+from calipers.verifiers.sandbox import shared_sandbox
 
 CHECKLIST: Final = "checklist"
 _MOST_PRESENTATIONS: Final = 10_000
@@ -51,30 +53,51 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
     _require_question(question, protocol, reads_itself=chosen.custom_parse)
     _require_canaries(chosen.defence, protocol, aspects=question.aspects)
     _require_reward(chosen.reward, protocol)
+    _require_order(chosen, options.ledger)
     require_other_family(panel.policy, judges, allowed=panel.own_family)
+    _require_cascade(chosen, len(judges))
+    _require_whole_groups(chosen)
+    _require_readable_answer(chosen)
     rubric = _as_rubric(options.rubric)
     grading = _grading(chosen, rubric)
     return replace(
         chosen,
         rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
-        panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
+        panel=_panel(panel, judges, chosen.protocol),
         question=replace(question, grading=grading, aspects=_aspects(question.aspects)),
     )
 
 
 def _require_ledger(ledger: object) -> None:
-    if not isinstance(ledger, str | Path | Ledger | None) and not callable(getattr(ledger, "answer", None)):
-        raise ConfigError(f"ledger={ledger!r}: it must be a path, a sqlite:/// URL, a Ledger or a Store")
+    known = isinstance(ledger, str | Path | WritableLedger | Run | None)
+    if not known and not callable(getattr(ledger, "answer", None)):
+        raise ConfigError(
+            f"ledger={ledger!r}: it must be a path, a sqlite:/// or postgresql:// URL, an open ledger, a Run or a Store"
+        )
 
 
-def require_logprobs(settings: Settings, judges: JudgeInstances) -> None:
-    """Before judging, raise ConfigError if ``expected`` scores need log-probabilities that a judge's API lacks."""
+def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
+    """Before judging, raise ConfigError if a judge's API lacks what the settings need: log-probabilities for
+    ``expected`` scores, calls of tools for ``tools``; or if this system has no sandbox for the programs of judges.
+    """
     for judge in judges:
         if settings.question.expected and not judge.bare.has_logprobs:
             raise ConfigError(
                 f"expected=True needs log-probabilities, and the API of {judge.name} has none: leave it out, or use "
                 "another judge"
             )
+        if settings.tools.names and not judge.bare.has_tools:
+            raise ConfigError(
+                f"tools= (--tool) needs a judge that calls tools, and {judge.name} does not: name a model behind an "
+                "OpenAI-compatible server or Anthropic's API, or leave tools= out (your own Backend sets has_tools)"
+            )
+    if "python" in settings.tools.names:
+        _ = shared_sandbox().layers  # starts it
+
+
+def _require_readable_answer(chosen: Settings) -> None:
+    if chosen.tools.names and chosen.question.expected:
+        raise ConfigError("expected=True asks for digits alone, and tools= for an answer after calls: leave one out")
 
 
 def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int) -> None:
@@ -83,9 +106,10 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
         raise ConfigError(
             f'panel={mode!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"], or --judge for each'
         )
-    most = 1 if mode == "fallback" else judges
+    one_scores = mode in ("fallback", "cascade")
+    most = 1 if one_scores else judges
     if quorum > most:
-        alone = ", because with a fallback one judge scores a group" if mode == "fallback" else ""
+        alone = f", because with a {mode} one judge scores a group" if one_scores else ""
         may_be = "and there is only one" if judges == 1 else f"from 1 to {most}{alone}"
         raise ConfigError(f"quorum={quorum!r}: it counts judges, {may_be}")
     if mode == "cycle" and quorum > presentations:
@@ -93,13 +117,81 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
             f"quorum={quorum}: in a cycle each presentation goes to one judge, and there are {presentations}; "
             "raise orders="
         )
+    if panel.error_correlation and (judges == 1 or one_scores):
+        raise ConfigError("panel: error_correlation= is for panels in which several judges score a group; leave it out")
     if weights is None:
         return
-    if judges == 1 or mode == "fallback":
+    if judges == 1 or one_scores:
         raise ConfigError("panel: weights= are for panels in which several judges score a group")
     if len(weights) != judges or not all(weight >= 0 for weight in weights) or not 0 < sum(weights) < float("inf"):
         raise ConfigError(
             f"panel: weights={list(weights)}: give one for each of the {judges} judges, 0 or more, not all 0"
+        )
+
+
+def _panel(panel: Panel, judges: Sequence[str | Backend], protocol: str) -> Panel:
+    """Return the options of a panel with every sequence as a tuple, and one confidence for each judge but the last."""
+    confidence = panel.confidence
+    if panel.mode == "cascade" and not isinstance(confidence, Sequence):
+        confidence = (confidence,) * (len(judges) - 1)
+    return replace(
+        panel,
+        weights=None if panel.weights is None else tuple(panel.weights),
+        confidence=tuple(confidence) if isinstance(confidence, Sequence) else confidence,
+        judge_orders=None if panel.judge_orders is None else tuple(panel.judge_orders),
+        rubrics=_judge_rubrics(panel.rubrics, judges, protocol),
+    )
+
+
+def _require_cascade(chosen: Settings, judges: int) -> None:
+    panel = chosen.panel
+    if panel.mode != "cascade":
+        given = {"confidence": panel.confidence, "judge_orders": panel.judge_orders}
+        for name, value in given.items():
+            if value is not None:
+                raise ConfigError(f"panel: {name}= is for panel='cascade', not {panel.mode!r}; leave it out")
+        return
+    if chosen.resolve is not None:
+        raise ConfigError(
+            "resolve= does not work with panel='cascade', whose thresholds hold for a fixed number of calls; set "
+            "judge_orders= instead"
+        )
+    confidence, orders = panel.confidence, panel.judge_orders
+    if confidence is None:
+        raise ConfigError(
+            "panel='cascade' needs confidence=, from which on a judge's scores count: find it with "
+            "calipers calibrate GROUPS --cascade fidelity=0.97"
+        )
+    each = confidence if isinstance(confidence, Sequence) else [confidence]
+    sound = isinstance(each, Sequence) and all(map(_is_confidence, each))
+    if not sound or (isinstance(confidence, Sequence) and len(each) != judges - 1):
+        raise ConfigError(
+            f"panel: confidence={confidence!r}: give one number, or one for each judge but the last ({judges - 1}), 0 "
+            "or more"
+        )
+    if chosen.protocol != "pairwise" and (above := [one for one in each if one and one > 1]):
+        raise ConfigError(
+            f"panel: confidence={above[0]:g}: it is in units of scores, which are from 0 to 1, so no judge is that "
+            "sure; write 0.2 for a lead of 0.2. Only protocol='pairwise' has scores without a bound"
+        )
+    if orders is None:
+        return
+    counts = [one for one in orders if isinstance(one, int) and not isinstance(one, bool) and one > 0]
+    if len(counts) != judges or len(counts) != len(orders) or max(counts) * chosen.samples > _MOST_PRESENTATIONS:
+        raise ConfigError(
+            f"panel: judge_orders={list(orders)}: give one whole number above 0 for each of the {judges} judges"
+        )
+
+
+def _is_confidence(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+
+
+def _require_whole_groups(chosen: Settings) -> None:
+    if chosen.presentations is not None and chosen.protocol == "pairwise":
+        raise ConfigError(
+            "resolve: presentations= shares presentations of whole groups, and protocol='pairwise' asks on about "
+            "single pairs: leave it out, or use another protocol"
         )
 
 
@@ -135,7 +227,27 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
         )
 
 
+def _require_order(chosen: Settings, ledger: object) -> None:
+    """Raise ConfigError for criteria that evolve where the order of a prompt's groups is not this judge's alone."""
+    if chosen.criteria.mode != "evolving":
+        return
+    if isinstance(ledger, Run):
+        raise ConfigError(
+            "criteria='evolving' follows the order of groups in one process, and a Run is shared: use 'auto'"
+        )
+    if chosen.panel.mode == "cascade" or chosen.presentations is not None:
+        raise ConfigError(
+            "criteria='evolving' waits for earlier groups of a prompt, so it does not work with panel='cascade' or "
+            "presentations=: use criteria='auto'"
+        )
+
+
 def _require_reward(reward: Reward, protocol: str) -> None:
+    if reward.blend is None and reward.weight != Reward.weight:
+        raise ConfigError(
+            f"reward: weight={reward.weight} (--blend-weight) has no effect without blend=: give blend='weighted' "
+            "(--blend weighted) too, or leave it out"
+        )
     kind = reward.kind
     usual = registry.load_object(registry.find_method(protocol).reward)
     if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
@@ -153,6 +265,31 @@ def _as_rubric(rubric: object) -> str | Rubric | None:
     if not isinstance(rubric, Rubric | Mapping | list | tuple):
         raise ConfigError(f"rubric={rubric!r}: it must be text, a Rubric, its object, or the Path of its file")
     return as_rubric(rubric)
+
+
+def _judge_rubrics(given: object, judges: Sequence[str | Backend], protocol: str) -> tuple[str | None, ...] | None:
+    """Return the own rubric of each judge of a panel as text, by slot. Raises ConfigError for one that cannot be."""
+    if given is None:
+        return None
+    if len(judges) == 1:
+        raise ConfigError("panel: rubrics= are for the judges of a panel; for one judge use rubric=")
+    if protocol == CHECKLIST:
+        raise ConfigError(
+            "panel: rubrics= do not work with protocol='checklist': judges that check different criteria have no score "
+            "in common; leave them out"
+        )
+    if isinstance(given, Mapping):
+        by_slot = value_for_each_judge("panel: rubrics", given, judges)
+    elif isinstance(given, list | tuple) and len(given) == len(judges):
+        by_slot = list(given)
+    else:
+        raise ConfigError(
+            f"panel: rubrics={given!r}: map judges' names to rubrics, or give one for each of the {len(judges)} judges"
+        )
+    found = [_as_rubric(one) for one in by_slot]
+    if "" in found:
+        raise ConfigError("panel: rubrics: a rubric is empty; leave the judge out to ask it with rubric=")
+    return tuple(criteria_as_text(one) if isinstance(one, Rubric) else one for one in found)
 
 
 def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from calipers.config.settings import Settings
 from calipers.guard.injection import attacks_in_steps
 from calipers.judging.results import group_status, keys_carried_over
+from calipers.render import render_in_steps
 from calipers.types import (
     Attack,
     Candidate,
@@ -58,6 +60,20 @@ def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
         for one in group.trajectories
     )
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
+
+
+def rendered_in_steps(group: TrajectoryGroup, settings: Settings) -> Steps[RenderedGroup]:
+    """Render what the judge sees of a group before judging it, in steps."""
+    graded = settings.grading is not None
+    own = [rubric for rubric in settings.judge_rubrics or () if rubric is not None]
+    return render_in_steps(
+        group,
+        rubric=settings.rubric,
+        reasoning=settings.question.reasoning,
+        graded=graded,
+        beside=own,
+        artifacts=bool(settings.tools.names),
+    )
 
 
 def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:

@@ -23,9 +23,19 @@ from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlyChecks, Prepare
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import stream_results
+from calipers.rewards.reliability import reliability_of
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import STANDARDS_KEYS
-from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
+from calipers.types import (
+    GroupResult,
+    Reliability,
+    Rubric,
+    Scores,
+    Trajectory,
+    TrajectoryGroup,
+    TrajectoryResult,
+    Verdict,
+)
 from calipers.verifiers.constraints import Constraints
 from calipers.verifiers.group_checks import TrajectoryVerdicts
 
@@ -100,10 +110,13 @@ class Hybrid:
     ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. If a rule or a gate has no verdict,
     the trajectory abstains and the judge is not asked about it: a broken rule never becomes a reward.
 
+    With ``only_open`` the judge is asked only about groups whose rules give no two trajectories different rewards; the
+    rewards of the other groups are those of the rules.
+
     Raises ConfigError for options that cannot work, before anything is asked.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
         judge: Judge | str | Backend | Sequence[str | Backend],
         *,
@@ -114,6 +127,7 @@ class Hybrid:
         gates: Sequence[Verifier] = (),
         floor: float = 0.0,
         cap: float | None = None,
+        only_open: bool = False,
     ) -> None:
         require_one_of(get_args(Combine), combine=combine)
         if code not in (None, *get_args(Code)):
@@ -136,6 +150,7 @@ class Hybrid:
         self._early = EarlyChecks(self._gates)
         self._floor = float(floor)
         self._cap = cap
+        self._only_open = _require_flag(only_open)
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group, as ``Judge.score_group`` does. Never raises because of a judge or a rule.
@@ -153,6 +168,8 @@ class Hybrid:
         constraints = Constraints(tuple(self._checks)) if isinstance(self._checks, Sequence) else self._checks(given)
         weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
         checked = await self._early.checked(given, tuple(constraints.rules))
+        decided = weighs and self._only_open and self._rules_decide(checked)
+        weighs = weighs and not decided
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
         judged: GroupResult | None = None
         if weighs and opened:
@@ -171,6 +188,7 @@ class Hybrid:
         )
         unasked = len(checked) - len(opened) if weighs else 0
         note = [f"{unasked} of {len(checked)} trajectories were not shown to the judge"] if unasked else []
+        note += [_DECIDED] if decided else []
         note += constraints.skipped
         if given.rubric is not None and (constraints.soft or not weighs):
             note.append("not used: the group's rubric, beside constraints of its own")
@@ -180,6 +198,7 @@ class Hybrid:
             status=group_status(results),
             trajectories=results,
             warnings=tuple(dict.fromkeys([*base.warnings, *note])),
+            reliability=_reliability(results, base.reliability),
             extra={**given.extra, **base.extra},
         )
 
@@ -217,6 +236,17 @@ class Hybrid:
         """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
         return _constraints_as_rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
 
+    def _rules_decide(self, checked: Sequence[TrajectoryVerdicts]) -> bool:
+        """Whether the rules alone give two trajectories different rewards."""
+        found: set[float] = set()
+        for one in checked:
+            rules = self._combination.rules_score(one.rules)
+            if one.gate is not None and one.gate.met is False and self._cap is None:
+                found.add(self._floor)
+            elif isinstance(rules, float | int) and (one.gate is None or one.gate.met is not None):
+                found.add(float(rules) if one.gate is None or self._cap is None else min(float(rules), self._cap))
+        return len(found) > 1
+
     def _is_open(self, checked: TrajectoryVerdicts) -> bool:
         """Whether the judge's answer can still change the trajectory's reward."""
         if checked.gate is not None and (checked.gate.met is None or self._cap is None):
@@ -249,6 +279,14 @@ class Hybrid:
         )
 
 
+def _reliability(results: Sequence[TrajectoryResult], judged: Reliability) -> Reliability:
+    """Return the reliability of rewards that combine rules with the judge's scores; unknown if any error is."""
+    basis = None if judged.basis == "unknown" else judged.basis
+    values, stderrs = tuple(one.score for one in results), tuple(one.stderr for one in results)
+    return reliability_of(Scores(values, stderrs, basis, judged.freedom))
+
+
+_DECIDED = "the rules tell the trajectories apart, so no judge was asked: only_open"
 _CANNOT_TELL = "a rule or a gate gave no verdict"
 
 
@@ -289,3 +327,10 @@ def _require_verifiers(*verifiers: object) -> None:
     for verifier in verifiers:
         if not callable(verifier):
             raise ConfigError(f"{verifier!r} is not a verifier; calipers.verifiers.verifier_from makes one from a name")
+
+
+def _require_flag(only_open: object) -> bool:
+    """Return the option of judging by rules and a judge. Raises ConfigError unless it is True or False."""
+    if not isinstance(only_open, bool):
+        raise ConfigError(f"only_open={only_open!r}: it must be true or false")
+    return only_open

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calipers.backends.context_window import WindowEstimate
 from calipers.backends.negotiation.probing import Probing
@@ -21,6 +22,9 @@ from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Failure, Reading, Usage
+
+if TYPE_CHECKING:
+    from calipers.backends.limits.waking import Waking
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +39,7 @@ class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
     ``refusal_check`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge
-    given by name.
+    given by name; ``waking`` wakes its server and puts it to rest.
     """
 
     name: str
@@ -43,6 +47,7 @@ class JudgeInstance:
     backend: FullBackend
     refusal_check: RefusalCheck
     probing: Probing | None = None
+    waking: Waking | None = None
     window: WindowEstimate = field(default_factory=WindowEstimate)
     answered: bool = False
     """Whether the judge ever answered a question."""
@@ -65,10 +70,12 @@ class JudgeInstance:
         return RecordedJudge(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
 
     async def aclose(self) -> None:
-        """After judging, close this event loop's connections to a judge given by name.
+        """After judging, close this event loop's connections to a judge given by name, and put its server to rest.
 
         A caller closes their own Backend.
         """
+        if self.waking is not None:
+            await self.waking.rest()
         if self.probing is not None:
             await self.bare.aclose()
 
@@ -116,12 +123,32 @@ class JudgeInstance:
         return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
+class _Held:
+    """Holds servers that are woken and put to rest; it may be entered several times at once."""
+
+    def __init__(self, waking: Sequence[Waking]) -> None:
+        self._waking = waking
+
+    def __enter__(self) -> None:
+        for one in self._waking:
+            one.hold()
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._waking:
+            one.release()
+
+
 class JudgeInstances:
     """All judges of a ``Judge``, by slot. Safe to use from several threads and event loops."""
 
-    def __init__(self, instances: Sequence[JudgeInstance]) -> None:
+    def __init__(self, instances: Sequence[JudgeInstance], writer: JudgeInstance | None = None) -> None:
+        """Hold the ``instances`` in the order of their slots, and the ``writer`` of criteria, of them or another."""
         self._all = tuple(instances)
+        self.writer = writer
         self._lock = threading.Lock()
+        self._waking = tuple(one.waking for one in self.everyone if one.waking is not None)
+        self.held: AbstractContextManager[object] = _Held(self._waking) if self._waking else nullcontext()
+        """What is entered while a group is judged, so that no server that was woken rests meanwhile."""
         self._all_answered = False  # read after every group, so it is not computed each time
 
     def __len__(self) -> int:
@@ -133,12 +160,31 @@ class JudgeInstances:
     def __iter__(self) -> Iterator[JudgeInstance]:
         return iter(self._all)
 
-    async def check(self, *, all_needed: bool) -> list[str]:
-        """Before judging, check all judges; return their warnings.
+    @property
+    def everyone(self) -> tuple[JudgeInstance, ...]:
+        """All judges, and the writer of criteria if that is none of them."""
+        return self._all if self.writer is None or self.writer in self._all else (*self._all, self.writer)
 
-        With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
+    @asynccontextmanager
+    async def batch(self) -> AsyncIterator[None]:
+        """While a batch of groups is judged, keep judges' servers awake; in the end, put them to rest before going on.
+
+        A trainer that lends its GPU to a judge needs it back when it has its rewards.
+        """
+        with self.held:
+            yield
+        for one in self._waking:
+            await one.rest()
+
+    async def check(self, *, all_needed: bool) -> list[str]:
+        """Before judging, check all judges, and the writer of criteria; return their warnings.
+
+        With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can, or if the
+        writer cannot.
         """
         warnings: list[str] = []
+        for writer in self.everyone[len(self) :]:
+            warnings += await writer.check()
         errors: list[ConfigError] = []
         for judge in self:
             try:
@@ -204,7 +250,7 @@ class JudgeInstances:
 
     async def probe(self, *, until: float | None) -> None:
         """While judging, probe judges' new servers until the time ``until`` of the event loop's clock. Never raises."""
-        for judge in self:
+        for judge in self.everyone:
             if judge.probing is not None and judge.probing.is_due:
                 left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()
                 if left > _SHORTEST_PROBE:
@@ -213,8 +259,8 @@ class JudgeInstances:
     @property
     def probed(self) -> tuple[int, Usage]:
         """Calls and usage of probes and of calls that confirm a refusal; no group's result counts them."""
-        calls: list[Probing | RefusalCheck] = [judge.refusal_check for judge in self]
-        calls += [judge.probing for judge in self if judge.probing is not None]
+        calls: list[Probing | RefusalCheck] = [judge.refusal_check for judge in self.everyone]
+        calls += [judge.probing for judge in self.everyone if judge.probing is not None]
         return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
 
     def settings_with_revealed_windows(self, settings: Settings, store: Store, *, begun: int) -> Settings:

@@ -9,52 +9,55 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from calipers._version import __version__
 from calipers.backends.limits.concurrency import MOST
-from calipers.config.flat_names import judge_arguments, takes_options
+from calipers.config.flat_names import judge_arguments, require_resolve, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import group_in_steps
 from calipers.interfaces import AnswerWatcher, Store
-from calipers.judging.assembly import build_strategies
+from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
+from calipers.judging.batch import Member, alone, stream_judged
+from calipers.judging.cascade import CascadeWatch, decided_scores, of_last_judge, route_of_group, with_route
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges
-from calipers.judging.contradictions import checked_settings, require_logprobs
+from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
-from calipers.judging.describe import print_answer
+from calipers.judging.drawing import undrawn_result, why_not_drawn
 from calipers.judging.excluded import (
     attacks_in_group_in_steps,
+    rendered_in_steps,
     restore_attackers,
     restore_empty,
     without_attackers,
     without_empty,
 )
 from calipers.judging.instances import JudgeInstances
-from calipers.judging.learned import with_learned_priors
+from calipers.judging.learned import with_learned_priors, with_settings_of_run
 from calipers.judging.loop import QueryLoop, Strategies
-from calipers.judging.preparing import Prepare, rollout_preparer
+from calipers.judging.preparing import EarlySearch, Prepare, rollout_preparer
 from calipers.judging.results import (
     apply_unresolved,
     assemble_result,
     constant_result,
+    is_judged,
     replaced_rubric_warning,
     unused_content_warnings,
     with_blended_rewards,
     with_panel_parts,
+    with_reward_warnings,
 )
-from calipers.judging.streaming import readable_groups, stream_results
-from calipers.ledger import Ledger, Recorder, Run, Unrecorded, group_digest, has_answers
+from calipers.judging.streaming import readable_groups
+from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, open_ledger
 from calipers.monitoring.monitor import combined_observer
 from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
-from calipers.render import render_in_steps
 from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
-from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
 _MOST_AHEAD = 32
@@ -73,9 +76,10 @@ class Judge:
     docs/options.md.
 
     With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. If a judge
-    has several ``base_url``, the ledger names the judge by the first. ``ledger`` is a path, a ``sqlite:///`` URL, a
-    Ledger, or a Store of your own. ``rubric`` is for groups that bring none: text or, for ``protocol="checklist"``,
-    criteria (a Rubric, its object, or the Path of its file).
+    has several ``base_url``, the ledger names the judge by the first. ``ledger`` is a path, a ``sqlite:///`` or
+    ``postgresql://`` URL, an open ledger, a Run that several processes share, or a Store of your own. ``rubric`` is for
+    groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or the Path of its
+    file).
 
     Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
     """
@@ -85,12 +89,13 @@ class Judge:
         named = judges_in(options.judge)
         settings = checked_settings(options, named)
         judges = connect_judges(named, options, settings.calls)
-        require_logprobs(settings, judges)
+        require_abilities(settings, judges)
         warnings = dict.fromkeys(note for judge in judges for note in judge.bare.warnings)
         self._assemble(
             replace(
                 settings,
                 judges=tuple(judge.as_recorded(settings.calls.context_window) for judge in judges),
+                writer=None if judges.writer is None else judges.writer.as_recorded(),
                 warnings=tuple(warnings),
             ),
             judges,
@@ -104,7 +109,7 @@ class Judge:
         settings: Settings,
         judges: JudgeInstances,
         *,
-        ledger: str | Path | Ledger | Store | None,
+        ledger: str | Path | WritableLedger | Run | Store | None,
         parse: Parse | None,
         concurrency: int,
     ) -> None:
@@ -113,18 +118,22 @@ class Judge:
         self._judges = judges
         self._parse = parse
         self._strategies = self._build_strategies(settings)
+        self._criteria = criteria_writer(judges, settings)
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
         records = settings.records
         observers = [watcher.observe for watcher in records.watchers if isinstance(watcher, AnswerWatcher)]
-        self._observer = combined_observer(records.observer or (print_answer if records.debug else None), *observers)
+        self._observer = combined_observer(observer_of(records), *observers)
         self._lock = threading.RLock()
         self._begun = 0
         self._owns_ledger = isinstance(ledger, str | Path)
-        found = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
-        self._ledger = found if isinstance(found, Ledger) else None
-        self._store: Store | None = Unrecorded() if found is None else None if isinstance(found, Ledger) else found
+        self._joined = ledger if isinstance(ledger, Run) else None
+        self._cascade = CascadeWatch(settings) if settings.panel.mode == "cascade" else None
+        found = ledger.ledger if isinstance(ledger, Run) else ledger
+        found = open_ledger(found) if isinstance(found, str | Path) else found
+        self._ledger = found if isinstance(found, WritableLedger) else None
+        self._store: Store | None = None if isinstance(found, WritableLedger) else found or Unrecorded()
 
     def _build_strategies(self, settings: Settings) -> Strategies:
         """Build the judging strategies of a run; the study of judges replaces one of them, for comparison."""
@@ -137,6 +146,7 @@ class Judge:
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
+        require_resolve(options)
         return cls(**judge_arguments(options))
 
     @classmethod
@@ -161,15 +171,34 @@ class Judge:
         """Begin judging with ``group``, which identifies the run, unless the run has begun. Returns the run's store."""
         return self._store or self._begin_run(group)
 
-    def _begin_run(self, first: TrajectoryGroup | None) -> Store:
+    def share_run(self) -> int:
+        """Begin the run of judging that several processes share, and return its number in the ledger.
+
+        The others pass ``Run.join(open_ledger(URL), NUMBER)`` as ``ledger=``, and the same options. Raises ConfigError
+        without a ledger, or if the run has begun.
+        """
+        if self._ledger is None or self._store is not None or self._joined is not None:
+            raise ConfigError("share_run() needs a ledger, and comes before the first group")
+        self._begin_run(None, shared=True)
+        assert isinstance(self._store, Recorder)  # noqa: S101 - begun above
+        return self._store.run.id
+
+    def _begin_run(self, first: TrajectoryGroup | None, *, shared: bool = False) -> Store:
         """Begin the run with its ``first`` group; only the first of several threads does so."""
         with self._lock:
             if self._store is None:
                 assert self._ledger is not None  # noqa: S101 - there is a ledger or a store
                 begun = replace(self.settings, begins_with=None if first is None else group_digest(first))
-                self.settings = with_learned_priors(begun, self._ledger, self._judges)
+                run = self._joined
+                if run is None or run.joined is None:
+                    self.settings = with_learned_priors(begun, self._ledger, self._judges)
+                else:
+                    self.settings = with_settings_of_run(begun, run.joined, self._ledger, self._judges)
                 self._strategies = self._build_strategies(self.settings)
-                self._store = Recorder(Run(self._ledger, self.settings.to_dict(), version=__version__))
+                record = self.settings.to_dict()
+                repeats = None if self._cascade is None else self._cascade.repeated_run(self._ledger, record)
+                run = run or Run(self._ledger, record, version=__version__, shared=shared)
+                self._store = Recorder(run, repeats=repeats)
             return self._store
 
     async def score_group(self, group: object) -> GroupResult:
@@ -181,16 +210,18 @@ class Judge:
         """
         pace = pace_of_loop()
         await pace.enter()  # in the order of the calls, which numbers the groups
-        return await self._begin(await pace.run(group_in_steps(group)))
+        return await self._begin(await pace.run(group_in_steps(group)), alone(self.settings.presentations))
 
-    def preparing(self, head: TrajectoryGroup) -> Prepare:
+    def preparing(self, head: TrajectoryGroup, *, early: EarlySearch | None = None) -> Prepare:
         """Return a function that does part of the judging of each trajectory before the group is complete.
 
         ``head`` is the group without trajectories. ``score_group`` gives the same result for prepared trajectories,
-        sooner.
+        sooner. ``early`` has searched the trajectories already.
         """
         chosen = self.settings
-        return rollout_preparer(head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading)
+        return rollout_preparer(
+            head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading, early=early
+        )
 
     async def score_groups(
         self,
@@ -203,32 +234,37 @@ class Judge:
         """Judge many groups and yield results as they finish, or (``ordered``) in input order.
 
         ``concurrency`` groups are judged at a time; by default, enough to keep all of the judge's calls in flight busy.
-
         A group that cannot be read is passed to ``on_error`` as an InputError that names it, and skipped; without
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
-        limit = concurrency or self.concurrency + self._ahead
-        results = stream_results(readable_groups(groups, on_error), self._begin, limit=limit, ordered=ordered)
-        async with aclosing(results):  # if the consumer stops early, no call stays in flight
+        limit, average = concurrency or self.concurrency + self._ahead, self.settings.presentations
+        readable = readable_groups(groups, on_error)
+        results = stream_judged(readable, self._begin, presentations=average, limit=limit, ordered=ordered)
+        async with self._judges.batch(), aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
 
-    async def _begin(self, group: TrajectoryGroup) -> GroupResult:
+    async def _begin(self, group: TrajectoryGroup, part: Member | None = None) -> GroupResult:
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        number = await self.begin_run_with(group).begin()
-        with self._lock:
-            self._begun = max(self._begun, number + 1)
-            settings = self.settings.for_group(number)
-        return await self._score(group, number, settings)
+        with part or nullcontext(), self._judges.held:
+            number = await self.begin_run_with(group).begin()
+            with self._lock:
+                self._begun = max(self._begun, number + 1)
+                settings = self.settings.for_group(number)
+            if self._cascade is not None:
+                settings = self._cascade.settings_of_group(settings, await self.store.recorded_result(number))
+            with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
+                told.append(await self._score(group, number, settings, part))
+                return told[0]
 
-    async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
+    async def _score(self, group: TrajectoryGroup, number: int, settings: Settings, part: Member | None) -> GroupResult:
         pace = pace_of_loop()
         await pace.enter()
         # A replay needs no deadline: the failures that the deadline caused are in the ledger.
         started = asyncio.get_running_loop().time()
         ends = None if settings.deadline is None or self.store.replays else started + settings.deadline
         judged = without_empty(group)
-        view = await pace.run(self._render(judged))
+        view = await pace.run(rendered_in_steps(judged, settings))
         attacks = await pace.run(attacks_in_group_in_steps(judged, view))
         # Yield to the event loop here, and again before a question is sent, so that other groups reach the same stage.
         # One stage for many groups in a row takes less CPU than all stages for each group, and answers arrive
@@ -236,15 +272,22 @@ class Judge:
         await asyncio.sleep(0)
         shown = without_attackers(judged, attacks, settings.defence.on_attack)
         if shown is not judged:
-            view = await pace.run(self._render(shown))
+            view = await pace.run(rendered_in_steps(shown, settings))
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
+        found, left_out = None, why_not_drawn(group, view, settings) if settings.leaves_out_groups else None
+        if self._criteria is not None and left_out is None and is_judged(view, settings):
+            found, settings = await self._criteria.settings_for(shown, number, settings, self.store, ends)
+            view = await pace.run(rendered_in_steps(shown, settings))
         if settings.grading is not None:
             view, notes = with_gradable_rubrics(shown, view, settings.grading)
             view = await with_rule_verdicts(shown, view, settings.grading)
             warnings += notes
         warnings += replaced_rubric_warning(group, settings)
-        result = await self._judge(shown, view, number, settings, ends, warnings)
-        if settings.grading is not None and settings.grading.on_missing == "raise":
+        result = found.result_instead(shown, view, settings, warnings) if found is not None else None
+        result = result if left_out is None else undrawn_result(shown, left_out, warnings)
+        result = result or await self._judge(shown, view, number, settings, ends, warnings, part)
+        result = result if found is None else found.added_to(result)
+        if settings.grading is not None and settings.grading.on_missing == "raise" and left_out is None:
             require_graded(result)  # before excluded trajectories are restored, because these need no grade
         floor = settings.reward.range[0]
         result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
@@ -263,28 +306,41 @@ class Judge:
         settings: Settings,
         ends: float | None,
         warnings: tuple[str, ...],
+        part: Member | None,
     ) -> GroupResult:
         """Ask the judge about the trajectories it may see, and return the group's result.
 
         If there is nothing to compare, the judge is not asked and the reward is constant.
         """
-        compares = len(view.candidates) > 1 or settings.question.absolute or settings.grading is not None
-        if not view.candidates or not compares:
-            return constant_result(group, view, settings.reward.range, warnings=warnings)
-        loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
+        if not is_judged(view, settings):
+            return constant_result(group, view, settings.reward, warnings=warnings)
+        loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends, part)
         answered, scores = await loop.run()
         self._judges.count_outcomes(answered)
+        route = None if self._cascade is None else route_of_group(view, answered, settings, loop.scores)
+        scores = scores if route is None else decided_scores(scores, route)
         if settings.resolve is not None:
             scores, notes = apply_unresolved(scores, settings.resolve)
             warnings = (*notes, *warnings)
         rewards = self._strategies.reward(scores, view)
         result = assemble_result(
-            group, view, answered, scores=scores, rewards=rewards, warnings=warnings, quorum=settings.quorum
+            group,
+            view,
+            answered,
+            scores=scores,
+            rewards=rewards,
+            warnings=warnings,
+            quorum=settings.quorum,
+            deciding=None if route is None else of_last_judge(answered),
         )
+        result = with_reward_warnings(result, settings.reward)
         if settings.reward.blend is not None:
             result = with_blended_rewards(result, group, how=settings.reward.blend, weight=settings.reward.weight)
         if len(settings.judges) > 1:
             result = with_panel_parts(result, answered, settings.judges)
+        if self._cascade is not None and route is not None:
+            result = with_route(result, route, settings)
+            self._cascade.seen(route, replays=self.store.replays)
         return result
 
     async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:
@@ -294,11 +350,6 @@ class Judge:
             for judge in self._judges:
                 judge.save_learned(self.store)
         await self.store.finish(number, group, result)
-
-    def _render(self, group: TrajectoryGroup) -> Steps[RenderedGroup]:
-        chosen = self.settings
-        graded = chosen.grading is not None
-        return render_in_steps(group, rubric=chosen.rubric, reasoning=chosen.question.reasoning, graded=graded)
 
     async def check(self) -> Sequence[str]:
         """Before judging, check whether the judge can be reached; return warnings. Usually free.
@@ -321,8 +372,7 @@ class Judge:
 
         Loops that train or write results await this after a batch of groups; it is free once the judge has answered. If
         all calls of a batch ended in 401, 403, 404 or the like, one small question confirms the refusal. Failures that
-        may pass (429, 5xx, timeouts) never raise here. A panel raises if all its judges refuse; a judge that refuses
-        alone is named in a warning.
+        may pass (429, 5xx, timeouts) never raise here. A panel raises if all its judges refuse; one is in a warning.
         """
         await self._judges.require_answering()
 
@@ -344,6 +394,6 @@ class Judge:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for judge in self._judges:
+        for judge in self._judges.everyone:
             await judge.aclose()
         self.close()

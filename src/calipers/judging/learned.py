@@ -11,11 +11,14 @@ from typing import Any
 
 from calipers.aggregators.priors import Priors
 from calipers.config.settings import Settings
+from calipers.errors import ConfigError
 from calipers.judging.instances import JudgeInstances
-from calipers.ledger import Ledger, find_learned, recorded_judgments, settings_of_equal_run
+from calipers.ledger import WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
+from calipers.ledger.answers import RecordedRun
+from calipers.ledger.history import same_choices
 
 
-def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstances) -> Settings:
+def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: JudgeInstances) -> Settings:
     """Before judging, add to ``settings`` what earlier runs in the ledger learned about the judges.
 
     The ``judges`` start from it as well. The settings contain everything that decides a question, so that a run can be
@@ -31,7 +34,26 @@ def with_learned_priors(settings: Settings, ledger: Ledger, judges: JudgeInstanc
     return replace(known, experience=_priors(ledger, known, before))
 
 
-def _priors(ledger: Ledger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
+def with_settings_of_run(
+    settings: Settings, run: RecordedRun, ledger: WritableLedger, judges: JudgeInstances
+) -> Settings:
+    """Before judging for a run that another process began, add to ``settings`` what that process started from.
+
+    Raises ConfigError if the options that decide a question are not those of the run.
+    """
+    settings = replace(settings, begins_with=run.settings["begins_with"])
+    if not same_choices(settings.to_dict(), run.settings):
+        raise ConfigError(
+            f"run {run.id} of {ledger.name} was begun with other options; processes that share a run need the same"
+        )
+    for judge in judges:
+        judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
+    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
+    known = settings.with_windows_of(run.settings) or replace(settings, judges=named)
+    return replace(known, experience=_priors(ledger, known, run.settings))
+
+
+def _priors(ledger: WritableLedger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
     """Learn the judges' priors from recorded answers; None if there are no answers, or learning is off."""
     if not settings.records.learn:
         return None

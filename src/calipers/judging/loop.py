@@ -15,8 +15,11 @@ from calipers.config.question_options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, PermanentError
 from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, RewardTransform, Store
+from calipers.judging.batch import Member
+from calipers.judging.cascade import of_last_judge, thresholds_of
 from calipers.judging.instances import JudgeInstances
 from calipers.pacing import pace_of_loop
+from calipers.planners.resolving import Resolving
 from calipers.render import Unfit, fit_question, omission_lines, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
@@ -49,7 +52,8 @@ class QueryLoop:
     """The loop that queries the judge about one group; ``number`` is the group's number in the run that ``store``
     records.
 
-    ``ends`` is when the group's deadline passes, by the event loop's clock.
+    ``ends`` is when the group's deadline passes, by the event loop's clock. ``member`` is the group's part in a batch
+    that shares a budget of presentations.
     """
 
     strategies: Strategies
@@ -60,6 +64,7 @@ class QueryLoop:
     settings: Settings
     store: Store
     ends: float | None = None
+    member: Member | None = None
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
         """While judging a group, ask until the planner has no more questions or ``ends`` has passed.
@@ -69,11 +74,30 @@ class QueryLoop:
         """
         answered: tuple[Answered, ...] = ()
         while True:
-            state = PlanState(self.view, answered, self._scores(answered), self.settings.seed)
+            thresholds = thresholds_of(self.settings.panel) if self._is_cascade else ()
+            state = PlanState(self.view, answered, self.scores(answered), self.settings.seed, thresholds)
             asks = self.strategies.planner.next_asks(state)
             if not asks or any(_is_deadline(done) for done in answered):
                 return answered, state.scores
+            if asks[0].cause == "unresolved" and not await self._is_worth(asks[0], state):
+                return answered, state.scores
             answered += (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
+
+    async def _is_worth(self, ask: Ask, state: PlanState) -> bool:
+        """Return whether the group gets the next presentation, which begins with ``ask``: its batch decides, if any.
+
+        Other groups may take longer than this group's deadline; then it gets none.
+        """
+        planner = self.strategies.planner
+        if self.member is None or not isinstance(planner, Resolving):
+            return True
+        if self.store.replays:
+            return await self.store.was_asked(self.number, ask.number)
+        try:
+            async with asyncio.timeout_at(self.ends):
+                return await self.member.may_ask(*planner.demand(state))
+        except TimeoutError:
+            return False
 
     async def _ask_all(self, asks: Sequence[Ask]) -> tuple[Answered, ...]:
         try:
@@ -86,9 +110,11 @@ class QueryLoop:
 
     async def _ask(self, ask: Ask) -> Answered:
         pace = pace_of_loop()
-        await pace.pause()
+        await pace.gather()
         window = ask.window or self.settings.judges[ask.slot].window
         whole = self.strategies.protocol.frame(ask, self.view)
+        if self.settings.tools.names and self.view.artifacts:
+            return await self._ask_with_tools(ask, whole, window)
         fit = fit_question(whole, window, self.strategies.protocol.frame)
         if isinstance(fit, Unfit):
             await self.store.note(self.number, whole, fit.failure)
@@ -104,6 +130,35 @@ class QueryLoop:
         reading = self._read(request, answer, fit.omitted)
         await self.store.note(self.number, request, reading)
         return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.omitted)
+
+    async def _ask_with_tools(self, ask: Ask, whole: JudgeRequest, window: Window | None) -> Answered:
+        """Ask a question whose answer may call tools first: a turn after the other, each recorded like a question."""
+        from calipers.judging.inspection import Inspection, window_beside  # noqa: PLC0415 - few judges have tools
+
+        beside, room = window_beside(window, self.settings.tools)
+        fit = fit_question(whole, beside, self.strategies.protocol.frame)
+        if isinstance(fit, Unfit):
+            await self.store.note(self.number, whole, fit.failure)
+            return Answered(ask, fit.failure, omitted=fit.omitted)
+        seen = Inspection(fit.request, self.settings.tools, room)
+        while True:
+            request, meter = seen.request, Meter()
+            answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
+            if isinstance(answer, Failure) or answer.finish_reason != "tool_calls":
+                break
+            outcome = await seen.follow(answer, question)
+            await self.store.note(self.number, request, seen.turns[-1].result)
+            if isinstance(outcome, Failure):
+                request, answer, question = seen.request, outcome, ""
+                break
+        turns = tuple(seen.turns)
+        if isinstance(answer, Failure):
+            await self.store.note(self.number, request, answer)
+            return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted, turns=turns)
+        reading = self._read(fit.request, answer, fit.omitted)
+        await self.store.note(self.number, request, reading)
+        failed = answer.failed or NO_FAILED_CALLS
+        return Answered(ask, reading, answer.usage, failed, question, fit.omitted, turns)
 
     async def _answer(
         self, request: JudgeRequest, window: Window | None, meter: Meter
@@ -144,7 +199,8 @@ class QueryLoop:
 
     def _read(self, request: JudgeRequest, completion: Completion, too_long: Mapping[int, str]) -> Reading:
         reading = self.strategies.protocol.read(request, completion)
-        self.judges[request.ask.slot].window.learn_from_answer(request, completion)
+        if not self.settings.tools.names:  # with tools, the tokens counted are not those of this text
+            self.judges[request.ask.slot].window.learn_from_answer(request, completion)
         if request.view is not self.view:
             shortened = omission_lines(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}
@@ -153,7 +209,14 @@ class QueryLoop:
             self.observer(request, completion, reading)
         return reading
 
-    def _scores(self, answered: Sequence[Answered]) -> Scores:
+    @property
+    def _is_cascade(self) -> bool:
+        return self.settings.panel.mode == "cascade"
+
+    def scores(self, answered: Sequence[Answered]) -> Scores:
+        """Return the scores that follow from some of the answers in judging a group."""
+        if self._is_cascade:
+            answered = of_last_judge(answered)
         if not answered and not self.view.rubrics:
             return no_scores(len(self.view.candidates))
         readings = [done.result for done in answered if isinstance(done.result, Reading)]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 
 from calipers.aggregators.resolution import is_all_noise, tie_all_scores, without_scores
-from calipers.config.score_options import Resolution
+from calipers.config.score_options import Resolution, Reward
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.judging.criteria import (
     criteria_without_verdict,
@@ -19,7 +19,9 @@ from calipers.judging.criteria import (
     verdicts_by_criterion,
     why_rules_left_unscored,
 )
-from calipers.rewards.blend import Blend, blend_rewards
+from calipers.rewards.blend import Blend, blend_rewards, undone_by_blend
+from calipers.rewards.reliability import reliability_of
+from calipers.rewards.reliable import estimated
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.rubric.unused_standards import unused_standards
 from calipers.types import (
@@ -56,10 +58,15 @@ def assemble_result(
     rewards: Sequence[float | None],
     warnings: Sequence[str] = (),
     quorum: int = 1,
+    deciding: Sequence[Answered] | None = None,
 ) -> GroupResult:
-    """After judging a group, build its result from the answers; identical trajectories share score and reward."""
-    explanations = _explanations(answered)
-    criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
+    """After judging a group, build its result from the answers; identical trajectories share score and reward.
+
+    ``deciding`` are the answers that the scores come from, if that is only a part of them.
+    """
+    counted = answered if deciding is None else deciding
+    explanations = _explanations(counted)
+    criteria = verdicts_by_criterion(view, counted) if view.rubrics else {}
     gaps: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
     for index, candidate in enumerate(view.candidates):
@@ -67,11 +74,9 @@ def assemble_result(
         status: TrajectoryStatus = "scored"
         reason = None
         if reward is None:
-            by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
+            by_rule = why_rules_left_unscored(view, index, counted) if view.rubrics else None
             others = any(one is not None for one in rewards)
-            status, reason = (
-                ("abstained", by_rule) if by_rule else _why_unscored(index, answered, quorum, others=others)
-            )
+            status, reason = ("abstained", by_rule) if by_rule else _why_unscored(index, counted, quorum, others=others)
         graded: dict[str, object] = {}
         if index in criteria:
             graded = {"criteria": criteria[index]}
@@ -91,7 +96,7 @@ def assemble_result(
                 reason,
                 {**keys_carried_over(trajectory), **graded},
             )
-    paid, failed = _usage_and_failed_calls(answered)
+    paid, failed = usage_and_failed_calls(answered)
     in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
     return GroupResult(
         group.group_id,
@@ -110,27 +115,39 @@ def assemble_result(
         extra=group.extra,
         attempts=len(paid) + sum(one.count for one in failed),
         unusable=sum(one.unusable for one in failed),
+        reliability=reliability_of(scores),
     )
 
 
+def is_judged(view: RenderedGroup, settings: Settings) -> bool:
+    """Return whether judging asks about a group: if there is something to compare, or a candidate to grade."""
+    compares = len(view.candidates) > 1 or settings.question.absolute or settings.grading is not None
+    return bool(view.candidates) and compares
+
+
 def constant_result(
-    group: TrajectoryGroup, view: RenderedGroup, reward_range: tuple[float, float], *, warnings: Sequence[str]
+    group: TrajectoryGroup, view: RenderedGroup, settings: Reward, *, warnings: Sequence[str]
 ) -> GroupResult:
     """Build the result of judging a group with nothing to compare: no call, no score, one constant reward.
 
-    So it has no gradient.
+    It is the middle of the reward range, or 0 for rewards around 0, so it has no gradient. It is blended with the
+    trajectories' own rewards as any other reward is.
     """
-    low, high = reward_range
+    low, high = (0.0, 0.0) if settings.kind == "weighted" else settings.range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
-    note = (f"{alone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
+    its = "the reward" if settings.blend is None else "the judge's part of the reward"
+    note = (f"{alone}: nothing to compare, so no judge was asked and {its} is constant",) if count else ()
     trajectories = tuple(
         TrajectoryResult(trajectory.id, "scored", low + (high - low) / 2, extra=keys_carried_over(trajectory))
         for trajectory in group.trajectories
     )
-    return GroupResult(
+    result = GroupResult(
         group.group_id, "scored", trajectories, warnings=(*view.warnings, *note, *warnings), extra=group.extra
     )
+    if settings.blend is None or not trajectories:
+        return result
+    return with_blended_rewards(result, group, how=settings.blend, weight=settings.weight)
 
 
 def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
@@ -143,6 +160,19 @@ def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tu
     if resolution.unresolved == "tie":
         return tie_all_scores(scores), ("the scores differ no more than their standard errors: they were tied",)
     return without_scores(scores), ("the scores differ no more than their standard errors: no trajectory was scored",)
+
+
+def with_reward_warnings(result: GroupResult, settings: Reward) -> GroupResult:
+    """After judging a group, add warnings of a kind of rewards that had no effect in it: blended so that the kind is
+    undone, or dependent on a reliability that no answers tell.
+    """
+    notes = [note] if settings.blend and (note := undone_by_blend(settings.kind, settings.blend)) else []
+    if settings.kind in {"shrunk", "weighted"} and estimated(result.reliability) is None:
+        why = "assumed, not estimated" if result.reliability.basis == "assumed" else "unknown"
+        notes.append(f"reward={settings.kind!r} had no effect of reliability: it is {why} (docs/rewards.md)")
+    if not notes or len(result.trajectories) < 2:
+        return result
+    return replace(result, warnings=(*result.warnings, *notes))
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
@@ -158,25 +188,36 @@ def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: 
         scored = {
             item for reading in readings for judgment in reading.judgments for item in _judged_candidates(judgment)
         }
-        paid, failed = _usage_and_failed_calls(own)
+        paid, failed = usage_and_failed_calls(own)
         usage = Usage.total([*paid, *(one.usage for one in failed)]).to_dict()
         parts.append({"judge": judge.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
     return replace(result, extra={**result.extra, "judges": parts})
 
 
 def with_blended_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
-    """After judging a group, blend its rewards with the trajectories' own; a trajectory without its own abstains."""
+    """After judging a group, blend its rewards with the trajectories' own; a trajectory without its own abstains.
+
+    All abstain if a blended reward would be too large for a float.
+    """
     rewards = blend_rewards(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
     trajectories = tuple(
         replace(one, reward=reward)
         if reward is not None or one.reward is None
-        else replace(one, status="abstained", reward=None, score=None, stderr=None, reason=_NOTHING_TO_BLEND)
-        for one, reward in zip(result.trajectories, rewards, strict=True)
+        else replace(
+            one,
+            status="abstained",
+            reward=None,
+            score=None,
+            stderr=None,
+            reason=_NOTHING_TO_BLEND if own.reward is None else _TOO_LARGE,
+        )
+        for one, own, reward in zip(result.trajectories, group.trajectories, rewards, strict=True)
     )
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
 _NOTHING_TO_BLEND = "it has no reward of its own to blend the judge's with"
+_TOO_LARGE = "the rewards of its group are too large to blend: their sum is no finite number"
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
@@ -205,6 +246,8 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
         notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
     if group.extra and not group.context:
         notes += _tasks_elsewhere(group)
+    if settings.tools.names and not group.artifacts and not any(one.artifacts for one in group.trajectories):
+        notes.append("tools= had no effect: neither the group nor its trajectories have 'artifacts'")
     return tuple(notes)
 
 
@@ -267,9 +310,10 @@ def _unmetered_warning(failed: Sequence[FailedCalls]) -> list[str]:
     return [f"{calls} brought no answer and may be billed: {are} not in the usage"]
 
 
-def _usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
+def usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
     """Return the usage of each answer, and the failed calls; asks with the same question are counted once."""
-    asked = {done.question or done.ask.number: done for done in reversed(answered)}.values()
+    every = [one for done in answered for one in (*done.turns, done)]
+    asked = {done.question or done.ask.number: done for done in reversed(every)}.values()
     return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]
 
 

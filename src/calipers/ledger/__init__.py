@@ -7,8 +7,9 @@ no API key and no header. Not responsible for the content of a request (``protoc
 
 from calipers.ledger.answers import find_learned, has_answers
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
-from calipers.ledger.history import recorded_judgments, settings_of_equal_run
-from calipers.ledger.reading import LedgerReader
+from calipers.ledger.database import WritableLedger
+from calipers.ledger.history import find_equal_run, recorded_judgments, settings_of_equal_run
+from calipers.ledger.opening import LedgerReader, open_ledger
 from calipers.ledger.recorder import Recorder, Run, group_digest
 from calipers.ledger.replayer import RecordedBackend, Replay, Replayer
 from calipers.ledger.sqlite import Ledger
@@ -23,10 +24,13 @@ __all__ = [
     "Run",
     "SingleFlight",
     "Unrecorded",
+    "WritableLedger",
+    "find_equal_run",
     "find_learned",
     "group_digest",
     "has_answers",
     "ledger_key",
+    "open_ledger",
     "recorded_judgments",
     "settings_of_equal_run",
 ]

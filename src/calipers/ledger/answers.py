@@ -12,8 +12,8 @@ from typing import Any
 from calipers.config.settings import upgraded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
+from calipers.ledger.database import ReadableLedger
 from calipers.ledger.failed import find_failed_calls
-from calipers.ledger.reading import LedgerFile
 from calipers.types import Completion, FailedCalls, Logprobs, Usage
 from calipers.types.encoding import finite_number
 
@@ -21,9 +21,9 @@ _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, 
 latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
 
 
-def find_answer(ledger: LedgerFile, key: str) -> Completion | None:
+async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
     """Return the ledger's answer to the request with this key, or None."""
-    found = ledger.rows(_ANSWER, (key,))
+    found = await ledger.look_up(_ANSWER, (key,))
     if not found:
         return None
     text, finish_reason, reasoning, model, given, produced, cached, cost, latency, attempts, logprobs = found[0]
@@ -44,7 +44,7 @@ def find_answer(ledger: LedgerFile, key: str) -> Completion | None:
         attempts=attempts,
         recorded=True,
         logprobs=None if logprobs is None else ledger.decoded(logprobs, _logprobs),
-        failed=find_failed_calls(ledger, key, attempts),
+        failed=await find_failed_calls(ledger, key, attempts),
         question=key,
     )
 
@@ -53,13 +53,13 @@ def _logprobs(recorded: Sequence[Any]) -> Logprobs:
     return tuple((at, tuple((token, chance) for token, chance in alternatives)) for at, alternatives in recorded)
 
 
-def has_answers(ledger: LedgerFile, backend: Backend) -> bool:
+def has_answers(ledger: ReadableLedger, backend: Backend) -> bool:
     """Return whether the ledger has an answer of this judge from any run."""
     query = "SELECT 1 FROM answers WHERE endpoint = ? AND model = ? LIMIT 1"
     return bool(ledger.rows(query, (backend.endpoint, backend.model)))
 
 
-def find_failure(ledger: LedgerFile, detail: str | bytes) -> PermanentError | None:
+def find_failure(ledger: ReadableLedger, detail: str | bytes) -> PermanentError | None:
     """Return the failure in the ``detail`` of a request in the ledger, or None if the judge's answer was read."""
     return ledger.decoded(detail, _failure)
 
@@ -74,7 +74,7 @@ def _failure(detail: Any) -> PermanentError | None:
     return error
 
 
-def find_learned(ledger: LedgerFile, endpoint: str, model: str) -> Mapping[str, Any]:
+def find_learned(ledger: ReadableLedger, endpoint: str, model: str) -> Mapping[str, Any]:
     """Return what the ledger holds of what earlier runs learned about a judge, as plain JSON, or an empty mapping if
     nothing is recorded.
     """
@@ -92,7 +92,7 @@ class RecordedRun:
     learned: Sequence[Mapping[str, Any]]
 
 
-def find_run(ledger: LedgerFile, run: int | None = None) -> RecordedRun:
+def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
     """Return a recorded run of the ledger, by default the latest.
 
     Raises LedgerError, with a list of the recorded runs, if the run does not exist.
@@ -106,9 +106,15 @@ def find_run(ledger: LedgerFile, run: int | None = None) -> RecordedRun:
     if not found:
         runs = ", ".join(str(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")) or "none"
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
-        raise LedgerError(f"{ledger.path}: {what}.")
+        raise LedgerError(f"{ledger.name}: {what}.")
     number, version, settings, learned = found[0]
     return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
+
+
+async def find_result(ledger: ReadableLedger, run: int, number: int) -> Mapping[str, Any] | None:
+    """Return the result of group ``number`` of a run in the ledger as plain JSON, or None if there is none."""
+    found = await ledger.look_up("SELECT result FROM groups WHERE run = ? AND position = ?", (run, number))
+    return ledger.decoded(found[0][0], require_object) if found else None
 
 
 def require_object(recorded: Any) -> dict[str, Any]:

@@ -41,7 +41,8 @@ expected.
 def ledger_key(request: JudgeRequest, backend: Backend) -> str:
     """Return the ledger key of a request to a judge (hex).
 
-    It is computed from endpoint, model, messages, schema, limits, parameters and sample index.
+    It is computed from endpoint, model, messages, schema, limits, parameters, sample index and, if there are any,
+    tools.
     """
     texts: list[bytes] = []
     question = question_text(request, backend, [_without_text(message, texts) for message in request.messages])
@@ -59,7 +60,8 @@ def question_text(request: JudgeRequest, backend: Backend, messages: Iterable[st
     params = compact_json(dict(request.params)) if request.params else "{}"
     limit = "null" if request.max_tokens is None else request.max_tokens
     before = _key_start(backend.endpoint, backend.model)
-    return f"{before},[{','.join(messages)}],{schema},{limit},{params},{request.ask.sample}]"
+    tools = f",{compact_json(list(request.tools))}" if request.tools else ""
+    return f"{before},[{','.join(messages)}],{schema},{limit},{params},{request.ask.sample}{tools}]"
 
 
 @lru_cache(maxsize=64)

@@ -12,7 +12,7 @@ from typing import Any
 
 from calipers.ledger.answers import require_object
 from calipers.ledger.compression import Damaged, decompress_text
-from calipers.ledger.reading import LedgerFile, LedgerReader
+from calipers.ledger.database import ReadableLedger
 from calipers.types.encoding import finite_number
 
 
@@ -56,7 +56,7 @@ _ANSWER = (
 _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts"))
 
 
-def extent_of_run(ledger: LedgerReader, run: int) -> RunExtent:
+def extent_of_run(ledger: ReadableLedger, run: int) -> RunExtent:
     """Return how much of a ledger's run is recorded now."""
     [(began, groups, of)] = ledger.rows(
         "SELECT started_at, (SELECT count(*) FROM groups WHERE run = ?1), (SELECT count(*) FROM runs) "
@@ -74,7 +74,7 @@ def extent_of_run(ledger: LedgerReader, run: int) -> RunExtent:
     return RunExtent(began, last, int(groups), {str(kind): int(count) for kind, count in failed}, int(of))
 
 
-def positions_of_groups(ledger: LedgerFile, run: int) -> dict[str, int]:
+def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:
     """Return the position of every group of a ledger's run by its id, in input order; of equal ids the first."""
     found: dict[str, int] = {}
     for group_id, position in ledger.rows(
@@ -86,7 +86,7 @@ def positions_of_groups(ledger: LedgerFile, run: int) -> dict[str, int]:
     return found
 
 
-def recorded_results(ledger: LedgerFile, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def recorded_results(ledger: ReadableLedger, run: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the position and the result of every group of a ledger's run, in input order.
 
     Groups that a running run records meanwhile are included.
@@ -100,12 +100,12 @@ def recorded_results(ledger: LedgerFile, run: int) -> Iterator[tuple[int, dict[s
         yield position, ledger.decoded(result, require_object)
 
 
-def latest_group(ledger: LedgerFile) -> int:
+def latest_group(ledger: ReadableLedger) -> int:
     """Return a number that grows with every group that any run of the ledger records; 0 if there is none."""
     return int(ledger.rows("SELECT coalesce(max(rowid), 0) FROM groups")[0][0])
 
 
-def results_since(ledger: LedgerFile, run: int, after: int, *, most: int) -> list[tuple[int, int, dict[str, Any]]]:
+def results_since(ledger: ReadableLedger, run: int, after: int, *, most: int) -> list[tuple[int, int, dict[str, Any]]]:
     """Return the number, the position and the result of at most ``most`` groups of a ledger's run.
 
     They are those that were recorded after the group with the number ``after``, in the order of their recording.
@@ -120,7 +120,7 @@ def results_since(ledger: LedgerFile, run: int, after: int, *, most: int) -> lis
     return found
 
 
-def recorded_group(ledger: LedgerFile, run: int, position: int) -> dict[str, Any]:
+def recorded_group(ledger: ReadableLedger, run: int, position: int) -> dict[str, Any]:
     """Return the group at ``position`` of a ledger's run, an object of a groups file."""
     found = ledger.rows("SELECT source FROM groups WHERE run = ? AND position = ?", (run, position))
     if not found:
@@ -128,7 +128,7 @@ def recorded_group(ledger: LedgerFile, run: int, position: int) -> dict[str, Any
     return ledger.decoded(found[0][0], require_object)
 
 
-def recorded_questions(ledger: LedgerFile, run: int, position: int) -> Iterator[RecordedQuestion]:
+def recorded_questions(ledger: ReadableLedger, run: int, position: int) -> Iterator[RecordedQuestion]:
     """Yield the questions about the group at ``position`` of a ledger's run, in the order in which they were asked."""
     query = (
         "SELECT number, cause, outcome, reason, detail, key FROM asks WHERE run = ? AND position = ? ORDER BY number"
@@ -147,7 +147,7 @@ def recorded_questions(ledger: LedgerFile, run: int, position: int) -> Iterator[
         )
 
 
-def _text(ledger: LedgerFile, stored: str | bytes) -> str:
+def _text(ledger: ReadableLedger, stored: str | bytes) -> str:
     try:
         text = decompress_text(stored)
     except Damaged as error:
@@ -155,7 +155,7 @@ def _text(ledger: LedgerFile, stored: str | bytes) -> str:
     return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
-def _checked(ledger: LedgerFile, answer: dict[str, Any]) -> dict[str, Any]:
+def _checked(ledger: ReadableLedger, answer: dict[str, Any]) -> dict[str, Any]:
     for name, value in answer.items():
         right = finite_number(value) is not None if name in _NUMBERS else isinstance(value, str)
         if value is not None and not right:

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from calipers.config.settings import Settings, upgraded_settings
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.database import ReadableLedger
 from calipers.types import Comparison, Judgment, Rating, Verdict
 
 _MOST_GROUPS = 2000
@@ -17,7 +17,7 @@ _MOST_GROUPS = 2000
 _KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, Verdict)
 
 
-def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
+def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
     """Yield the ledger's recorded judgments of the judges in ``settings``: a mapping by slot for each group, the latest
     group first.
 
@@ -44,13 +44,22 @@ def recorded_judgments(ledger: Ledger, settings: Settings) -> Iterator[Mapping[i
                 return
 
 
-def settings_of_equal_run(ledger: Ledger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run.
+def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
+    return next((recorded for _, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
+
+
+def find_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> int | None:
+    """Return the number of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
+    return next((number for number, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
+
+
+def same_choices(settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+    """Return whether a run with ``settings`` asks what the run with ``recorded`` settings asked.
 
     What was learned before a run is not compared.
     """
-    wanted = _chosen_by_user(json.loads(json.dumps(settings)))
-    return next((recorded for _, recorded in _runs(ledger) if _chosen_by_user(recorded) == wanted), None)
+    return _chosen_by_user(json.loads(json.dumps(settings))) == _chosen_by_user(recorded)
 
 
 def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,12 +68,12 @@ def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "judges": judges, "experience": None, "windows": []}
 
 
-def _runs(ledger: Ledger) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _runs(ledger: ReadableLedger) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
         yield number, ledger.decoded(settings, upgraded_settings)
 
 
-def _groups(ledger: Ledger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
+def _groups(ledger: ReadableLedger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
     query = "SELECT position, key, detail FROM asks WHERE run = ? ORDER BY position DESC, number LIMIT ?"
     keys: set[str] = set()
     judgments: list[Judgment] = []

@@ -1,41 +1,42 @@
-"""Reading a ledger file: queries, decoded values, and what a failure means. ``LedgerReader`` never writes.
+"""Reading a ledger file: queries, decoded values, and what a failure means. ``FileReader`` never writes.
 
 Not responsible for what the tables hold (``contents``, ``answers``) or for writing (``sqlite``).
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final
 
 from calipers.errors import LedgerError
-from calipers.ledger.compression import Damaged, decompress_text
+from calipers.ledger.database import FORMAT, ReadableLedger, Row
 
-T = TypeVar("T")
-
-FORMAT: Final = 3
-"""The newest format of ledger files, which this version writes."""
 DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
 _PATIENCE: Final = 2.0
 """Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
 
 
-class LedgerFile:
+class LedgerFile(ReadableLedger):
     """A ledger file at ``path``, of which a subclass has opened the connection."""
 
     path: Path
+    remedy_of_damage = DAMAGED
     _connection: sqlite3.Connection
     _lock: threading.RLock
     _when_locked: str = (
         "Another process has been writing to it for half a minute; wait for it or give each process its own."
     )
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    @property
+    def name(self) -> str:
+        """The ledger's path, for messages."""
+        return str(self.path)
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of a read-only query. Raises LedgerError if the ledger cannot be read."""
         try:
             with self._lock:
@@ -43,15 +44,9 @@ class LedgerFile:
         except sqlite3.DatabaseError as error:
             raise self._failure("read", error) from error
 
-    def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
-        """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
-
-        Raises LedgerError for damage that SQLite cannot detect: no JSON, or a form that ``make`` does not accept.
-        """
-        try:
-            return make(json.loads(decompress_text(stored)))
-        except (TypeError, LookupError, AttributeError, RecursionError, *Damaged) as error:
-            raise self.damaged() from error
+    def has_table(self, name: str) -> bool:
+        """Return whether the ledger has a table; those of older versions have fewer."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def hold(self) -> None:
         """Read the ledger from now on as it is now, whatever a run records meanwhile. Not for a ledger that writes."""
@@ -60,11 +55,11 @@ class LedgerFile:
                 self._connection.execute("BEGIN")
             self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
 
-    def damaged(self) -> LedgerError:
-        """Return the LedgerError for contents that calipers did not write. SQLite itself stores anything in any
-        column.
-        """
-        return LedgerError(f"{self.path}: the ledger is damaged and cannot be read. {DAMAGED}")
+    def check(self) -> None:
+        """Raise LedgerError unless SQLite finds the whole ledger file sound."""
+        found = self.rows("PRAGMA integrity_check")
+        if found != [("ok",)]:
+            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {DAMAGED}")
 
     def _found_format(self) -> int:
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
@@ -110,13 +105,8 @@ class LedgerFile:
         return "Run the same command again once this is fixed; nothing recorded is lost."
 
 
-class LedgerReader(LedgerFile):
-    """A ledger that is only read, as it is at the moment it is opened: a run that writes to it meanwhile changes
-    nothing for this reader, and is not held up by it.
-
-    A file of an older version is read without converting it. ``runs_recorded`` is False for a file that has no tables
-    yet. Use it as a context manager. Raises LedgerError, with the remedy, for a file that cannot be read.
-    """
+class FileReader(LedgerFile):
+    """A ledger file that is only read, as it is at the moment it is opened. See ``LedgerReader``."""
 
     _when_locked = "Another program has locked it, which no run of calipers does for long; close that program."
 
@@ -131,17 +121,6 @@ class LedgerReader(LedgerFile):
             except BaseException:
                 self._connection.close()
                 raise
-            self.runs_recorded = self.has_table("runs")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def has_table(self, name: str) -> bool:
-        """Return whether the ledger has a table; those of older versions have fewer."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def close(self) -> None:
         """Close the ledger file."""
@@ -193,5 +172,8 @@ def ledger_path(location: str | Path) -> Path:
     if text.startswith("sqlite:///"):
         return Path(text.removeprefix("sqlite:///"))
     if "://" in text:
-        raise LedgerError(f"{text}: this version stores ledgers in SQLite only; write sqlite:///FILE or a path.")
+        raise LedgerError(
+            f"{text.partition('://')[0]}://: a ledger file is SQLite only; write a path, sqlite:///FILE "
+            "or postgresql://HOST/DATABASE"
+        )
     return Path(text)

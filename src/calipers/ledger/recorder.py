@@ -9,15 +9,16 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
-from calipers.errors import BackendError
+from calipers.errors import BackendError, LedgerError
 from calipers.interfaces import Backend, FullBackend, Store
-from calipers.ledger.answers import find_answer, find_learned
+from calipers.ledger.answers import RecordedRun, find_answer, find_learned, find_result, find_run
 from calipers.ledger.calls import SingleFlight, attach_key, compact_json, ledger_key, question_text
 from calipers.ledger.compression import compress_pieces, compress_text
+from calipers.ledger.database import WritableLedger
 from calipers.ledger.failed import FailedLog, RequestFailures, record_failed_calls
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.tables import ANSWERS, ASKS, GROUPS, LEARNED, ODDS
 from calipers.pacing import pace_of_loop
 from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 from calipers.types.encoding import to_json_text, without_lone_surrogates
@@ -30,30 +31,56 @@ def group_digest(group: TrajectoryGroup) -> str:
 
 
 class Run:
-    """A run that begins: its row in ``ledger``, with its settings, and the numbers of its groups.
+    """A run of ``ledger``: the number of its row, and the numbers of its groups.
 
-    What earlier runs learned about each judge of ``settings`` is recorded with the run.
+    The constructor begins a run and records its settings, and what earlier runs learned about each judge of
+    ``settings``. If ``shared``, other processes may ``join`` the run, and the ledger counts its groups.
     """
 
-    def __init__(self, ledger: Ledger, settings: Mapping[str, Any], *, version: str) -> None:
+    joined: RecordedRun | None = None
+    """The run as its first process recorded it, if this process joined it."""
+
+    def __init__(
+        self, ledger: WritableLedger, settings: Mapping[str, Any], *, version: str, shared: bool = False
+    ) -> None:
         learned = [find_learned(ledger, one["endpoint"], one["model"]) for one in settings["judges"]]
         self.ledger = ledger
+        self.shared = shared
         self.id = ledger.insert(
             "INSERT INTO runs (version, settings, learned, started_at) VALUES (?, ?, ?, ?)",
             (version, json.dumps(settings), json.dumps(learned), _now()),
         )
         self._numbers = count()
+        if shared:
+            ledger.share_run(self.id)
+
+    @classmethod
+    def join(cls, ledger: WritableLedger, run: int) -> Self:
+        """Return a run that another process began with ``shared=True``, to record more of its groups.
+
+        Raises LedgerError if ``ledger`` has no such run, or if that run is not shared.
+        """
+        found = cls.__new__(cls)
+        found.ledger, found.shared, found.joined = ledger, True, find_run(ledger, run)
+        found.id = found.joined.id
+        if not ledger.rows("SELECT 1 FROM shared_runs WHERE run = ?", (run,)):
+            raise LedgerError(f"{ledger.name}: run {run} is not shared between processes; begin it with shared=True")
+        return found
 
     async def next_number(self) -> int:
         """Return the number of the next group of the ledger's run. Several stores may record groups of the same run."""
-        return next(self._numbers)
+        return await self.ledger.take_number(self.id) if self.shared else next(self._numbers)
 
 
 class Recorder(Store):
-    """The store that records ``run`` in its ledger and reuses the answers that any earlier run recorded."""
+    """The store that records ``run`` in its ledger and reuses the answers that any earlier run recorded.
 
-    def __init__(self, run: Run) -> None:
+    ``repeats`` is the number of an earlier run with the same settings and the same first group.
+    """
+
+    def __init__(self, run: Run, *, repeats: int | None = None) -> None:
         self.run = run
+        self._repeats = repeats
         self._ledger = run.ledger
         self._flight: SingleFlight[Completion] = SingleFlight()
         self._keys: dict[tuple[int, int], str] = {}
@@ -67,15 +94,18 @@ class Recorder(Store):
         """Return the ledger's answer, or a new answer that is committed to the ledger before it is returned."""
         key = ledger_key(request, backend)
         self._keys[number, request.ask.number] = key
-        recorded = find_answer(self._ledger, key) if self._ledger.may_hold(key) else None
-        if recorded is not None:
+        if self._ledger.claims:
+            return await self._flight.run(key, partial(self._ask_claimed, number, key, request, backend))
+        if self._ledger.may_hold(key) and (recorded := await find_answer(self._ledger, key)) is not None:
             self.reused += 1
             return recorded
         ask = self._ask_after_another if self._flight.is_in_flight(key) else self._ask
         return await self._flight.run(key, partial(ask, number, key, request, backend))
 
-    async def _ask(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
-        asking = self._failed.log_for_request(number, request, key)
+    async def _ask(
+        self, number: int, key: str, request: JudgeRequest, backend: FullBackend, *, owner_died: bool = False
+    ) -> Completion:
+        asking = await self._failed.log_for_request(number, request, key, owner_died=owner_died)
         request = replace(request, on_failed_call=asking.add)
         try:
             return await backend.complete_recorded(request, partial(self._record, key, request, backend, asking))
@@ -90,7 +120,22 @@ class Recorder(Store):
 
         The caller before may have been cancelled after its answer was recorded.
         """
-        return find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
+        return await find_answer(self._ledger, key) or await self._ask(number, key, request, backend)
+
+    async def _ask_claimed(self, number: int, key: str, request: JudgeRequest, backend: FullBackend) -> Completion:
+        """Send the request, unless the ledger has its answer or gets it from another process that is asking now."""
+        claim = await self._ledger.claim(key)
+        if claim == "answered" and (recorded := await find_answer(self._ledger, key)) is not None:
+            self.reused += 1
+            return recorded
+        try:
+            answered = await self._ask(number, key, request, backend, owner_died=claim == "taken over")
+        except BaseException:
+            self._ledger.release(key)
+            self._ledger.commit_soon()  # others may be waiting for it
+            raise
+        self._ledger.release(key)
+        return answered
 
     async def _record(
         self, key: str, request: JudgeRequest, backend: Backend, asking: RequestFailures, completion: Completion
@@ -102,16 +147,16 @@ class Recorder(Store):
         text, reasoning = without_lone_surrogates(completion.text), without_lone_surrogates(completion.reasoning)
         if (text, reasoning) != (completion.text, completion.reasoning):  # a user's Backend may return any text
             completion = replace(completion, text=text, reasoning=reasoning)
-        self._ledger.put(_INSERT_ANSWER, _answer_row(key, request, backend, completion))
+        self._ledger.put(ANSWERS.insert_new, _answer_row(key, request, backend, completion))
         self._ledger.add_key(key)
         if completion.logprobs is not None:
-            self._ledger.put("INSERT OR IGNORE INTO odds VALUES (?, ?)", (key, compact_json(completion.logprobs)))
+            self._ledger.put(ODDS.insert_new, (key, compact_json(completion.logprobs)))
         record_failed_calls(self._ledger, key, failed)
         await self._ledger.commit()
         if self._ledger.shared:
             # Another process may have recorded an answer first. The run then uses the recorded answer, so that it can
             # be replayed.
-            return find_answer(self._ledger, key) or completion
+            return await find_answer(self._ledger, key) or completion
         return completion
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
@@ -119,7 +164,7 @@ class Recorder(Store):
         key = self._keys.pop((number, request.ask.number), "")
         outcome = result.kind if isinstance(result, Failure) else result.outcome
         self._ledger.put(
-            "INSERT OR REPLACE INTO asks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            ASKS.insert_or_replace,
             (
                 self.run.id,
                 number,
@@ -136,8 +181,12 @@ class Recorder(Store):
         """Record the group and its result in the ledger; both are on disk when this returns."""
         source = await pace_of_loop().run(_group_text(group))
         row = (self.run.id, number, group.group_id, source, to_json_text(result.to_dict()))
-        self._ledger.put("INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?)", row)
+        self._ledger.put(GROUPS.insert_or_replace, row)
         await self._ledger.commit()
+
+    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
+        """Return the ledger's result of group ``number`` in the run that this one repeats; None if there is none."""
+        return None if self._repeats is None else await find_result(self._ledger, self._repeats, number)
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Record ``settings`` as the run's settings from now on; the ledger's next commit writes them."""
@@ -146,12 +195,11 @@ class Recorder(Store):
     def learn(self, judge: Backend, learned: Mapping[str, Any]) -> None:
         """Record in the ledger, for later runs, what was learned about a judge; it is written with the next commit."""
         row = (judge.endpoint, judge.model, json.dumps(learned))
-        self._ledger.put("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", row)
+        self._ledger.put(LEARNED.insert_or_replace, row)
 
 
 _NO_TRAJECTORIES = '"trajectories":[]}'
 """The end of a group without trajectories as JSON."""
-_INSERT_ANSWER = "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _answer_row(key: str, request: JudgeRequest, backend: Backend, completion: Completion) -> tuple[Any, ...]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
-from calipers.ledger.answers import find_answer, find_failure, find_run, require_object
+from calipers.ledger.answers import find_answer, find_failure, find_result, find_run, require_object
 from calipers.ledger.calls import ledger_key
-from calipers.ledger.sqlite import Ledger
+from calipers.ledger.database import ReadableLedger
+from calipers.ledger.opening import open_ledger
 from calipers.types import Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 
 
@@ -20,7 +21,7 @@ class Replayer(Store):
 
     replays = True
 
-    def __init__(self, ledger: Ledger, run: int | None = None) -> None:
+    def __init__(self, ledger: ReadableLedger, run: int | None = None) -> None:
         self._ledger = ledger
         self.recorded = find_run(ledger, run)
         self._numbers: deque[int] = deque()
@@ -47,7 +48,7 @@ class Replayer(Store):
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
         """Return the ledger's answer to this request, or raise its recorded failure again."""
         key = ledger_key(request, backend)
-        found = self._ledger.rows(
+        found = await self._ledger.look_up(
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
             (self.recorded.id, number, request.ask.number),
         )
@@ -59,10 +60,19 @@ class Replayer(Store):
         if found and (error := find_failure(self._ledger, found[0][1])) is not None:
             error.question = found[0][0]
             raise error
-        completion = find_answer(self._ledger, key)
+        completion = await find_answer(self._ledger, key)
         if completion is None:
             raise PermanentError("not_recorded", "the ledger has no answer to this question")
         return completion
+
+    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
+        """Return the ledger's result of group ``number`` in the run that is replayed; None if there is none."""
+        return await find_result(self._ledger, self.recorded.id, number)
+
+    async def was_asked(self, number: int, ask: int) -> bool:
+        """Return whether the ledger's run asked question number ``ask`` about group ``number``."""
+        query = "SELECT 1 FROM asks WHERE run = ? AND position = ? AND number = ?"
+        return bool(await self._ledger.look_up(query, (self.recorded.id, number, ask)))
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
         """Do nothing, because a replay of a ledger records nothing new."""
@@ -79,18 +89,19 @@ class Replay(FullBackend):
     """
 
     def __init__(self, location: str | Path) -> None:
-        self._ledger = Ledger(location, create=False)
+        self._ledger = open_ledger(location, create=False)
         settings = find_run(self._ledger).settings
         first = settings["judges"][0]
         self.endpoint = first["endpoint"]
         self.model = first["model"]
         self.warnings = tuple(settings["warnings"])
+        self.has_tools = True  # an answer in the ledger may be a call of tools
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the judge's answer that the ledger holds. Raises PermanentError ("not_recorded") if there is none."""
-        completion = find_answer(self._ledger, ledger_key(request, self))
+        completion = await find_answer(self._ledger, ledger_key(request, self))
         if completion is None:
-            raise PermanentError("not_recorded", f"{self._ledger.path} has no answer to this question")
+            raise PermanentError("not_recorded", f"{self._ledger.name} has no answer to this question")
         return completion
 
 

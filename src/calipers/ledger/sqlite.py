@@ -14,14 +14,13 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from calipers.errors import LedgerError
-from calipers.ledger.reading import DAMAGED, FORMAT, LedgerFile, ledger_path, require_existing
+from calipers.ledger.database import FORMAT, Row, WritableLedger, as_stored, steps_back
+from calipers.ledger.reading import LedgerFile, ledger_path, require_existing
 from calipers.pacing import pace_of_loop
-from calipers.types.encoding import without_lone_surrogates
 
 _ROWS_IN_LOG = 3000
 """How many rows the write-ahead log may hold before it is moved into the file; about 20 MB."""
@@ -36,8 +35,16 @@ _BUSY_SECONDS = 30.0
 _BUSY_AGAIN = 0.01
 """Seconds between two attempts in cases where SQLite itself does not wait."""
 
+_BACK: Final = {
+    5: "DROP INDEX groups_by_name;",
+    4: "DROP TABLE shared_runs;",
+    3: "DROP TABLE failed_calls;DROP TABLE failed_before;",
+    2: "DROP TABLE odds;",
+}
+"""What takes a ledger file from a format to the one before. ``tables.sql`` takes it forward again."""
 
-class Ledger(LedgerFile):
+
+class Ledger(LedgerFile, WritableLedger):
     """An open ledger file. ``location`` is a path or ``sqlite:///path``; it is created unless ``create`` is False.
 
     Safe to use from several threads and event loops. Raises LedgerError, with the remedy, when the file cannot be
@@ -51,15 +58,15 @@ class Ledger(LedgerFile):
         if not create:
             require_existing(self.path)
         self._lock = threading.RLock()
-        self._pending: dict[str, list[tuple[Any, ...]]] = {}
+        self._pending: dict[str, list[Row]] = {}
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._scheduled: set[asyncio.AbstractEventLoop] = set()
         self._closed = False
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
         self._checkpointing = threading.Lock()
         self._checkpointed = 0
+        # True after another process, or another event loop of this process, has written to the ledger.
         self.shared = False
-        """True after another process, or another event loop of this process, has written to the ledger."""
         with self._translated("opened"):
             _create_private(self.path)
             self._connection = sqlite3.connect(
@@ -99,6 +106,8 @@ class Ledger(LedgerFile):
         )  # ``_checkpoint`` moves the log instead, outside the event loop
         self._connection.execute("PRAGMA cache_size=-8192")  # in KiB; the index of keys is read in random order
         if self._found_format() < FORMAT:
+            from importlib.resources import files  # noqa: PLC0415 - only a new ledger needs it, and it is slow to import
+
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
             self._connection.executescript(f"BEGIN IMMEDIATE;{tables}PRAGMA user_version={FORMAT};COMMIT")
         self._version = self._data_version()
@@ -127,22 +136,41 @@ class Ledger(LedgerFile):
             if self.shared or len(known) > _MOST_KEYS:
                 self._keys = None
 
-    def put(self, statement: str, values: tuple[Any, ...]) -> None:
+    def put(self, statement: str, values: Row) -> None:
         """Queue a write to the ledger. It is on disk after a later ``commit`` or ``close`` has returned.
 
         Writes with the same statement keep their order. Writes with different statements must not depend on it. A lone
         surrogate becomes a question mark. Raises ValueError or TypeError at once for values that SQLite does not
         accept, because a later failure would affect the whole transaction.
         """
-        storable = tuple([value if type(value) is str and value.isascii() else _storable(value) for value in values])
+        storable = tuple([value if type(value) is str and value.isascii() else as_stored(value) for value in values])
         with self._lock:
             self._pending.setdefault(statement, []).append(storable)
 
-    def insert(self, statement: str, values: tuple[Any, ...]) -> int:
+    def insert(self, statement: str, values: Row) -> int:
         """Insert a row into the ledger at once and return its id."""
         with self._lock, self._translated("written"):
             cursor = self._connection.execute(statement, values)
             return int(cursor.lastrowid or 0)
+
+    def share_run(self, run: int) -> None:
+        """Let other processes join the ledger's run ``run``."""
+        self.insert("INSERT INTO shared_runs (run, next) VALUES (?, 0)", (run,))
+
+    async def take_number(self, run: int) -> int:
+        """Return the next number of a group of the ledger's shared run ``run``, which no other process gets."""
+        with self._lock, self._translated("written"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.execute("UPDATE shared_runs SET next = next + 1 WHERE run = ?", (run,))
+                found = self._connection.execute("SELECT next - 1 FROM shared_runs WHERE run = ?", (run,)).fetchone()
+                self._connection.execute("COMMIT")
+            except sqlite3.Error:
+                self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
+                raise
+        if found is None:
+            raise LedgerError(f"{self.path}: run {run} is not shared between processes; begin it with shared=True")
+        return int(found[0])
 
     async def commit(self) -> None:
         """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.
@@ -244,11 +272,18 @@ class Ledger(LedgerFile):
             self._checkpointed = written
             loop.run_in_executor(None, self._checkpoint)
 
-    def check(self) -> None:
-        """Raise LedgerError unless SQLite finds the whole ledger file sound."""
-        found = self.rows("PRAGMA integrity_check")
-        if found != [("ok",)]:
-            raise LedgerError(f"{self.path}: the ledger is damaged ({found[0][0]}). {DAMAGED}")
+    def compact(self) -> None:
+        """Give the space of removed rows of the ledger back to the disk."""
+        with self._lock, self._translated("written"):
+            self._connection.execute("VACUUM")
+
+    def roll_back(self, to: int) -> None:
+        """Bring the ledger back to the older format ``to``, for an older calipers, and close it."""
+        steps = steps_back(self.name, FORMAT, to, _BACK)
+        with self._lock, self._translated("written"):
+            self._write_pending()
+            self._connection.executescript(f"BEGIN IMMEDIATE;{''.join(steps)}PRAGMA user_version={to};COMMIT")
+        self.close()
 
     def close(self) -> None:
         """Write what is queued and close the ledger file."""
@@ -259,16 +294,6 @@ class Ledger(LedgerFile):
                 self._write_pending()
             finally:
                 self._connection.close()
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return without_lone_surrogates(value)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("an integer of more than 64 bits cannot be stored in a ledger")
-    if value is not None and not isinstance(value, int | float | bytes):
-        raise TypeError(f"{type(value).__name__} cannot be stored in a ledger")
-    return value
 
 
 def _create_private(path: Path) -> None:

@@ -1,4 +1,4 @@
--- The tables of a ledger. Format 3; a change of a table is a new format (see sqlite.py).
+-- The tables of a ledger. Format 5; a change of a table is a new format (see sqlite.py).
 CREATE TABLE IF NOT EXISTS answers (
   key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, request BLOB NOT NULL, text TEXT NOT NULL,
   finish_reason TEXT NOT NULL, reasoning TEXT NOT NULL, served_model TEXT, input_tokens INTEGER NOT NULL,
@@ -28,3 +28,6 @@ CREATE TABLE IF NOT EXISTS failed_calls (
   PRIMARY KEY (run, position, number, call)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failed_before (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS shared_runs (run INTEGER PRIMARY KEY REFERENCES runs(id), next INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS groups_by_name ON groups (group_id);

@@ -6,6 +6,7 @@ Not responsible for the metrics (``health``).
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,9 +25,8 @@ from calipers.types import (
     Usage,
 )
 
-_MARKDOWN: Final = re.compile(
-    r"^ {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |>|```|\|)|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE
-)
+_AT_START: Final = re.compile(r" {0,3}(?:#{1,6} |[-*+] |\d{1,3}[.)] |>|```|\|)")
+_ANYWHERE: Final = re.compile(rf"^{_AT_START.pattern}|\*\*[^*\n]+\*\*|`[^`\n]+`", re.MULTILINE)
 _FOLLOW_UPS: Final[frozenset[Cause]] = frozenset({"missing", "doubt", "truncated", "window", "canary", "substitute"})
 
 
@@ -46,7 +46,7 @@ class Answer:
     ``ratings`` are (candidate, relative position from 0 to 1, value from 0 to 1); ``margins`` are (first, second,
     margin). ``shapes`` describe all candidates, and are present for the first question about a group only. ``asked``
     counts the question's characters; ``latency`` is in seconds; ``recorded`` means that the answer came out of a
-    ledger.
+    ledger. ``served`` is the model, and its version, that the server names in its reply.
     """
 
     group_id: str
@@ -64,6 +64,7 @@ class Answer:
     latency: float
     attempts: int
     recorded: bool = False
+    served: str = ""
 
     @property
     def is_follow_up(self) -> bool:
@@ -98,6 +99,7 @@ def answer_for_metrics(request: JudgeRequest, completion: Completion, reading: R
         completion.latency,
         completion.attempts,
         completion.recorded,
+        sys.intern(" ".join(part for part in (completion.model, completion.fingerprint) if part)),
     )
 
 
@@ -108,8 +110,15 @@ def candidate_shapes(view: RenderedGroup) -> tuple[Shape, ...]:
 
 def _shape(candidate: Candidate, view: RenderedGroup) -> Shape:
     texts = [message_text(message) for message in candidate.messages[view.prefix_length :]]
-    marks = sum(sum(1 for _ in _MARKDOWN.finditer(text)) for text in texts)
+    marks = sum(map(markdown_marks, texts))
     return Shape(tuple(view.ids[member] for member in candidate.members), sum(map(len, texts)), marks)
+
+
+def markdown_marks(text: str) -> int:
+    """Return how many markdown marks a candidate's text has, for health metrics: headings, bullets, bold text, code."""
+    if "**" in text or "`" in text:
+        return sum(1 for _ in _ANYWHERE.finditer(text))
+    return sum(1 for line in text.split("\n") if _AT_START.match(line))
 
 
 def message_text(message: Message) -> str:

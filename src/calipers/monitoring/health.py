@@ -1,7 +1,7 @@
 """Compute health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
 Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
-collecting results (``monitor``) or for thresholds (``alarms``).
+collecting results (``monitor``), for correlations (``correlations``) or for thresholds (``alarms``).
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Final
 
-from calipers.monitoring.answers import Answer, Shape
-from calipers.types import GroupResult, TrajectoryResult, Usage
-
-MIN_PAIRS: Final = 8
-"""The least number of pairs of values from which a correlation is reported; with fewer pairs, it is mostly chance."""
+from calipers.monitoring.answers import Answer
+from calipers.monitoring.cascade import cascade_metrics
+from calipers.monitoring.correlations import correlations_in_steps
+from calipers.monitoring.criteria import criteria_health
+from calipers.rewards.magnitude import exponent_of, mean_of, scaled
+from calipers.rewards.reliable import estimated
+from calipers.types import GroupResult, Usage
+from calipers.types.steps import Steps, run_steps
 
 
 def health(
@@ -28,12 +30,32 @@ def health(
     """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1.
+    1. Groups that were left out on purpose (``not_judged``) count in ``judged_rate`` alone.
     """
-    found = _outcomes(results) | _spread(results) | _costs(results)
+    return run_steps(health_in_steps(results, answers, disagreements=disagreements))
+
+
+def health_in_steps(
+    results: Sequence[GroupResult],
+    answers: Sequence[Answer] = (),
+    *,
+    disagreements: Sequence[float] = (),
+) -> Steps[dict[str, float]]:
+    """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
+    left_out = sum("not_judged" in result.extra for result in results)
+    results = [result for result in results if "not_judged" not in result.extra]
+    found: dict[str, float | None] = {}
+    for of_results in (_outcomes, _spread, _costs, cascade_metrics, criteria_health):
+        found |= of_results(results)
+        yield
     if answers:
-        found |= _replies(answers) | _latencies(answers) | _panel_members(answers) | _repeatability(answers)
-        found |= _biases(results, answers) | _missingness(results, answers)
+        for of_answers in (_replies, _changed, _latencies, _panel_members):
+            found |= of_answers(answers)
+            yield
+        found |= yield from _repeatability(answers)
+        found |= yield from correlations_in_steps(results, answers)
+    if left_out:
+        found["judged_rate"] = len(results) / (len(results) + left_out)
     found["audit_disagreement"] = _mean(disagreements)
     return {
         f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)
@@ -68,6 +90,8 @@ def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
         [trajectory.reward for trajectory in result.trajectories if trajectory.reward is not None] for result in results
     ]
     compared = [rewards for rewards in groups if len(rewards) > 1]
+    reliabilities = [result.reliability.value for result in results if result.reliability.value is not None]
+    shown = [value for result in results if (value := estimated(result.reliability)) is not None]
     stderrs = [
         trajectory.stderr for result in results for trajectory in result.trajectories if trajectory.stderr is not None
     ]
@@ -77,6 +101,9 @@ def _spread(results: Sequence[GroupResult]) -> dict[str, float | None]:
         "tie_rate": _share(a == b for rewards in compared for a, b in combinations(rewards, 2)),
         "flat_group_rate": _share(len(set(rewards)) == 1 for rewards in compared),
         "stderr_mean": _mean(stderrs),
+        "reliability_mean": _mean(reliabilities),
+        "reliability_known_rate": len(reliabilities) / len(compared) if compared else None,
+        "all_noise_rate": _share(value == 0 for value in shown),
     }
 
 
@@ -124,13 +151,32 @@ def _replies(answers: Sequence[Answer]) -> dict[str, float | None]:
     }
 
 
+def _changed(answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Return the share of new answers by another model or version than any among the older ones of the same judge.
+
+    The newest quarter of a judge's answers are the new ones. A server that alternates between versions names each of
+    them among the older answers, and has changed nothing. Unknown with fewer than eight answers.
+    """
+    by_slot: dict[int, list[str]] = defaultdict(list)
+    for answer in answers:
+        if answer.served and not answer.recorded:
+            by_slot[answer.slot].append(answer.served)
+    found: list[bool] = []
+    for served in by_slot.values():
+        new = len(served) // 4
+        if new > 1:
+            known = set(served[:-new])
+            found += [one not in known for one in served[-new:]]
+    return {"served_change_rate": _share(found)}
+
+
 def _latencies(answers: Sequence[Answer]) -> dict[str, float | None]:
     """Return quantiles of the judge's seconds per answer, without answers from a ledger."""
     waited = sorted(answer.latency for answer in answers if answer.latency > 0 and not answer.recorded)
     return {f"latency_p{percent}": _quantile(waited, percent / 100) for percent in (50, 90, 99)}
 
 
-def _repeatability(answers: Sequence[Answer]) -> dict[str, float | None]:
+def _repeatability(answers: Sequence[Answer]) -> Steps[dict[str, float | None]]:
     """Return how much answers about the same candidates disagree: the rate of flipped pairs, and a score's noise."""
     flips: list[bool] = []
     squares, freedom = 0.0, 0
@@ -139,6 +185,7 @@ def _repeatability(answers: Sequence[Answer]) -> dict[str, float | None]:
             flips += _flips(a, b)
         square, degrees = _two_way_residual(presentations)
         squares, freedom = squares + square, freedom + degrees
+        yield
     return {"order_flip_rate": _share(flips), "noise_sd": math.sqrt(squares / freedom) if freedom else None}
 
 
@@ -180,97 +227,21 @@ def _two_way_residual(presentations: Sequence[Mapping[int, float]]) -> tuple[flo
     return squares, (rows - 1) * (columns - 1)
 
 
-def _biases(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return correlations within groups: of rewards with length and markdown, and of scores with position."""
-    lengths: list[tuple[float, float]] = []
-    marks: list[tuple[float, float]] = []
-    for trajectories, shapes in _trajectories_with_shapes(results, answers):
-        scored = [
-            (trajectory.reward, shapes[trajectory.id])
-            for trajectory in trajectories
-            if trajectory.reward is not None and trajectory.id in shapes
-        ]
-        lengths += _centred([(reward, math.log1p(shape.characters)) for reward, shape in scored])
-        marks += _centred([(reward, shape.marks / (1 + shape.characters)) for reward, shape in scored])
-    places = [pair for answer in answers for pair in _centred([(value, place) for _, place, value in answer.ratings])]
-    return {
-        "length_correlation": _correlation(lengths),
-        "markdown_correlation": _correlation(marks),
-        "position_correlation": _correlation(places),
-    }
-
-
-def _missingness(results: Sequence[GroupResult], answers: Sequence[Answer]) -> dict[str, float | None]:
-    """Return how unreadable answers, and abstentions, correlate with length and with reward."""
-    levels = {
-        result.group_id: sum(rewards) / len(rewards)
-        for result in results
-        if (rewards := [trajectory.reward for trajectory in result.trajectories if trajectory.reward is not None])
-    }
-    unread = [(float(answer.is_unreadable), math.log1p(answer.asked)) for answer in answers]
-    unread_level = [
-        (float(answer.is_unreadable), levels[answer.group_id]) for answer in answers if answer.group_id in levels
-    ]
-    lost: list[tuple[float, float]] = []
-    lost_level: list[tuple[float, float]] = []
-    for trajectories, shapes in _trajectories_with_shapes(results, answers):
-        known = ((trajectory, shapes[trajectory.id]) for trajectory in trajectories if trajectory.id in shapes)
-        lost += [(float(trajectory.status == "abstained"), math.log1p(shape.characters)) for trajectory, shape in known]
-    for result in results:
-        if result.group_id in levels:
-            abstained = sum(trajectory.status == "abstained" for trajectory in result.trajectories)
-            lost_level.append((abstained / len(result.trajectories), levels[result.group_id]))
-    return {
-        "parse_failure_length_correlation": _correlation(unread),
-        "parse_failure_reward_correlation": _correlation(unread_level),
-        "abstention_length_correlation": _correlation(lost),
-        "abstention_reward_correlation": _correlation(lost_level),
-    }
-
-
-def _trajectories_with_shapes(
-    results: Sequence[GroupResult], answers: Sequence[Answer]
-) -> Iterator[tuple[tuple[TrajectoryResult, ...], Mapping[str, Shape]]]:
-    known = {
-        answer.group_id: {name: shape for shape in answer.shapes for name in shape.ids}
-        for answer in answers
-        if answer.shapes
-    }
-    for result in results:
-        if result.group_id in known:
-            yield result.trajectories, known[result.group_id]
-
-
-def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the pairs of a group with the group's mean subtracted from both values."""
-    if len(pairs) < 2:
-        return []
-    first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
-    return [(a - first, b - second) for a, b in pairs]
-
-
-def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Return Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if either side is constant."""
-    if len(pairs) < MIN_PAIRS:
-        return None
-    centred = _centred(pairs)
-    across = math.fsum(a * b for a, b in centred)
-    spread = math.sqrt(math.fsum(a * a for a, _ in centred)) * math.sqrt(math.fsum(b * b for _, b in centred))
-    return max(-1.0, min(1.0, across / spread)) if spread > 1e-12 else None
-
-
 def _share(flags: Iterable[bool]) -> float | None:
     listed = [bool(flag) for flag in flags]
     return sum(listed) / len(listed) if listed else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
+    return mean_of(values) if values else None
 
 
-def _deviation(values: Sequence[float]) -> float:
+def _deviation(rewards: Sequence[float]) -> float:
+    """Return the standard deviation (ddof 1) of at least two rewards; infinity if it is too large for a float."""
+    values = scaled(rewards)  # squares of large rewards would overflow
     mean = sum(values) / len(values)
-    return math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return 2.0 * math.ldexp(deviation, exponent_of(rewards) - 1)
 
 
 def _quantile(ascending: Sequence[float], share: float) -> float | None:

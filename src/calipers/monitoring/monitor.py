@@ -7,6 +7,7 @@ metrics (``health``) or the thresholds (``alarms``).
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections import defaultdict, deque
@@ -17,8 +18,9 @@ from typing import TypeAlias
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.monitoring.alarms import DEFAULT_ALARMS, Alarm, raised_alarms
 from calipers.monitoring.answers import Answer, answer_for_metrics
-from calipers.monitoring.health import health
+from calipers.pacing import run_in_pieces
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup
+from calipers.types.steps import Steps, run_steps
 
 Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 OnAlarm: TypeAlias = Callable[[Alarm, Mapping[str, float]], None]
@@ -43,7 +45,9 @@ class Monitor:
     An alarm is printed to stderr when it is raised for the first time (not with ``quiet``). ``on_alarm`` is called with
     the alarm and the metrics each time the alarm is raised again after it had ended. While an alarm lasts, its text is
     in every result's ``warnings``. Safe to use from several threads and event loops; one monitor may watch several
-    judges.
+    judges. ``batches=False`` saves memory where nobody calls ``batch``, which then reports no groups. With
+    ``in_pieces``, for a server, alarms are computed on the running event loop in pieces of a millisecond, so they come
+    some groups later.
     """
 
     def __init__(
@@ -54,6 +58,8 @@ class Monitor:
         alarms: Sequence[Alarm] = DEFAULT_ALARMS,
         on_alarm: OnAlarm | None = None,
         quiet: bool = False,
+        batches: bool = True,
+        in_pieces: bool = False,
     ) -> None:
         require_whole(window=window, every=every)
         require_above_zero(window=window, every=every)
@@ -62,6 +68,9 @@ class Monitor:
         self._every = every
         self._on_alarm = on_alarm
         self._quiet = quiet
+        self._batches = batches
+        self._in_pieces = in_pieces
+        self._checking: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
         self._pending: dict[str, list[Answer]] = defaultdict(list)
         self._window: deque[_Seen] = deque(maxlen=window)
@@ -87,13 +96,16 @@ class Monitor:
         with self._lock:
             finished = _Seen(result, tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
-            self._batch.append(finished)
-            del self._batch[:-_UNFINISHED]  # bounds memory if nobody calls batch()
+            if self._batches:
+                self._batch.append(finished)
+                del self._batch[:-_UNFINISHED]  # bounds memory if nobody calls batch()
             self._since += 1
             due = self._since >= self._every
             self._since = 0 if due else self._since
-        if due:
-            self._check_alarms()
+        if due and not self._in_pieces:
+            self._check_alarms(self.metrics())
+        elif due and (self._checking is None or self._checking.done()):
+            self._checking = asyncio.get_running_loop().create_task(self._check_alarms_in_pieces())
         return replace(result, warnings=(*result.warnings, *self._warnings)) if self._warnings else result
 
     def disagreed(self, by: float) -> None:
@@ -105,19 +117,28 @@ class Monitor:
 
     def metrics(self) -> dict[str, float]:
         """Return health metrics over the window; unknown values have no key."""
-        with self._lock:
-            seen, disagreements = list(self._window), list(self._disagreements)
-        return _health(seen, disagreements)
+        return run_steps(self._metrics_in_steps())
+
+    async def metrics_in_pieces(self) -> dict[str, float]:
+        """Return ``metrics()``, computed in pieces of a millisecond, between which the event loop does other work."""
+        return await run_in_pieces(self._metrics_in_steps())
 
     def batch(self) -> dict[str, float]:
         """Return health metrics of the groups finished since the last call, for a trainer to log at each step."""
         with self._lock:
             seen, self._batch = self._batch, []
             disagreements = list(self._disagreements)
-        return _health(seen, disagreements)
+        return run_steps(_health_in_steps(seen, disagreements))
 
-    def _check_alarms(self) -> None:
-        metrics = self.metrics()
+    def _metrics_in_steps(self) -> Steps[dict[str, float]]:
+        with self._lock:
+            seen, disagreements = list(self._window), list(self._disagreements)
+        return _health_in_steps(seen, disagreements)
+
+    async def _check_alarms_in_pieces(self) -> None:
+        self._check_alarms(await self.metrics_in_pieces())
+
+    def _check_alarms(self, metrics: Mapping[str, float]) -> None:
         lasting = tuple(raised_alarms(metrics, self._alarms))
         with self._lock:
             begun = [alarm for alarm in lasting if alarm not in self._lasting]
@@ -132,13 +153,18 @@ class Monitor:
                 self._on_alarm(alarm, metrics)
 
 
-def _health(seen: Sequence[_Seen], disagreements: Sequence[float]) -> dict[str, float]:
+def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> Steps[dict[str, float]]:
+    from calipers.monitoring.health import health_in_steps  # noqa: PLC0415 - all import this file, few have a monitor
+
     # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
-    results = [replace(finished.result, group_id=str(number)) for number, finished in enumerate(seen)]
-    answers = [
-        replace(answer, group_id=str(number)) for number, finished in enumerate(seen) for answer in finished.answers
-    ]
-    return health(results, answers, disagreements=disagreements)
+    results: list[GroupResult] = []
+    answers: list[Answer] = []
+    for number, finished in enumerate(seen):
+        name = str(number)
+        results.append(replace(finished.result, group_id=name))
+        answers += [replace(answer, group_id=name) for answer in finished.answers]
+        yield
+    return (yield from health_in_steps(results, answers, disagreements=disagreements))
 
 
 def combined_observer(*observers: Observer | None) -> Observer | None:

@@ -73,7 +73,7 @@ class Checklist:
         closing = self._closing(ask, "" if first else listed, names)
         messages = (
             {"role": "system", "content": system},
-            {"role": "user", "content": message_content(compose(view, ask.order, keys), closing)},
+            {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)

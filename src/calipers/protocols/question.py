@@ -69,7 +69,7 @@ class ScoreProtocol:
         explained, scored = self.reply_fields(keys)
         messages: tuple[Message, ...] = (
             self.instructions(view.rubric or self.rubric),
-            {"role": "user", "content": message_content(compose(view, ask.order, keys), self._closing(ask, keys))},
+            {"role": "user", "content": message_content(compose(view, ask.order, keys, self._closing(ask, keys)))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         schema = score_schema(explained, scored, self.top)
@@ -145,9 +145,9 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
     They have no order or meaning, and none occurs in the content. Each ``salt`` gives other keys.
     """
     parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
-    content = "".join(part for part in parts if isinstance(part, str))
+    texts = (part.encode("ascii", "ignore") for part in parts if isinstance(part, str))
     # The content's letters of the key alphabet, joined together, contain every key that occurs in the content.
-    taken = content.encode("ascii", "ignore").translate(None, _OTHER_BYTES).decode()
+    taken = b"".join(text.translate(None, _OTHER_BYTES) for text in texts).decode()
     keys: dict[str, None] = {}
     for draw in count():
         # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up.
@@ -177,10 +177,8 @@ def _follow_up_lines(ask: Ask, keys: Sequence[str], top: int) -> list[str]:
     return lines
 
 
-def message_content(body: Sequence[Part], closing: str) -> str | list[dict[str, Any]]:
-    """Return a message of a protocol's question with ``closing`` at its end: a text, or a list of parts with images."""
-    *before, last = body
-    parts = [*before, last + closing] if isinstance(last, str) else [*body, closing]
+def message_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    """Return the content of a message of a protocol's question: a text, or a list of parts with images."""
     if len(parts) == 1 and isinstance(parts[0], str):
         return parts[0]
     return [_part(part) for part in parts]

@@ -42,12 +42,13 @@ _DRAWS_PER_LENGTH = 8
 @dataclass(slots=True)
 class _Draft:
     """A candidate that is not written yet: its ``transcript`` without the context, and its
-    trajectories (``members``).
+    trajectories (``members``), and a hash of the artifacts that a judge with tools may read.
     """
 
     transcript: Transcript
     members: list[int]
     elided: tuple[str, ...]
+    artifacts: bytes = b""
 
 
 def render(
@@ -56,6 +57,8 @@ def render(
     reasoning: Reasoning = "hidden",
     rubric: str | Rubric | None = None,
     graded: bool = False,
+    beside: Sequence[str] = (),
+    artifacts: bool = False,
 ) -> RenderedGroup:
     """Render ``group`` as shown to the judge. The group's own rubric takes precedence. Never raises for content.
 
@@ -64,9 +67,13 @@ def render(
 
     The order of candidates is drawn from their content, so that neither the question nor its seed depends on the order
     in which trajectories arrived. Rewards, gold answers, metadata and ids are not shown. Trajectories that look
-    identical to a judge become one candidate, but a trajectory without messages is never merged.
+    identical to a judge become one candidate, but a trajectory without messages is never merged. The marker occurs in
+    none of the texts ``beside``, which questions show as well. With ``artifacts``, judges have tools that read
+    artifacts, so that trajectories with different ones are different candidates.
     """
-    return run_steps(render_in_steps(group, reasoning=reasoning, rubric=rubric, graded=graded))
+    return run_steps(
+        render_in_steps(group, reasoning=reasoning, rubric=rubric, graded=graded, beside=beside, artifacts=artifacts)
+    )
 
 
 def render_in_steps(
@@ -75,6 +82,8 @@ def render_in_steps(
     reasoning: Reasoning = "hidden",
     rubric: str | Rubric | None = None,
     graded: bool = False,
+    beside: Sequence[str] = (),
+    artifacts: bool = False,
 ) -> Steps[RenderedGroup]:
     """Render ``group`` as ``render`` does, in steps."""
     transcriber = Transcriber(group, reasoning)
@@ -82,7 +91,8 @@ def render_in_steps(
     drafts = []
     for position, trajectory in enumerate(group.trajectories):
         transcript = yield from transcriber.transcript_in_steps(trajectory)
-        drafts.append(_Draft(transcript, [position], transcript.elided))
+        left = _artifacts_key(trajectory.artifacts) if artifacts else b""
+        drafts.append(_Draft(transcript, [position], transcript.elided, left))
         yield
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(trajectory, group.rubric, rubric) for trajectory in group.trajectories] if graded else []
@@ -95,21 +105,26 @@ def render_in_steps(
     names = yield from _exhibits_in_steps([prefix, *(draft.transcript.blocks[common:] for draft in distinct)])
     lines = list(dict.fromkeys(line for draft in distinct for line in draft.transcript.tools))
     head = _head(lines, refer_to_exhibits(prefix, names), names)
+    yield
     bodies = []
     for draft in distinct:
-        yield
         bodies.append(_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names))
-    marker = draw_marker(digest, (head, *bodies, rubric or ""))
+        yield
+    marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
+    yield
+    head_parts = _parts(head, marker)
+    candidates = []
+    for draft, body in zip(distinct, bodies, strict=True):
+        yield
+        messages = (*context, *draft.transcript.messages)
+        candidates.append(Candidate(tuple(draft.members), messages, _parts(body, marker), draft.elided))
     return RenderedGroup(
         group_id=group.group_id,
         ids=tuple(trajectory.id for trajectory in group.trajectories),
         digest=digest.hex(),
         marker=marker,
-        head=_parts(head, marker),
-        candidates=tuple(
-            Candidate(tuple(draft.members), (*context, *draft.transcript.messages), _parts(body, marker), draft.elided)
-            for draft, body in zip(distinct, bodies, strict=True)
-        ),
+        head=head_parts,
+        candidates=tuple(candidates),
         rubric=rubric,
         tools=tuple(transcriber.definitions[line] for line in lines) or None,
         prefix_length=len(prefix),
@@ -117,11 +132,14 @@ def render_in_steps(
         rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
         gold=tuple(trajectory.gold for trajectory in group.trajectories),
         metadata=tuple(trajectory.metadata for trajectory in group.trajectories),
+        artifacts=_artifacts_of_each(group) if artifacts else (),
+        task_artifacts=group.artifacts if artifacts else {},
     )
 
 
-def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str]) -> tuple[Part, ...]:
-    """Return a question's transcript: the head, then the candidates at positions ``order``, each under its opaque key.
+def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str], closing: str = "") -> tuple[Part, ...]:
+    """Return a question's transcript: the head, then the candidates at positions ``order``, each under its opaque key,
+    and the question's ``closing`` text.
 
     Adjacent texts are joined. ``keys`` are distinct and as many as ``order``; ValueError otherwise.
     """
@@ -131,7 +149,7 @@ def compose(view: RenderedGroup, order: Sequence[int], keys: Sequence[str]) -> t
     for position, key in zip(order, keys, strict=True):
         name = header_word(key)
         parts += [f"{view.marker} candidate {name}\n", *view.candidates[position].body, f"{view.marker} end {name}\n"]
-    return join_texts(parts)
+    return join_texts([*parts, closing])
 
 
 def join_texts(parts: Iterable[Part]) -> tuple[Part, ...]:
@@ -158,14 +176,15 @@ def _criteria(trajectory: Trajectory, *others: str | Rubric | None) -> Rubric | 
 
 
 def _distinct(drafts: Sequence[_Draft], criteria: Sequence[Rubric | None]) -> list[_Draft]:
-    """Return the draft candidates sorted by their keys. Drafts with equal transcripts are merged if their criteria are
-    equal.
+    """Return the draft candidates sorted by their keys. Drafts with equal transcripts are merged if their criteria and
+    artifacts are equal.
     """
-    by_key: dict[tuple[bytes, int, int], _Draft] = {}
+    by_key: dict[tuple[bytes, int, int, bytes], _Draft] = {}
     for draft in drafts:
         rubric = criteria.index(criteria[draft.members[0]]) if criteria else 0
         transcript = draft.transcript
-        first = by_key.setdefault((transcript.key, -1 if transcript.messages else draft.members[0], rubric), draft)
+        empty = -1 if transcript.messages else draft.members[0]
+        first = by_key.setdefault((transcript.key, empty, rubric, draft.artifacts), draft)
         if first is not draft:
             first.members += draft.members
             first.elided = tuple(sorted({*first.elided, *draft.elided}))
@@ -176,8 +195,26 @@ def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None
     digest = hashlib.blake2b("".join(opening).encode(), digest_size=KEY_BYTES)
     digest.update(MARK.encode())
     for draft in drafts:
-        digest.update(draft.transcript.key)
+        digest.update(draft.transcript.key + draft.artifacts)
     digest.update((rubric or "").encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _artifacts_of_each(group: TrajectoryGroup) -> tuple[Mapping[str, str], ...]:
+    """Return the artifacts of each trajectory; none at all if neither they nor the group have any."""
+    each = tuple(trajectory.artifacts for trajectory in group.trajectories)
+    return each if group.artifacts or any(each) else ()
+
+
+def _artifacts_key(artifacts: Mapping[str, str]) -> bytes:
+    """Return a hash of a trajectory's artifacts, or no bytes if there are none."""
+    if not artifacts:
+        return b""
+    digest = hashlib.blake2b(digest_size=KEY_BYTES)
+    for path in sorted(artifacts):
+        for text in (path, artifacts[path]):
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
     return digest.digest()
 
 
@@ -234,19 +271,23 @@ def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
 
 def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, str]]:
     """Find the exhibits of the blocks of all ``transcripts``, in order, as ``find_exhibits`` does."""
-    pieces: list[str] = []
+    pieces: list[list[str]] = []
+    lengths: Counter[int] = Counter()
     for blocks in transcripts:
+        own: list[str] = []
         for block in blocks:
             if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
-                pieces += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+                own += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
+        lengths.update(map(_text_length, own))
+        pieces.append(own)
         yield
     # Texts of different lengths differ, so most need not be cut out and compared.
-    lengths = Counter(map(_text_length, pieces))
-    texts = [
-        text for piece in pieces if lengths[_text_length(piece)] > 1 and (text := _shareable(piece.removeprefix(MARK)))
-    ]
-    yield
-    recurring = (text for text, count in Counter(texts).items() if count > 1)
+    counts: Counter[str] = Counter()
+    for own in pieces:
+        shared = (_shareable(piece.removeprefix(MARK)) for piece in own if lengths[_text_length(piece)] > 1)
+        counts.update(filter(None, shared))
+        yield
+    recurring = (text for text, count in counts.items() if count > 1)
     return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
 
 

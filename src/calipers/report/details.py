@@ -6,21 +6,37 @@ Values from files are checked here, so that the page may rely on their types.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, get_args
 
 from calipers.report.candidates import candidate_ids
+from calipers.report.cascades import cascade_route
 from calipers.report.flags import flags_of
+from calipers.report.group_texts import shared_and_own, shown_rubric, shown_tools
+from calipers.report.prompt_criteria import written_criteria
 from calipers.report.questions import Lines, questions_of
+from calipers.report.recorded import recorded_reliability
 from calipers.report.redaction import redacted
 from calipers.report.sources import Judged
-from calipers.types import Certainty, GroupStatus, Message, Rubric, TrajectoryGroup, TrajectoryStatus
+from calipers.types import Certainty, GroupStatus, Message, TrajectoryStatus
 from calipers.types.encoding import finite_number
 
 _NUMBERS: Final = ("reward", "score", "stderr")
 _TEXTS: Final = ("explanation", "reason")
 _KNOWN: Final = frozenset(("id", "status", "attacks", "criteria", "metadata", *_NUMBERS, *_TEXTS))
 _KNOWN_OF_GROUP: Final = frozenset(
-    ("group_id", "status", "trajectories", "judge_calls", "usage", "warnings", "attempts", "unusable", "judges")
+    (
+        "group_id",
+        "status",
+        "trajectories",
+        "judge_calls",
+        "usage",
+        "warnings",
+        "attempts",
+        "unusable",
+        "judges",
+        "reliability",
+    )
 )
 _STATUSES: Final = get_args(TrajectoryStatus)
 _GROUP_STATUSES: Final = get_args(GroupStatus)
@@ -35,11 +51,15 @@ def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
     if no ledger has them; ``lines`` are the lines that they share.
     """
     result = judged.result
-    lines = Lines()
-    shared, own = _messages(judged.group)
+    shared, own = shared_and_own(judged.group)
+    members = [_trajectory(one, None if own is None else own.get(str(one["id"]))) for one in result["trajectories"]]
+    lines = Lines(chain(shared or (), *(one["messages"] or () for one in members)))
     questions = None
     if judged.recorded is not None:
         questions = questions_of(judged, candidate_ids(judged.shown()), lines)
+    route, written = cascade_route(result.get("cascade")), written_criteria(result.get("prompt_criteria"))
+    shown = {"cascade": route, "prompt_criteria": written}
+    known = _KNOWN_OF_GROUP | {name for name, one in shown.items() if one is not None}
     found = {
         "id": str(result["group_id"]),
         "source": judged.source,
@@ -49,14 +69,15 @@ def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
         "attempts": _count(result.get("attempts")),
         "unusable": _count(result.get("unusable")),
         "usage": _usage(result.get("usage")),
+        "reliability": recorded_reliability(result.get("reliability")).to_dict(),
         "judges": [one for one in _list(result.get("judges")) if isinstance(one, dict)],
-        "more": {key: value for key, value in result.items() if key not in _KNOWN_OF_GROUP},
+        "route": route,
+        "written": written,
+        "more": {key: value for key, value in result.items() if key not in known},
         "shared": shared,
-        "tools": _tools(judged.group),
-        "rubric": _rubric(judged.group),
-        "trajectories": [
-            _trajectory(one, None if own is None else own.get(str(one["id"]))) for one in result["trajectories"]
-        ],
+        "tools": shown_tools(judged.group),
+        "rubric": shown_rubric(judged.group),
+        "trajectories": members,
         "questions": questions,
         "lines": lines.table,
     }
@@ -106,7 +127,14 @@ def _criteria(criteria: object) -> list[dict[str, Any]]:
     """Return the verdicts on a trajectory's criteria as a list, each with its ``id``."""
     if not isinstance(criteria, Mapping):
         return []
-    return [{"id": str(name), **one} for name, one in criteria.items() if isinstance(one, Mapping)]
+    return [_verdict(str(name), one) for name, one in criteria.items() if isinstance(one, Mapping)]
+
+
+def _verdict(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
+    met = one.get("met")
+    texts = {key: value for key in ("by", "reason", "quote") if isinstance(value := one.get(key), str)}
+    known = {"id": name, "met": met if isinstance(met, bool) else None, "share": finite_number(one.get("share"))}
+    return {key: value for key, value in one.items() if key not in ("by", "reason", "quote")} | known | texts
 
 
 def _usage(usage: object) -> dict[str, float | None] | None:
@@ -114,37 +142,6 @@ def _usage(usage: object) -> dict[str, float | None] | None:
         return None
     names = ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
     return {name: finite_number(usage.get(name)) for name in names}
-
-
-def _messages(
-    group: TrajectoryGroup | None,
-) -> tuple[list[Message] | None, dict[str, tuple[Message, ...]] | None]:
-    """Return the messages that all trajectories begin with, and those that each goes on with, by id."""
-    if group is None:
-        return None, None
-    own = [one.messages for one in group.trajectories if one.messages]
-    common = 0
-    if len(own) > 1:
-        shortest = min(map(len, own)) - 1  # so that each candidate keeps a message of its own
-        while common < shortest and all(one[common] == own[0][common] for one in own):
-            common += 1
-    shared = [*group.context, *(own[0][:common] if own else ())]
-    return shared, {one.id: one.messages[common:] for one in group.trajectories}
-
-
-def _tools(group: TrajectoryGroup | None) -> list[Any]:
-    if group is None:
-        return []
-    if group.tools is not None:
-        return list(group.tools)
-    own = [one.tools for one in group.trajectories if one.tools]
-    return list(own[0]) if own else []
-
-
-def _rubric(group: TrajectoryGroup | None) -> Any:
-    if group is None or group.rubric is None:
-        return None
-    return group.rubric.to_dict() if isinstance(group.rubric, Rubric) else group.rubric
 
 
 def _snippet(messages: Sequence[Message]) -> str:

@@ -10,6 +10,7 @@ from itertools import combinations
 from math import hypot
 from typing import Any, Final
 
+from calipers.report.cascades import ESCALATED
 from calipers.types.encoding import finite_number
 
 REASKED: Final = frozenset(("missing", "doubt", "truncated", "window", "substitute", "canary"))
@@ -27,9 +28,11 @@ def flags_of(detail: Mapping[str, Any]) -> list[str]:
         "failed": "failed" in statuses or detail["status"] == "failed",
         "abstained": "abstained" in statuses or detail["status"] == "abstained",
         "injected": any(one["attacks"] for one in members),
-        "disputed": _is_disputed(questions),
+        "disputed": is_disputed(questions),
         "flipped": is_flipped(questions),
         "close": _is_close(members),
+        "escalated": (detail["route"] or {}).get("why") in ESCALATED,
+        "checked": (detail["route"] or {}).get("why") == "check",
         "tied": _is_tied(members),
         "reasked": any(one["cause"] in REASKED for one in questions),
         "shortened": any(_says_shortened(one) for one in detail["warnings"]),
@@ -79,8 +82,8 @@ def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
     )
 
 
-def _is_disputed(questions: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether two judges of a panel prefer different candidates, each by the mean of its answers."""
+def is_disputed(questions: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether two judges of a report's group prefer different candidates, each by the mean of its answers."""
     sums: dict[int, dict[str, list[float]]] = {}
     for question in questions:
         for one in question["judgments"]:

@@ -14,6 +14,7 @@ from calipers.errors import InputError, LedgerError
 from calipers.inputs.jsonl import open_binary, parse_json_line
 from calipers.ledger import LedgerReader
 from calipers.ledger.answers import find_run
+from calipers.ledger.opening import is_postgres
 from calipers.report.judge_files import is_judge_file
 from calipers.report.runs.studies import KINDS, is_study_folder
 from calipers.report.runs.watched import is_watched_folder
@@ -24,12 +25,14 @@ _SQLITE: Final = b"SQLite format 3\x00"
 _FIRST_LINE: Final = 2**26
 _BEGINNING: Final = 4096
 _FORMAT: Final = re.compile(rb'\A\s*\{.{0,200}?"format"\s*:\s*"([^"]{1,80})"', re.DOTALL)
+_COMPARISON: Final = re.compile(rb'\A\s*\{\s*"format"\s*:\s*"(calipers-comparison/[0-9]{1,9})"')
 _SETTINGS: Final = re.compile(rb'\A\{"format":"calipers-training/\d+","settings":')
 _DEPTH: Final = 3
 _MOST_FOUND: Final = 100
 _SHOWN: Final = (
     "a report shows what calipers score wrote, ledgers, runs watched by calipers.study.watching, studies of calipers "
-    "study train and simulate, and judges: calibrations (calipers calibrate --json) and profiles"
+    "study train and simulate, and judges: calibrations (calipers calibrate --json), comparisons (calipers study "
+    "compare) and profiles"
 )
 
 
@@ -99,8 +102,11 @@ def _has_runs(path: Path) -> bool:
 
 
 def is_ledger(path: str) -> bool:
-    """Return whether a report's source is a ledger, by its first bytes. Raises InputError if it cannot be opened."""
-    if path.startswith("sqlite:///"):
+    """Return whether a report's source is a ledger: by its address, or by its first bytes.
+
+    Raises InputError if it cannot be opened.
+    """
+    if path.startswith("sqlite:///") or is_postgres(path):
         return True
     with open_binary(Path(path)) as stream:
         return stream.read(len(_SQLITE)) == _SQLITE
@@ -123,6 +129,10 @@ def _kind_of_file(path: str) -> SourceKind:
         return "study"
     if is_judge_file(path):
         return "judge"
+    if (newer := _COMPARISON.match(beginning)) is not None:
+        raise InputError(
+            f"has the format {newer[1].decode()!r}; this version of calipers shows calipers-comparison/1", source=path
+        )
     _require_results(path)
     return "results"
 

@@ -1,12 +1,12 @@
 """Reads what files say of judges: calibrations, calibrations of criteria, and profiles, in one form for the page.
 
 A file's kind is recognised by its content. Files of older versions lack figures: what a file lacks is None, never 0.
-Not responsible for what results and ledgers say of judges (``judge_tallies``).
+Not responsible for comparisons (``comparison_files``), or for what results and ledgers say of judges
+(``judge_tallies``).
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
+from calipers.report.comparison_files import COMPARISON, read_comparison
+from calipers.report.judge_values import MOST_TEXT, bare_judge, figure_list, json_document, list_of, short_text
 from calipers.study.profiles.figures import Figure
 from calipers.study.profiles.files import is_profile, read_profile
 from calipers.study.profiles.profile import Profile
 from calipers.types.encoding import finite_number
 
 _BEGINNING: Final = 4096
-_MOST_BYTES: Final = 2**26
-_MOST_TEXT: Final = 4000
-_DOCUMENT: Final = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"(?:judges|panel|recommendation|ways|findings|among)"\s*:')
+_FIRST_KEYS: Final = rb"judges|panel|recommendation|ways|findings|among|cascade"
+_DOCUMENT: Final = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"(?:' + _FIRST_KEYS + rb')"\s*:')
 _REMEDY: Final = "write it with `calipers calibrate GROUPS ... --json`"
 _FIGURES: Final = {
     "fidelity": "advantage_fidelity", "top1": "top1", "sign_error": "sign_error", "repeatability": "repeatability",
@@ -34,26 +35,31 @@ _FIGURES: Final = {
 
 
 def is_judge_file(path: str) -> bool:
-    """Return whether a report's source is a calibration or a profile, by its beginning."""
+    """Return whether a report's source is a calibration, a comparison or a profile, by its beginning."""
     if "://" in path or not Path(path).is_file():
         return False
     try:
         with Path(path).open("rb") as stream:
-            return bool(_DOCUMENT.match(stream.read(_BEGINNING))) or is_profile(path)
+            beginning = stream.read(_BEGINNING)
+        return any(one.match(beginning) for one in (_DOCUMENT, COMPARISON)) or is_profile(path)
     except OSError:
         return False
 
 
 def read_judge_file(path: str, *, redact: bool = False) -> dict[str, Any]:
-    """Return what a calibration or a profile says, as plain data for the page.
+    """Return what a calibration, a comparison or a profile says, as plain data for the page.
 
-    ``kind`` is calibration, criteria or profile, and ``judges`` their figures. With ``redact``, the reasons for missing
-    verdicts are left out, which may quote a reply. Raises InputError for a file that is neither.
+    ``kind`` is calibration, criteria, comparison or profile, and ``judges`` their figures. With ``redact``, reasons
+    that may quote a reply are left out: those for missing verdicts, and why a judge failed. Raises InputError for a
+    file that is none.
     """
     if is_profile(path):
         return {"kind": "profile", "source": Path(path).name, "judges": [_of_profile(read_profile(path))]}
-    found = _document(path)
-    judges = [one for one in _list(found.get("judges")) if isinstance(one, dict)]
+    with Path(path).open("rb") as stream:
+        if COMPARISON.match(stream.read(_BEGINNING)):
+            return read_comparison(path, redact=redact)
+    found = json_document(path, what="a calibration", remedy=_REMEDY)
+    judges = [one for one in list_of(found.get("judges")) if isinstance(one, dict)]
     if "among" in found:
         told = [_of_criteria(one) | ({"missing": {}} if redact else {}) for one in judges]
         return {"kind": "criteria", "source": Path(path).name, "judges": told}
@@ -65,39 +71,25 @@ def read_judge_file(path: str, *, redact: bool = False) -> dict[str, Any]:
         "source": Path(path).name,
         "judges": [_of_calibration(one, label) for one, label in zip(judges, labels, strict=True)],
         "panel": _panel(found.get("panel")),
-        "ways": [_way(one) for one in _list(found.get("ways")) if isinstance(one, dict)],
+        "ways": [_way(one) for one in list_of(found.get("ways")) if isinstance(one, dict)],
+        "frontier": _frontier(found.get("search")),
         "findings": [
-            [_text(one.get("judge")), _text(one.get("text"))]
-            for one in _list(found.get("findings"))
+            [short_text(one.get("judge")), short_text(one.get("text"))]
+            for one in list_of(found.get("findings"))
             if isinstance(one, dict)
         ],
-        "recommendation": _text(found.get("recommendation")),
+        "recommendation": short_text(found.get("recommendation")),
     }
-
-
-def _document(path: str) -> dict[str, Any]:
-    with Path(path).open("rb") as stream:
-        data = stream.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise InputError(f"is larger than 64 MB, so it is no calibration; {_REMEDY}", source=path)
-    try:
-        found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
-    except json.JSONDecodeError as error:
-        message = f"begins as a calibration does, but is not JSON: {error.msg}; {_REMEDY}"
-        raise InputError(message, source=path, line=error.lineno) from None
-    except (UnicodeDecodeError, RecursionError):
-        raise InputError(f"begins as a calibration does, but cannot be read; {_REMEDY}", source=path) from None
-    return found if isinstance(found, dict) else {}
 
 
 def _labels(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a name for each judge; judges that were asked in several ways are distinguished by what differs."""
-    names = [_text(one.get("judge")) or "a judge without a name" for one in judges]
+    names = [short_text(one.get("judge")) or "a judge without a name" for one in judges]
     counts = Counter(names)
     found = []
     for name, one in zip(names, judges, strict=True):
         heat = finite_number(one.get("temperature"))
-        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
+        parts = [short_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
         parts += [None if heat is None else f"t={heat:g}"]
         told = ", ".join(part for part in parts if part)
         found.append(f"{name} ({told})" if counts[name] > 1 and told else name)
@@ -106,27 +98,27 @@ def _labels(judges: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _of_calibration(judge: Mapping[str, Any], label: str) -> dict[str, Any]:
     position = judge.get("place_curve")
-    worth = _list(position.get("worth")) if isinstance(position, Mapping) else ()
-    measured = [one for one in _list(judge.get("position_effects")) if isinstance(one, Mapping)]
+    worth = list_of(position.get("worth")) if isinstance(position, Mapping) else ()
+    measured = [one for one in list_of(judge.get("position_effects")) if isinstance(one, Mapping)]
     return {
         "name": label,
-        "judge": _text(judge.get("judge")),
+        "judge": short_text(judge.get("judge")),
         "groups": finite_number(judge.get("groups")),
         "judged": finite_number(judge.get("groups_judged")),
         "calls": finite_number(judge.get("calls_per_group")),
         "figures": {name: _figure(judge, key) for name, key in _FIGURES.items()},
         "missing": _counts(judge.get("missing")),
         "cost": _cost(judge.get("cost")),
-        "positions": [_figure(one, "worth", "interval") for one in measured] or [_ends(one) for one in worth],
+        "positions": [_figure(one, "worth", "interval") for one in measured] or [figure_list(one) for one in worth],
         "positions_shrunk": not measured,
         "by_calls": [
             [finite_number(one.get("calls")), *_figure(one, "advantage_fidelity")]
-            for one in _list(judge.get("by_calls"))
+            for one in list_of(judge.get("by_calls"))
             if isinstance(one, Mapping)
         ],
         "bins": [
             [finite_number(one.get("stated")), *_figure(one, "observed"), finite_number(one.get("groups"))]
-            for one in _list(judge.get("stderr_bins"))
+            for one in list_of(judge.get("stderr_bins"))
             if isinstance(one, Mapping)
         ],
     }
@@ -135,13 +127,13 @@ def _of_calibration(judge: Mapping[str, Any], label: str) -> dict[str, Any]:
 def _of_criteria(judge: Mapping[str, Any]) -> dict[str, Any]:
     overall = judge.get("overall")
     rows, ungraded = finite_number(judge.get("rows")), finite_number(judge.get("ungraded"))
-    return _bare(_text(judge.get("judge")) or "a judge without a name") | {
+    return bare_judge(short_text(judge.get("judge")) or "a judge without a name") | {
         "groups": rows,
         "figures": {
-            "balanced_f1": _ends(overall.get("balanced_f1"), overall.get("interval"))
+            "balanced_f1": figure_list(overall.get("balanced_f1"), overall.get("interval"))
             if isinstance(overall, Mapping)
             else None,
-            "failures": _ends(ungraded / rows) if rows and ungraded is not None else None,
+            "failures": figure_list(ungraded / rows) if rows and ungraded is not None else None,
         },
         "missing": _counts(judge.get("reasons")),
     }
@@ -156,8 +148,8 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
         "length": None if length is None else length.per_unit, "injection": profile.injection,
         "slope": profile.position.slope,
     }  # fmt: skip
-    return _bare(profile.name[:_MOST_TEXT]) | {
-        "judge": profile.subject.judge[:_MOST_TEXT],
+    return bare_judge(profile.name[:MOST_TEXT]) | {
+        "judge": profile.subject.judge[:MOST_TEXT],
         "groups": profile.provenance.groups,
         "answers": profile.provenance.answers,
         "figures": {name: None if one is None else _of_figure(one) for name, one in figures.items()},
@@ -166,27 +158,19 @@ def _of_profile(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _bare(name: str) -> dict[str, Any]:
-    """Return a judge of which only the name is known."""
-    return {
-        "name": name, "judge": name, "groups": None, "judged": None, "calls": None, "figures": {}, "missing": {},
-        "cost": None, "positions": [], "positions_shrunk": False, "by_calls": [], "bins": [],
-    }  # fmt: skip
-
-
 def _panel(panel: object) -> dict[str, Any] | None:
-    if not isinstance(panel, Mapping) or len(_list(panel.get("members"))) < 2:
+    if not isinstance(panel, Mapping) or len(list_of(panel.get("members"))) < 2:
         return None
     best = panel.get("best_member")
     return {
-        "members": [_text(one) or "a judge without a name" for one in panel["members"]],
-        "weights": [finite_number(one) for one in _list(panel.get("weights"))],
+        "members": [short_text(one) or "a judge without a name" for one in panel["members"]],
+        "weights": [finite_number(one) for one in list_of(panel.get("weights"))],
         "groups": finite_number(panel.get("groups")),
         "fidelity": _figure(panel, "advantage_fidelity"),
         "equal": finite_number(panel.get("equal_weights_fidelity")),
         "votes": finite_number(panel.get("effective_votes")),
         "correlation": finite_number(panel.get("error_correlation")),
-        "best": [_text(best.get("judge")), finite_number(best.get("advantage_fidelity"))]
+        "best": [short_text(best.get("judge")), finite_number(best.get("advantage_fidelity"))]
         if isinstance(best, Mapping)
         else None,
     }
@@ -197,10 +181,27 @@ def _way(way: Mapping[str, Any]) -> dict[str, Any]:
     often = f"{orders or 1:g} order{'s' * (orders != 1)}" + (f" x {samples:g}" if samples not in (None, 1) else "")
     settled = "" if finite_number(way.get("resolve")) is None else ", resolve"
     return {
-        "judges": " + ".join(_text(one) or "?" for one in _list(way.get("judges"))),
-        "label": f"{_text(way.get('protocol')) or 'asked'}, {often}{settled}",
+        "judges": " + ".join(short_text(one) or "?" for one in list_of(way.get("judges"))),
+        "label": f"{short_text(way.get('protocol')) or 'asked'}, {often}{settled}",
         "cost": _cost(way.get("cost")),
         "fidelity": _figure(way, "advantage_fidelity"),
+    }
+
+
+def _frontier(search: object) -> dict[str, Any] | None:
+    """Return the cost-accuracy frontier of a calibration's search, by rising price; None if the file has none."""
+    if not isinstance(search, Mapping) or not list_of(search.get("frontier")):
+        return None
+    return {
+        "measure": "cost_usd" if search.get("measure") == "usd" else short_text(search.get("measure")),
+        "chosen": short_text(search.get("name")),
+        "tried": finite_number(search.get("ways_tried")),
+        "ways": [
+            _way(one)
+            | {"name": short_text(one.get("name")), "held_out": _figure(one, "held_out_fidelity", "held_out_interval")}
+            for one in list_of(search.get("frontier"))
+            if isinstance(one, Mapping)
+        ],
     }
 
 
@@ -213,14 +214,7 @@ def _cost(cost: object) -> dict[str, float | None] | None:
 
 
 def _figure(values: Mapping[str, Any], key: str, interval: str | None = None) -> list[float | None]:
-    return _ends(values.get(key), values.get(interval or f"{key}_interval"))
-
-
-def _ends(value: object, interval: object = None) -> list[float | None]:
-    """Return a number with the ends of its interval, None where unknown."""
-    ends = _list(interval)
-    low, high = (finite_number(one) for one in ends) if len(ends) == 2 else (None, None)
-    return [finite_number(value), low, high]
+    return figure_list(values.get(key), values.get(interval or f"{key}_interval"))
 
 
 def _of_figure(figure: Figure) -> list[float | None]:
@@ -231,12 +225,3 @@ def _counts(found: object) -> dict[str, float]:
     items: Iterable[tuple[Any, Any]] = found.items() if isinstance(found, Mapping) else ()
     known = ((str(key)[:200], finite_number(value)) for key, value in items)
     return {key: value for key, value in known if value}
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else ()
-
-
-def _text(value: object) -> str | None:
-    """Return text, shortened, because a name may be a megabyte; None for anything else."""
-    return value[:_MOST_TEXT] if isinstance(value, str) else None

@@ -40,6 +40,7 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
     shared = detail["shared"]
     if shared:
         lines += ["", "prompt", *_messages(shared, width=width, full=full)]
+    lines += _origins(detail, width=width)
     lines += ["", *_ranking(detail["trajectories"])]
     for one in _ranked(detail["trajectories"]):
         lines += ["", *_trajectory(one, width=width, full=full)]
@@ -54,6 +55,22 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
     return "\n".join(lines)
 
 
+def _origins(detail: Mapping[str, Any], *, width: int) -> Iterator[str]:
+    """Yield which judge of a cascade scored the group, and the criteria that were written for its prompt."""
+    if (route := detail["route"]) is not None:
+        known = "" if route["confidence"] is None else f", confidence {route['confidence']:.3f}"
+        error = "" if route["error"] is None else f", disagreement {route['error']:.3f}"
+        yield ""
+        yield from _wrapped(f"cascade: {route['judge'] or 'unknown judge'}, {route['why']}{known}{error}", width=width)
+    if (found := detail["written"]) is not None:
+        yield from ("", "criteria for this prompt" if found["criteria"] else "no criteria were written")
+        for one in found["criteria"]:
+            points = "" if one["points"] is None else f" ({one['points']:g}{', veto' if one['veto'] else ''})"
+            yield from _wrapped(f"{one['id']}{points}: {one['text'] or ''}", width=width, indent=2)
+        if found["problem"]:
+            yield from _wrapped(found["problem"], width=width, indent=2)
+
+
 def _ranked(members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the trajectories, best reward first, those without a reward last."""
     return sorted(members, key=lambda one: (one["reward"] is None, -one["reward"] if one["reward"] is not None else 0))
@@ -64,23 +81,26 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     low, high = min([0.0, *scores]), max([1.0, *scores])
     ids = max(len(_short(one["id"], 32)) for one in members) if members else 0
     rewards = [one["reward"] for one in members if one["reward"] is not None]
+    yield f"rank  {'':<{ids}}  reward  score, 95 % interval"
     for one in _ranked(members):
         name = f"{_short(one['id'], 32):<{ids}}"
         if one["reward"] is None:
             yield f"   -  {name}  {one['status']}"
             continue
-        error = "" if one["stderr"] is None else f" ± {one['stderr']:.3f}"
+        score = "-" if one["score"] is None else f"{one['score']:.3f}"
+        error = "" if one["stderr"] is None else f" ± {_Z95 * one['stderr']:.3f}"
         bar = "" if one["score"] is None else _bar(one["score"], one["stderr"], low, high)
         rank = 1 + sum(other > one["reward"] for other in rewards)
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
-        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}{error:<8}  {bar}".rstrip()
+        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {score + error:<15}  {bar}".rstrip()
 
 
 def _bar(score: float, stderr: float | None, low: float, high: float) -> str:
     """Return an error bar over the 95 % interval, between ``low`` at its left end and ``high`` at its right."""
 
     def column(value: float) -> int:
-        return round((_BAR - 1) * (min(high, max(low, value)) - low) / (high - low))
+        within = min(high, max(low, value))
+        return round((_BAR - 1) * ((within / 2 - low / 2) / (high / 2 - low / 2)))  # halves: 1e308 - -1e308 is infinite
 
     half = _Z95 * (stderr or 0.0)
     cells = ["·"] * _BAR
@@ -140,7 +160,7 @@ def _question(question: Mapping[str, Any]) -> str:
     return f"{question['number']}{judge}, {question['cause']}, {question['outcome']}{reason}{order}"
 
 
-def _wrapped(text: str, *, width: int, indent: int) -> Iterator[str]:
+def _wrapped(text: str, *, width: int, indent: int = 0) -> Iterator[str]:
     for line in text.splitlines() or [""]:
         yield textwrap.fill(
             line, max(width, 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),

@@ -13,15 +13,18 @@ from calipers.ledger.contents import RecordedQuestion
 from calipers.monitoring.answers import Answer, Shape, candidate_shapes
 from calipers.report.sources import Judged
 from calipers.types import (
+    UNKNOWN_RELIABILITY,
     Attack,
     AttackKind,
     Canary,
     CanaryKind,
     Cause,
     Certainty,
+    ErrorBasis,
     GroupResult,
     GroupStatus,
     Outcome,
+    Reliability,
     TrajectoryResult,
     TrajectoryStatus,
     Usage,
@@ -47,6 +50,7 @@ def recorded_result(result: Mapping[str, Any]) -> GroupResult:
         warnings=tuple(str(one) for one in _list(result.get("warnings"))),
         attempts=_count(result.get("attempts")),
         unusable=_count(result.get("unusable")),
+        reliability=recorded_reliability(result.get("reliability")),
     )
 
 
@@ -95,6 +99,7 @@ def _answer(
         finite_number(answer.get("latency")) or 0.0,
         max(1, _count(answer.get("attempts"))),
         recorded=str(answer.get("answered_at") or "") < begun,
+        served=str(answer.get("served_model") or ""),  # without the server's version, which a ledger does not record
     )
 
 
@@ -126,6 +131,20 @@ def _trajectory(one: Mapping[str, Any]) -> TrajectoryResult:
         reason=reason if isinstance(reason, str) else None,
         attacks=tuple(_attack(hit) for hit in _objects(one.get("attacks"))),
     )
+
+
+def recorded_reliability(recorded: object) -> Reliability:
+    """Return the reliability of a result in a report.
+
+    It is unknown in a file of calipers before 0.2, or if it is no share.
+    """
+    given = recorded if isinstance(recorded, Mapping) else {}
+    value, basis = finite_number(given.get("value")), given.get("basis")
+    if value is None or not 0 <= value <= 1 or basis not in get_args(ErrorBasis):
+        return UNKNOWN_RELIABILITY
+    ends = [finite_number(one) for one in _list(given.get("interval"))]
+    interval = (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
+    return Reliability(value, interval, cast("ErrorBasis", basis), finite_number(given.get("freedom")))
 
 
 def _attack(hit: Mapping[str, Any]) -> Attack:

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 _OF_GROUP: Final = (
-    "id", "source", "status", "flags", "judge_calls", "attempts", "unusable", "usage", "trajectories", "questions",
-    "shared",
+    "id", "source", "status", "flags", "judge_calls", "attempts", "unusable", "usage", "reliability", "trajectories",
+    "questions", "shared",
 )  # fmt: skip
 _OF_TRAJECTORY: Final = ("id", "status", "reward", "score", "stderr")
 _OF_ATTACK: Final = ("kind", "message", "role", "certainty")
 _OF_VERDICT: Final = ("id", "met", "share", "by", "asked")
+_OF_CRITERION: Final = ("id", "points", "veto", "guard", "saturation")
 _OF_QUESTION: Final = ("number", "cause", "outcome", "failed", "judge", "slot", "order", "canary")
 _OF_JUDGMENT: Final = (
     "item", "first", "second", "value", "margin", "presentation", "place", "slot", "spread", "met", "share",
@@ -33,10 +34,19 @@ def redacted(detail: Mapping[str, Any]) -> dict[str, Any]:
     kept["shared"] = _messages(detail["shared"])
     kept["trajectories"] = [_trajectory(one) for one in detail["trajectories"]]
     kept["questions"] = None if detail["questions"] is None else [_question(one) for one in detail["questions"]]
+    kept["route"] = None if detail["route"] is None else {**detail["route"], "judge": None}
+    kept["written"] = _written(detail["written"])
     return {
         **kept, "redacted": True, "warnings": [], "warning_count": len(detail["warnings"]), "judges": [], "more": {},
         "tools": [], "rubric": None, "lines": [],
     }  # fmt: skip
+
+
+def _written(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    criteria = [{**_only(one, _OF_CRITERION), "text": None} for one in found["criteria"]]
+    return {**_only(found, ("calls", "version", "retired")), "criteria": criteria, "problem": None}
 
 
 def _only(value: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

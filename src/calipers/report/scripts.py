@@ -9,20 +9,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 MODULES: Final = (
     "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
-    "candidates", "questions", "group", "list", "groups", "live", "plots", "charts", "categories", "judgecards",
-    "judged", "judge", "items", "run", "study", "keys", "main",
+    "candidates", "questions", "origins", "group", "list", "groups", "live", "plots", "charts", "categories",
+    "judgecards", "compared", "judged", "judge", "items", "run", "study", "keys", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
 STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts", "judge", "runs")
 LIBRARY: Final = "uPlot.iife.min.js"
 """The charting library, as its project publishes it. It defines ``uPlot``, and its licence is in the page with it."""
-_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\./\w+\.js\";\n", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\.{1,2}/[\w/.]+\.js\";\n", re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
 
 
@@ -35,7 +36,12 @@ def page_file(name: str) -> str:
 def page_script() -> str:
     """Return the page's whole script: the charting library, and all modules without their imports and exports."""
     library = f"/*!\nuPlot\n\n{page_file('library/uPlot.LICENSE')}\n*/\n{page_file(f'library/{LIBRARY}')}\n"
-    return library + "".join(_EXPORT.sub("", _IMPORT.sub("", page_file(f"{name}.js"))) for name in MODULES)
+    return library + joined_modules(page_file(f"{name}.js") for name in MODULES)
+
+
+def joined_modules(sources: Iterable[str]) -> str:
+    """Return the modules of a page as one script, without their imports and exports."""
+    return "".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
 
 
 @cache
@@ -52,11 +58,16 @@ def _style() -> str:
 
 def page_policy(*, live: bool = False) -> str:
     """Return the page's content security policy; a ``live`` page may ask the server that it came from for groups."""
+    return policy_for(page_script(), _style(), live=live)
+
+
+def policy_for(script: str, style: str, *, live: bool) -> str:
+    """Return the content security policy of a page that has this script and this style, and nothing else."""
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hash(page_script())}",
-            f"style-src {_hash(_style())}",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(style)}",
             "img-src data:",
             *(["connect-src 'self'"] if live else []),
             "base-uri 'none'",

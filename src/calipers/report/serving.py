@@ -1,43 +1,47 @@
-"""A server on loopback that shows a report, and adds to it the groups that a run finishes meanwhile.
+"""A server on loopback that shows a report, and adds to it what a run finishes meanwhile: groups, and its figures.
 
-The page is the file's page under the same security policy, except that it may ask this server for further groups. Only
-who has the secret part of the address gets anything, because every user of a machine reaches its loopback ports; a
-request under another host name is refused, because that is how a foreign page would reach the port (DNS rebinding).
-Not responsible for the page (``writing``).
+The page is the file's page under the same security policy, except that it may ask this server for what is new. Not
+responsible for the page (``writing``), or for who gets it (``loopback``).
 """
 
 from __future__ import annotations
 
-import hmac
-import secrets
 import shutil
-import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qs, urlsplit
 
-from calipers._version import __version__
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import CalipersError, InputError
 from calipers.report.details import details_of, index_row
+from calipers.report.loopback import LoopbackHandler, LoopbackServer
 from calipers.report.scripts import page_policy
 from calipers.report.sources import open_sources
+from calipers.report.views import Views
 from calipers.report.writing import packed, write_report
 from calipers.types.encoding import to_json
 
-_LOOPBACK: Final = "127.0.0.1"
 _GROUPS_AT_ONCE: Final = 200
+_MOST_PAGES: Final = 8
+"""How many open pages' views are kept up to date; each takes a few megabytes."""
 _LARGEST: Final = 2**63
 
 
+@dataclass(slots=True)
+class _OpenPage:
+    """A page that somebody has opened: the views of ``run`` up to the group with the number ``cursor``."""
+
+    run: int
+    cursor: int
+    views: Views
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class ServedReport:
-    """The report of ``paths`` (as for ``open_sources``) for a server: its page, and the groups that came after it.
+    """The report of ``paths`` (as for ``open_sources``) for a server: its page, and what came after it.
 
     The run of a ledger is followed if this ledger is the only source; ``follows`` says so.
     """
@@ -57,6 +61,8 @@ class ServedReport:
         self._redact = redact
         self._on_error = on_error
         self._writing = threading.Lock()
+        self._pages: dict[int, _OpenPage] = {}
+        self._count = 0
         with open_sources(paths, groups=groups, run=run, on_error=on_error) as sources:
             others = sources.results or sources.watched or sources.studies or sources.judge_files
             self.follows = len(sources.ledgers) == 1 and not others
@@ -68,8 +74,33 @@ class ServedReport:
             open_sources(self._paths, groups=self._groups, run=self._run, on_error=self._on_error) as sources,
         ):
             held = sources.hold()
-            live = {"run": held[0][0], "cursor": held[0][1]} if self.follows else None
-            return write_report(sources, out, redact=self._redact, live=live)
+            if not self.follows:
+                return write_report(sources, out, redact=self._redact)
+            [(run, cursor)] = held
+            self._count += 1
+            live = {"run": run, "cursor": cursor, "page": self._count}
+            views = Views(sources, redact=self._redact)
+            count = write_report(sources, out, redact=self._redact, live=live, views=views)
+            self._pages[self._count] = _OpenPage(run, cursor, views)
+            while len(self._pages) > _MOST_PAGES:
+                del self._pages[min(self._pages)]
+            return count
+
+    def views(self, page: int) -> dict[str, list[dict[str, Any]]] | None:
+        """Return the views of the page that was written as number ``page``, as they are now, by kind.
+
+        None for a page that was not written, or so long ago that others have taken its place.
+        """
+        known = self._pages.get(page)
+        if known is None:
+            return None
+        with known.lock, open_sources(self._paths, run=known.run, on_error=self._on_error) as sources:
+            sources.hold()
+            while read := list(sources.since(known.cursor, most=_GROUPS_AT_ONCE)):
+                for number, judged in read:
+                    known.views.add(judged, details_of(judged, redact=self._redact))
+                    known.cursor = number
+            return known.views.lines(sources)
 
     def news(self, run: int, after: int) -> dict[str, Any]:
         """Return the groups that ``run`` recorded after number ``after``: rows of the index, and packed details.
@@ -97,63 +128,30 @@ class ServedReport:
         }
 
 
-class ReportServer(ThreadingHTTPServer):
+class ReportServer(LoopbackServer):
     """Serves a report on loopback, at ``address``. ``port`` 0 takes a free one. Raises ConfigError if it is taken."""
-
-    daemon_threads = True
-    _closed = False
 
     def __init__(self, report: ServedReport, *, port: int = 0) -> None:
         self.report = report
-        self.secret = secrets.token_urlsafe(16)
-        try:
-            super().__init__((_LOOPBACK, port), _Handler)
-        except OSError as error:
-            raise ConfigError(f"--port {port}: cannot be used ({error.strerror or error}); leave it out") from error
-        self.hosts = {f"{name}:{self.server_port}" for name in (_LOOPBACK, "localhost")}
-
-    def server_bind(self) -> None:
-        """Bind the server's port; unlike the library's, without asking a name server for this machine's name."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = _LOOPBACK, self.server_address[1]
-
-    @property
-    def address(self) -> str:
-        """The address of the page."""
-        return f"http://{_LOOPBACK}:{self.server_port}/{self.secret}/"
-
-    def server_close(self) -> None:
-        """Stop serving; answers that are being written end with the process."""
-        self._closed = True
-        super().server_close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error of the server; a browser that goes away, and an answer cut off by the end, are none."""
-        if not (self._closed or isinstance(sys.exception(), ConnectionError | TimeoutError)):
-            super().handle_error(request, client_address)
+        super().__init__(_Handler, port=port)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler):
+    printed_by = "calipers report --serve"
     server: ReportServer
-    server_version = f"calipers/{__version__}"
-    sys_version = ""
-    timeout = 60
 
-    def do_GET(self) -> None:
-        asked = urlsplit(self.path)
-        secret, _, rest = asked.path.removeprefix("/").partition("/")
-        if self.headers.get("Host") not in self.server.hosts:
-            self._say(HTTPStatus.FORBIDDEN, "This server answers only under its own address.")
-        elif not hmac.compare_digest(secret.encode(), self.server.secret.encode()):
-            self._say(HTTPStatus.NOT_FOUND, "Open the whole address that calipers report --serve printed.")
-        elif rest == "":
+    def policy(self) -> str:
+        return page_policy(live=True)
+
+    def get(self, rest: str, query: dict[str, list[str]]) -> None:
+        if rest == "":
             self._send_page()
         elif rest == "groups" and self.server.report.follows:
-            self._send_news(parse_qs(asked.query))
+            self._send_news(query)
+        elif rest == "views" and self.server.report.follows:
+            self._send_views(query)
         else:
-            self._say(HTTPStatus.NOT_FOUND, "There is nothing here.")
+            self.say(HTTPStatus.NOT_FOUND, "There is nothing here.")
 
     def _send_page(self) -> None:
         with tempfile.TemporaryDirectory(prefix="calipers-report-") as folder:
@@ -161,59 +159,42 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 self.server.report.write_page(page)
             except CalipersError as error:
-                self._say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+                self.say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
                 return
-            self._begin(HTTPStatus.OK, "text/html; charset=utf-8", page.stat().st_size)
+            self.begin(HTTPStatus.OK, "text/html; charset=utf-8", page.stat().st_size)
             with page.open("rb") as stream:
                 shutil.copyfileobj(stream, self.wfile)
 
     def _send_news(self, query: dict[str, list[str]]) -> None:
         run, after = (_whole(query.get(name, [""])[0]) for name in ("run", "after"))
         if run is None or after is None:
-            self._send_json(HTTPStatus.BAD_REQUEST, {"error": "run and after are whole numbers"})
-            return
-        try:
-            news = self.server.report.news(run, after)
-        except CalipersError as error:
-            self._send_json(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
+            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "run and after are whole numbers"})
         else:
-            self._send_json(HTTPStatus.OK, news)
+            self._send_found(lambda: self.server.report.news(run, after))
 
-    def _send_json(self, status: HTTPStatus, value: dict[str, Any]) -> None:
-        body = to_json(value, lone="replace")
-        self._begin(status, "application/json", len(body))
-        self.wfile.write(body)
+    def _send_views(self, query: dict[str, list[str]]) -> None:
+        page = _whole(query.get("page", [""])[0])
+        if page is None:
+            self.send_json(HTTPStatus.BAD_REQUEST, {"error": "page is a whole number"})
+        else:
+            self._send_found(lambda: self.server.report.views(page))
 
-    def _say(self, status: HTTPStatus, text: str) -> None:
-        body = f"{text}\n".encode(errors="replace")
-        self._begin(status, "text/plain; charset=utf-8", len(body))
-        self.wfile.write(body)
-
-    def _begin(self, status: HTTPStatus, kind: str, length: int) -> None:
-        self.send_response(status)
-        for name, value in (
-            ("Content-Type", kind),
-            ("Content-Length", str(length)),
-            ("Content-Security-Policy", f"{page_policy(live=True)}; frame-ancestors 'none'"),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Cross-Origin-Resource-Policy", "same-origin"),
-            ("Cross-Origin-Opener-Policy", "same-origin"),
-            ("Referrer-Policy", "no-referrer"),
-            ("Cache-Control", "no-store"),
-        ):
-            self.send_header(name, value)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: the terminal is for what the user needs, and addresses hold the secret."""
+    def _send_found(self, find: Callable[[], dict[str, Any] | None]) -> None:
+        try:
+            found = find()
+        except CalipersError as error:
+            self.send_json(HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)})
+            return
+        if found is None:
+            self.send_json(HTTPStatus.GONE, {"error": "this page was opened long ago; load it again"})
+        else:
+            self.send_json(HTTPStatus.OK, found)
 
 
 def serve_report(report: ServedReport, *, port: int = 0, on_ready: Callable[[str], None]) -> None:
     """Serve a report until Ctrl-C; ``on_ready`` is called with the address."""
     with ReportServer(report, port=port) as server:
-        on_ready(server.address)
-        with suppress(KeyboardInterrupt):
-            server.serve_forever(poll_interval=0.2)
+        server.serve_until_interrupted(on_ready)
 
 
 def _whole(text: str) -> int | None:

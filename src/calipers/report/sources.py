@@ -28,6 +28,8 @@ from calipers.ledger.contents import (
     recorded_results,
     results_since,
 )
+from calipers.ledger.opening import is_postgres
+from calipers.ledger.postgres.address import Address
 from calipers.report.candidates import shown_candidates
 from calipers.report.found import kinds_of
 from calipers.report.groups import GroupsById
@@ -86,15 +88,19 @@ class _RecordedRun:
         stack.callback(self.ledger.close)
         self.recorded: RecordedRun = find_run(self.ledger, run)
         settings = self.recorded.settings
-        self.judges = _judge_names(settings["judges"])
+        self.judges = judge_names(settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
         self.extent: RunExtent = extent_of_run(self.ledger, self.recorded.id)
+        self._name = source_name(location)
         self._positions: dict[str, int] | None = None
+        self.completed = 0
+        """How many groups of result files this run has added to."""
 
     def about(self) -> dict[str, Any]:
         settings = self.recorded.settings
         known = {name: settings[name] for name in ("protocol", "orders", "samples", "seed") if name in settings}
-        return {"run": self.recorded.id, "version": self.recorded.version, "judges": list(self.judges), **known}
+        told = {"run": self.recorded.id, "version": self.recorded.version, "judges": list(self.judges), **known}
+        return {"source": self._name, **told}
 
     def position(self, group_id: str) -> int | None:
         if self._positions is None:
@@ -139,9 +145,9 @@ class Sources:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
         if groups is not None and not (self.results or self.ledgers):
             raise ConfigError("--groups names the texts of judged groups, and no source has judged groups")
-        self.names = [Path(path).name for path in self.results or self.ledgers]
+        self.names = [source_name(path) for path in self.results or self.ledgers]
         named = self.results or paths  # a ledger beside the results is not worth a title
-        self.title = ", ".join(Path(path).resolve().name for path in named)
+        self.title = ", ".join(map(source_name, named))
         try:
             self._runs = [_RecordedRun(path, at, run, self._stack) for at, path in enumerate(self.ledgers)]
             self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
@@ -161,6 +167,8 @@ class Sources:
             self.notes.without_texts += judged.group is None
             self.notes.without_questions += judged.recorded is None
             yield judged
+        if self.results:
+            self.notes.runs = [one.about() | {"completed": one.completed} for one in self._runs]
         if self._groups is not None:
             self.notes.unjudged = self._groups.count_left()
 
@@ -182,7 +190,9 @@ class Sources:
     @property
     def runs(self) -> list[tuple[str, RecordedRun, RunExtent]]:
         """The runs of the report's ledgers: the name of the file, the run, and how much of it is recorded."""
-        return [(Path(path).name, one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)]
+        return [
+            (source_name(path), one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)
+        ]
 
     def _open_groups(self, path: str) -> GroupsById:
         return GroupsById(read_groups(path, on_error=self._bad_line))
@@ -205,6 +215,7 @@ class Sources:
         group = None if self._groups is None else self._groups.take(group_id)
         for run in reversed(self._runs):
             if (position := run.position(group_id)) is not None:
+                run.completed += 1
                 return run.judged(source, result, position, group)
         return Judged(source, result, group)
 
@@ -226,14 +237,19 @@ def open_sources(
     return Sources(paths, groups=groups, run=run, on_error=on_error)
 
 
+def source_name(path: str) -> str:
+    """Return how a report names a source: the name of a file or folder, or a database's address without a password."""
+    return Address.of(path).name if is_postgres(path) else Path(path).resolve().name
+
+
 def ledger_beside(path: str) -> str | None:
     """Return the ledger that ``calipers score`` wrote beside the result file ``path`` of a report, if it is there."""
     beside = Path(f"{path}.ledger.db")
     return str(beside) if beside.is_file() else None
 
 
-def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the names of a run's judges by slot; equal names are told apart by the model."""
+def judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the names of a recorded run's judges by slot; equal names are told apart by the model."""
     counts = Counter(str(one["judge"]) for one in judges)
     return tuple(
         f"{one['judge']} ({one['model']})" if counts[str(one["judge"])] > 1 else str(one["judge"]) for one in judges

@@ -16,11 +16,10 @@ from typing import Any, BinaryIO, Final
 from calipers._version import __version__
 from calipers.errors import ConfigError
 from calipers.report.details import details_of, index_row
-from calipers.report.judge_files import read_judge_file
-from calipers.report.judge_tallies import SourceTally
-from calipers.report.runs.collected import Runs, studies_of
+from calipers.report.runs.collected import studies_of
 from calipers.report.scripts import page_head, page_script
-from calipers.report.sources import Sources
+from calipers.report.sources import Sources, source_name
+from calipers.report.views import Views
 from calipers.types.encoding import to_json
 
 _CHUNK: Final = 192 * 1024
@@ -91,29 +90,32 @@ def packed(data: bytes) -> bytes:
     return base64.b64encode(zlib.compress(data, _LEVEL))
 
 
-def write_report(sources: Sources, out: Path, *, redact: bool = False, live: Mapping[str, Any] | None = None) -> int:
+def write_report(
+    sources: Sources,
+    out: Path,
+    *,
+    redact: bool = False,
+    live: Mapping[str, Any] | None = None,
+    views: Views | None = None,
+) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
     With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``live`` is what the page needs in
-    order to ask its server for further groups (``serving``). ``out`` is replaced when the page is
-    complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
-    ``sources`` raises.
+    order to ask its server for what comes later (``serving``), and ``views`` are new ones, to which the server adds it.
+    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it
+    cannot be written, and what reading ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
+    views = Views(sources, redact=redact) if views is None else views
     try:
         with part.open("wb") as stream:
             page = Page(stream, live=live is not None)
-            runs = Runs(sources)
-            told = [read_judge_file(path, redact=redact) for path in sources.judge_files]
-            tallies: dict[int, SourceTally] = {}
             for judged in sources:
-                runs.add(judged, page.count)
                 detail = details_of(judged, redact=redact)
-                tallies.setdefault(judged.source, SourceTally()).add(detail)
+                views.add(judged, detail)
                 page.add(index_row(detail), detail)
-            judged_by = [tally.to_dict(sources.names[source]) for source, tally in sorted(tallies.items())]
-            page.add_view("judge", [*judged_by, *told])
-            page.add_view("run", runs.finish())
+            for kind, lines in views.lines(sources).items():
+                page.add_view(kind, lines)
             page.add_view("study", studies_of(sources, redact=redact))
             page.finish({**_about(sources, redact=redact), "live": live})
         part.replace(out)
@@ -130,7 +132,7 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "version": __version__,
         "title": sources.title,
         "sources": sources.names,
-        "ledgers": [Path(path).name for path in sources.ledgers],
+        "ledgers": [*map(source_name, sources.ledgers)],
         "runs": notes.runs,
         "redacted": redact,
         "without_texts": notes.without_texts,

@@ -7,23 +7,27 @@ Not responsible for how many tokens a policy may use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calipers.interfaces import RewardTransform
+from calipers.rewards.magnitude import rounded, scaled
 from calipers.rewards.near_ties import near_tied_clusters
 from calipers.rewards.rank import share_beaten
+from calipers.rewards.reliability import reliability_of
 from calipers.types import Candidate, RenderedGroup, Scores
-
-_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
     """Changes rewards by length among candidates whose scores all differ by at most ``within`` standard errors.
 
-    ``strength`` in [0, 1] is the share of their reward range that length decides. No reward leaves that range, so no
-    candidate passes another that the judge clearly prefers. Equal lengths change rewards equally.
+    ``strength`` in [0, 1] is the share of their reward range that length decides, and the largest share of the group's
+    variance that the changes may have, and so of its advantages': otherwise all of them are made smaller by one factor.
+    No reward leaves the range of its near ties, so no candidate passes another that the judge clearly prefers. Equal
+    lengths change rewards equally. A group whose reliability is 0 is not changed: there length would be all that is
+    left.
     """
 
     inner: RewardTransform
@@ -33,6 +37,24 @@ class LengthControl:
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:
         """Return one reward per candidate; None stays None."""
         rewards = list(self.inner(scores, view))
+        if reliability_of(scores).value == 0:
+            return tuple(rewards)
+        moved, ranges = self._moved(rewards, scores, view)
+        known = [one for one in rewards if one is not None]
+        factor = share_of_change(rewards, moved, most=self.strength)
+        if factor == 1:
+            return tuple(moved)
+        for item, (low, high) in ranges.items():
+            before, after = rewards[item], moved[item]
+            if before is not None and after is not None:
+                rewards[item] = min(max(rounded(before + factor * (after - before), known), low), high)
+        return tuple(rewards)
+
+    def _moved(
+        self, rewards: Sequence[float | None], scores: Scores, view: RenderedGroup
+    ) -> tuple[list[float | None], dict[int, tuple[float, float]]]:
+        """Return the rewards as length changes them, and the range of each changed candidate's near ties."""
+        moved, ranges = list(rewards), {}
         lengths = [policy_text_length(candidate, view.prefix_length) for candidate in view.candidates]
         for cluster in near_tied_clusters(scores, within=self.within):
             known = [reward for item in cluster if (reward := rewards[item]) is not None]
@@ -41,9 +63,32 @@ class LengthControl:
             low, high = min(known), max(known)
             for item, reward in zip(cluster, known, strict=True):
                 shorter = share_beaten(-lengths[item], [-lengths[other] for other in cluster])
-                moved = (1 - self.strength) * reward + self.strength * (low + shorter * (high - low))
-                rewards[item] = min(max(round(moved, _DIGITS), low), high)  # rounding must not pass a neighbour
-        return tuple(rewards)
+                changed = (1 - self.strength) * reward + self.strength * (low + shorter * (high - low))
+                moved[item] = min(max(rounded(changed, known), low), high)  # rounding must not pass a neighbour
+                ranges[item] = low, high
+        return moved, ranges
+
+
+def share_of_change(before: Sequence[float | None], after: Sequence[float | None], *, most: float) -> float:
+    """Return the largest factor c up to 1 for which rewards ``before + c (after - before)`` owe a share of at most
+    ``most`` of their variance to the change: c² var(change) <= most var(rewards).
+    """
+    known = [
+        (one, other - one) for one, other in zip(before, after, strict=True) if one is not None and other is not None
+    ]
+    if len(known) < 2:
+        return 1.0
+    values = scaled([value for pair in known for value in pair])  # variances of large rewards would overflow
+    pairs = list(zip(values[::2], values[1::2], strict=True))
+    mean, shift = (math.fsum(column) / len(pairs) for column in zip(*pairs, strict=True))
+    variance = math.fsum((one - mean) ** 2 for one, _ in pairs)
+    change = math.fsum((moved - shift) ** 2 for _, moved in pairs)
+    both = math.fsum((one - mean) * (moved - shift) for one, moved in pairs)
+    if change <= most * (variance + 2 * both + change):
+        return 1.0
+    root = math.sqrt((most * both) ** 2 + (1 - most) * most * change * variance)
+    divisor = root - most * both
+    return min(most * variance / divisor, 1.0) if divisor > 0 else 0.0
 
 
 def policy_text_length(candidate: Candidate, prefix_length: int) -> int:

@@ -6,14 +6,12 @@ signal, however, so this is off by default. Not responsible for groups that are 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from calipers.interfaces import RewardTransform
+from calipers.rewards.magnitude import mean_of, rounded
 from calipers.rewards.near_ties import near_tied_clusters
 from calipers.types import RenderedGroup, Scores
-
-_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Ties:
         for cluster in near_tied_clusters(scores, within=self.within):
             known = [reward for item in cluster if (reward := rewards[item]) is not None]
             if len(known) == len(cluster) > 1:
-                mean = round(math.fsum(known) / len(known), _DIGITS)
+                mean = rounded(mean_of(known), known)
                 mean = min(max(mean, min(known)), max(known))  # rounding must not pass a neighbour
                 for item in cluster:
                     rewards[item] = mean

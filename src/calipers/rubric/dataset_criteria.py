@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import InputError
 from calipers.rubric.criteria import as_criterion
+from calipers.rubric.dataset_forms import in_known_form, known_form, with_instruction
 from calipers.types import Criterion
 
 Pitfalls: TypeAlias = Literal["penalty", "positive"]
@@ -23,8 +24,14 @@ _CRITERION: Final = (
 )  # fmt: skip
 
 
-def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
-    """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion."""
+def normalise_criteria(listed: list[Any], pitfalls: Pitfalls, *, key: str = "rubrics") -> list[Any]:
+    """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion.
+
+    ``key`` is the place of the list in its row; some data sets are recognised by it.
+    """
+    if (form := known_form(key, listed)) is not None:
+        return in_known_form(listed, form)
+    listed = [with_instruction(item) for item in listed]
     stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
     if any(stated) and not all(stated):
         raise InputError(

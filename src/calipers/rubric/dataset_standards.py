@@ -8,7 +8,6 @@ for running rules (``verifiers``).
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,19 +17,24 @@ from typing import Any, Final, TypeAlias
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.criteria import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls, normalise_criteria
+from calipers.rubric.dataset_forms import FORM_KEYS, criteria_in_form
+from calipers.rubric.dataset_rules import MULTI_TURN_KEYS, labels_in, turns_in
 from calipers.types import Rubric, TrajectoryGroup
 
 STANDARDS_KEYS: Final = frozenset({
     "rubrics", "reward_model", "extra_info", "prompt_metadata", "ground_truth", "checkers", "functions",
-    "instruction_id_list", "reference", "reference_answer",
-})  # fmt: skip
+    "instruction_id_list", "open_instruct", "turns_of_instructions", "reference", "reference_answer",
+}) | FORM_KEYS | {MULTI_TURN_KEYS[0]}  # fmt: skip
 """Keys of a row that may hold a rubric, rules or a reference, besides the group's ``rubric`` and ``constraints``."""
-READ_KEYS: Final = STANDARDS_KEYS | {"kwargs"}
+READ_KEYS: Final = STANDARDS_KEYS | {"kwargs", *MULTI_TURN_KEYS}
 """Keys of a row that ``read_standards`` reads, besides ``rubric``."""
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
-_RULES: Final = {"checkers": ("checkers", "functions"), "instruction_id_list": ("instruction_id_list", "kwargs")}
-_LONGEST_LITERAL: Final = 100_000
-"""The largest number of characters of a ground truth that is read as a Python literal."""
+_RULES: Final = {
+    "checkers": ("checkers", "functions"),
+    "instruction_id_list": ("instruction_id_list", "kwargs"),
+    "open_instruct": ("open_instruct",),
+    "turns_of_instructions": ("turns_of_instructions",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class StatedValue:
 class Standards:
     """What a row requires of answers.
 
-    ``rules`` contains ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``.
+    ``rules`` contains ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``, or ``open_instruct``
+    (labels with ``func_name``), or ``turns_of_instructions``.
     """
 
     rubric: str | Rubric | None = None
@@ -71,8 +76,8 @@ _Holders: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
 def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric | None]:
     found: list[tuple[str, Any, str | Rubric]] = []
     for prefix, holder in holders:
-        for key in ("rubric", "rubrics"):
-            value = holder.get(key)
+        for key in ("rubric", "rubrics", *sorted(FORM_KEYS)):
+            value = holder.get(key) if key not in FORM_KEYS else _in_form(key, holder.get(key), prefix)
             if not _is_filled(value) or (found and value == found[0][1]):
                 continue
             read = parse_row_rubric(value, f"{prefix}{key}", pitfalls=pitfalls)
@@ -80,6 +85,14 @@ def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric
                 raise _conflict(found[0][0], f"{prefix}{key}", "rubric")
             found.append((f"{prefix}{key}", value, read))
     return (found[0][0], found[0][2]) if found else ("", None)
+
+
+def _in_form(key: str, value: Any, prefix: str) -> list[Any] | None:
+    """Return the criteria under a key of one data set; None for a value that this data set would not have."""
+    try:
+        return None if value is None else criteria_in_form(key, value)
+    except InputError as error:
+        raise InputError(f"{prefix}{key}: {error}") from None
 
 
 def _rules_in(holders: _Holders) -> StatedValue | None:
@@ -90,34 +103,14 @@ def _rules_in(holders: _Holders) -> StatedValue | None:
                 found.append(StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder}))
         if "checkers" not in holder and _are_sources(holder.get("functions")):
             found.append(StatedValue(f"{prefix}functions", {"functions": holder["functions"]}))
-        if (listed := _instructions_in(holder.get("ground_truth"))) is not None:
+        if (listed := labels_in(holder.get("ground_truth"))) is not None:
             found.append(StatedValue(f"{prefix}ground_truth", listed))
+        if (turns := turns_in(holder)) is not None:
+            found.append(StatedValue(f"{prefix}{MULTI_TURN_KEYS[0]}", {"turns_of_instructions": turns}))
     for other in found[1:]:
         if _comparable_rules(other.value) != _comparable_rules(found[0].value):
             raise _conflict(found[0].place, other.place, "set of rules")
     return found[0] if found else None
-
-
-def _instructions_in(truth: Any) -> dict[str, Any] | None:
-    """Return IFEval's instructions from a list of ``instruction_id`` and ``kwargs``, or from its text, else None."""
-    if isinstance(truth, str):
-        if truth.lstrip()[:1] != "[" or "instruction_id" not in truth or len(truth) > _LONGEST_LITERAL:
-            return None
-        for read in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                return _instructions_in(read(truth.strip()))
-        return None
-    if not isinstance(truth, list) or not truth:
-        return None
-    ids: list[Any] = []
-    kwargs: list[Any] = []
-    for item in truth:
-        if not isinstance(item, Mapping) or not isinstance(item.get("instruction_id"), list):
-            return None
-        given = item.get("kwargs")
-        ids += item["instruction_id"]
-        kwargs += [fields or {} for fields in given] if isinstance(given, list) else [{}] * len(item["instruction_id"])
-    return {"instruction_id_list": ids, "kwargs": kwargs}
 
 
 def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
@@ -134,7 +127,7 @@ def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") 
         value = list(value)
     try:
         if isinstance(value, list):
-            return as_rubric(normalise_criteria(value, pitfalls))
+            return as_rubric(normalise_criteria(value, pitfalls, key=place))
         return as_rubric(value)
     except (ConfigError, InputError) as error:
         raise InputError(f"{place}: {error}" if place else str(error)) from None
@@ -221,7 +214,7 @@ def _references(holders: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[St
                 {*truth, *(["reference"] if "prompt" in truth else [])}
             ):
                 continue  # its keys are read separately, as those of a holder
-            if key == "ground_truth" and _instructions_in(value) is not None:
+            if key == "ground_truth" and labels_in(value) is not None:
                 continue
             if _is_filled(value):
                 yield StatedValue(f"{prefix}{key}", value)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar, get_args
@@ -25,6 +26,28 @@ Criterion: TypeAlias = tuple[str, float]
 Step: TypeAlias = Literal["sigmoid", "linear", "power", "constant"]
 Group: TypeAlias = Literal["linear", "binary", "constant"]
 Choice: TypeAlias = Literal["random", "math"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a rubric's scaffold: the heads of the two lists, their lines, and what follows them.
+
+    In a line, {number}, {text} and {points} (without sign) are replaced, each in one pass. ``base`` is the system
+    message of rollouts that are shown nothing and whose prompt has none (RuscaRL's ``add_base_when_zero``); empty: no
+    such message. Raises ConfigError for a line without {text}.
+    """
+
+    wanted: str = "A good answer includes these:"
+    unwanted: str = "A good answer avoids these:"
+    wanted_line: str = "{number}. {text} (worth {points})"
+    unwanted_line: str = "{number}. {text} (costs {points})"
+    discreet: str = "Answer as if you had thought of this yourself: do not mention this list."
+    base: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("wanted_line", "unwanted_line"):
+            if "{text}" not in getattr(self, name):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: it needs {{text}}, the criterion's place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +153,7 @@ def shown_criteria(
     return tuple(_seeded_generator(seed).sample(list(criteria), shown_count(share, len(criteria))))
 
 
-def scaffolded(
+def scaffolded(  # noqa: PLR0913 - what is shown, to whom, when, and in which words
     prompt: Sequence[Message],
     criteria: Sequence[Criterion],
     *,
@@ -140,20 +163,24 @@ def scaffolded(
     size: int,
     run: str = "",
     discreet: bool = True,
+    wording: Wording | None = None,
 ) -> tuple[Message, ...]:
     """Return a training rollout's prompt with its share of the criteria before it; unchanged if the share is empty.
 
     ``place`` is the position of the rollout in its group of ``size``, from 1. ``run``, the prompt, the step and the
-    place decide which criteria are drawn. ``discreet`` adds a request not to mention the criteria. The criteria become
-    a system message, or the beginning of the prompt's system message, because many chat templates allow only one system
+    place decide which criteria are drawn. ``discreet`` adds a request not to mention the criteria, and ``wording``
+    replaces the built-in words (its ``base`` begins a prompt that is shown nothing). The criteria become a system
+    message, or the beginning of the prompt's system message, because many chat templates allow only one system
     message. Use the result only to sample in training. Validation, the judge and log-probabilities use ``prompt``
     without the criteria.
     """
     seed = [run, [dict(message) for message in prompt], step, place]
     shown = shown_criteria(criteria, schedule.share(step, place, size), seed=seed, choice=schedule.choice)
+    words = wording or Wording()
+    text, (first, *others) = scaffold_text(shown, discreet=discreet, wording=words), prompt or ({},)
     if not shown:
-        return tuple(prompt)
-    text, (first, *others) = scaffold_text(shown, discreet=discreet), prompt or ({},)
+        own = first.get("role") == "system"
+        return tuple(prompt) if own or not words.base else ({"role": "system", "content": words.base}, *prompt)
     if first.get("role") == "system" and isinstance(first.get("content"), str):
         return ({**first, "content": f"{text}\n\n{first['content']}"}, *others)
     return ({"role": "system", "content": text}, *prompt)
@@ -164,27 +191,31 @@ def texts_and_points(rubric: Rubric) -> tuple[Criterion, ...]:
     return tuple((criterion.text, criterion.points) for criterion in rubric.criteria if criterion.points)
 
 
-def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True) -> str:
+def scaffold_text(shown: Sequence[Criterion], *, discreet: bool = True, wording: Wording | None = None) -> str:
     """Return the scaffold's text: which criteria to meet and which to avoid, numbered from 1, with points."""
+    words = wording or Wording()
     wanted = [(text, points) for text, points in shown if points >= 0]
     unwanted = [(text, points) for text, points in shown if points < 0]
     parts = []
     if wanted:
-        parts.append(_listed("A good answer includes these:", wanted, "worth"))
+        parts.append(_listed(words.wanted, wanted, words.wanted_line))
     if unwanted:
-        parts.append(_listed("A good answer avoids these:", unwanted, "costs"))
-    if discreet and parts:
-        parts.append(_DISCREET)
+        parts.append(_listed(words.unwanted, unwanted, words.unwanted_line))
+    if discreet and parts and words.discreet:
+        parts.append(words.discreet)
     return "\n\n".join(parts)
 
 
 _OVERFLOW: Final = 700.0
 """A larger argument would overflow ``exp``."""
-_DISCREET: Final = "Answer as if you had thought of this yourself: do not mention this list."
+_FIELD: Final = re.compile(r"\{(number|text|points)\}")
 
 
-def _listed(head: str, criteria: Sequence[Criterion], verb: str) -> str:
-    lines = [f"{number}. {text} ({verb} {abs(points):g})" for number, (text, points) in enumerate(criteria, 1)]
+def _listed(head: str, criteria: Sequence[Criterion], line: str) -> str:
+    lines = []
+    for number, (text, points) in enumerate(criteria, 1):
+        values = {"number": str(number), "text": text, "points": f"{abs(points):g}"}
+        lines.append(_FIELD.sub(lambda found, values=values: values[found[1]], line))  # type: ignore[misc]  # bound now
     return "\n".join([head, *lines])
 
 

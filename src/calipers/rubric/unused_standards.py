@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from calipers.rubric.dataset_forms import FORM_KEYS, criteria_in_form
 from calipers.rubric.dataset_standards import (
     READ_KEYS,
     STANDARDS_KEYS,
@@ -22,6 +23,9 @@ from calipers.rubric.dataset_standards import (
 )
 from calipers.types import Rubric, TrajectoryGroup
 from calipers.types.packaged import read_packaged_toml
+
+UNUSED_REFERENCE: Final = "not used: the reference in "
+"""How a warning about a reference that the judge does not see begins."""
 
 Kind: TypeAlias = Literal["rubric", "rules", "reference"]
 
@@ -85,15 +89,20 @@ def unread_standards(
     references = [] if graded else references_in_row(group.extra)
     reasons = [remedy, *["a different reference takes precedence"] * len(references)]
     notes = [
-        f"not used: the reference in {reference.place}; {why}"
+        f"{UNUSED_REFERENCE}{reference.place}; {why}"
         for reference, why in zip(references, reasons, strict=False)
         if not (isinstance(group.rubric, str) and text_of_reference(reference.value) in group.rubric)
     ]
     near = {key: meant for key in group.extra if (meant := intended_key(str(key))) is not None}
     notes += [f"not used: the unknown key {key!r}; did you mean {meant!r}?" for key, meant in near.items()]
-    known = READ_KEYS | {"rubric", "constraints", *near}
+    known = (READ_KEYS | {"rubric", "constraints", *near}) - keys_in_no_known_form(group.extra)
     kinds: tuple[Kind, ...] = ("rubric", "rules") if graded or references else get_args(Kind)
     return notes + unknown_key_warnings(group.extra, read=known, inside=_OBJECTS, kinds=kinds)
+
+
+def keys_in_no_known_form(row: Mapping[str, Any]) -> set[str]:
+    """Return the row's keys that hold criteria in one data set only, and here hold something else."""
+    return {key for key in FORM_KEYS if key in row and criteria_in_form(key, row[key]) is None}
 
 
 def _rules_not_run(group: TrajectoryGroup) -> list[str]:

@@ -14,10 +14,15 @@ from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.study.intervals import Estimate, estimate
+from calipers.study.json_text import why_no_json
 from calipers.types.encoding import finite_number
 
 Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
 _RESULTS: Final = "results.json"
+_FORMATS: Final = ("calipers-simulation/1", "calipers-training/1", "calipers-training-record/1")
+"""The forms of result files with curves. A file without a form was written by hand, and is read as far as it goes."""
+HELD_OUT: Final = "held_out_"
+"""How names of curves on held-out prompts begin, where those of the training's own prompts are beside them."""
 _NAME: Final = re.compile(r"\w{1,100}")
 
 Row = tuple[float | None, ...]
@@ -53,16 +58,19 @@ class StudyCurves:
         return tuple(name for name in first.runs if all(name in arm.runs for arm in others))
 
 
-def read_curves(path: str, *, over: Against = "step") -> StudyCurves:
+def read_curves(path: str, *, over: Against = "step", held_out: bool = False) -> StudyCurves:
     """Read the curves of a study from its result file or its record.
 
     ``over`` says what they are drawn against: steps; or, for curves of held-out prompts, the mean over an arm's runs of
-    the KL divergence, the judged groups or the judge's answers at the same step. A folder is that of ``calipers study
+    the KL divergence, the judged groups or the judge's answers at the same step. With ``held_out``, curves over steps
+    are those of held-out prompts, too, and their names begin with HELD_OUT. A folder is that of ``calipers study
     train``, or of a watched run, whose curves are over steps. Raises InputError that names the file and what is wrong
     with it.
     """
     if Path(path).is_dir():
         if not (Path(path) / _RESULTS).is_file():
+            if held_out:
+                raise InputError(f"{path}: a watched run has no curves of held-out prompts apart from the others")
             return _watched(Path(path), over)
         path = str(Path(path) / _RESULTS)
     try:
@@ -70,26 +78,42 @@ def read_curves(path: str, *, over: Against = "step") -> StudyCurves:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not a result file of calipers study: {error}") from error
-    return curves_of(found, path, over=over)
+        raise InputError(f"{path}: is not a result file of calipers study: {why_no_json(error)}") from error
+    return curves_of(found, path, over=over, held_out=held_out)
 
 
-def curves_of(found: Any, where: str, *, over: Against = "step") -> StudyCurves:
+def curves_of(found: Any, where: str, *, over: Against = "step", held_out: bool = False) -> StudyCurves:
     """Return the curves in the object of a study's result file, as ``read_curves`` does; errors name ``where``."""
     arms = found.get("arms") if isinstance(found, dict) else None
     if not isinstance(arms, list) or not arms:
         raise InputError(f'{where}: is not a result file of calipers study: it has no "arms"')
-    read = tuple(_arm(arm, f"{where}: arms[{place}]", over) for place, arm in enumerate(arms))
+    form = found.get("format", _FORMATS[0])
+    if form not in _FORMATS:
+        raise InputError(f"{where}: its format {form!r:.60} is none of {', '.join(_FORMATS)}: another version wrote it")
+    kinds = ("held_out",) if held_out else ("curves", "held_out") if over == "step" else ("held_out", "curves")
+    read = tuple(_arm(arm, f"{where}: arms[{place}]", over, kinds) for place, arm in enumerate(arms))
+    _require_partners(read, where)
     return StudyCurves(str(found.get("title") or ""), read, over)
 
 
-def read_runs(paths: Sequence[str], *, over: Against = "step") -> StudyCurves:
+def _require_partners(arms: Sequence[ArmCurves], where: str) -> None:
+    """Raise InputError for two arms with one name, and for one that is compared with an arm that is not there."""
+    names = [arm.name for arm in arms]
+    for place, arm in enumerate(arms):
+        if names.index(arm.name) < place:
+            raise InputError(f"{where}: arms[{place}]: another arm has the name {arm.name!r:.60}, too")
+        if arm.against is not None and (arm.against not in names or arm.against == arm.name):
+            raise InputError(f"{where}: arms[{place}].against: there is no other arm {arm.against!r:.60}")
+
+
+def read_runs(paths: Sequence[str], *, over: Against = "step", held_out: bool = False) -> StudyCurves:
     """Read the curves of several watched runs, each as an arm with the name of its folder, or of a study's result.
 
-    Raises InputError as ``read_curves`` does, and for several results that are not watched runs.
+    ``over`` and ``held_out`` are those of ``read_curves``. Raises InputError as it does, and for several results that
+    are not watched runs.
     """
     if len(paths) == 1:
-        return read_curves(paths[0], over=over)
+        return read_curves(paths[0], over=over, held_out=held_out)
     for path in paths:
         if not Path(path).is_dir() or (Path(path) / _RESULTS).is_file():
             raise InputError(f"{path}: is no folder of a watched run, and only watched runs are drawn together")
@@ -112,13 +136,16 @@ def _watched(folder: Path, over: Against) -> StudyCurves:
     return WatchFolder(folder).curves()
 
 
-def _arm(arm: Any, where: str, over: Against) -> ArmCurves:
+def _arm(arm: Any, where: str, over: Against, kinds: Sequence[str]) -> ArmCurves:
+    """Return the curves of an arm, of the first of ``kinds`` that it has.
+
+    Every result has curves by step, but a record of training has those of held-out prompts only.
+    """
     parts = arm if isinstance(arm, dict) else {}
-    # Every result has curves by step, but a record of training has those of held-out prompts only.
-    kinds = ("curves", "held_out") if over == "step" else ("held_out", "curves")
     kind = next((one for one in kinds if isinstance(parts.get(one), dict)), None)
     if kind is None or not isinstance(parts.get("name"), str):
-        raise InputError(f'{where}: an arm needs a "name" and "curves"')
+        needed = '"curves"' if "curves" in kinds else '"held_out", which only training has'
+        raise InputError(f'{where}: an arm needs a "name" and {needed}')
     curves = parts[kind]
     if strange := [name for name in curves if not _NAME.fullmatch(name)]:  # files are named after curves
         raise InputError(f"{where}.{kind}: {strange[0]!r:.60} is no name of a curve: letters, digits and _ are")
@@ -126,13 +153,16 @@ def _arm(arm: Any, where: str, over: Against) -> ArmCurves:
     if not steps or None in steps:
         raise InputError(f"{where}.{kind}.step: is missing, or holds what is not a number")
     rows = {name: _rows(runs, len(steps), f"{where}.{kind}.{name}") for name, runs in curves.items() if name != "step"}
+    against = parts.get("against")
+    if kinds == ("held_out",):
+        rows = {f"{HELD_OUT}{name}": runs for name, runs in rows.items()}
     if over == "step":
-        return ArmCurves(parts["name"], tuple(step for step in steps if step is not None), rows, parts.get("against"))
+        return ArmCurves(parts["name"], tuple(step for step in steps if step is not None), rows, against)
     if over not in rows:
         raise InputError(f"{where}.{kind}: has no {over!r} to draw curves against")
     if not any(value is not None for row in rows[over] for value in row):  # no run of the arm was made
-        return ArmCurves(parts["name"], (), dict.fromkeys(rows, ()), parts.get("against"))
-    return ArmCurves(parts["name"], _means(rows[over], f"{where}.{kind}.{over}"), rows, parts.get("against"))
+        return ArmCurves(parts["name"], (), dict.fromkeys(rows, ()), against)
+    return ArmCurves(parts["name"], _means(rows[over], f"{where}.{kind}.{over}"), rows, against)
 
 
 def _means(rows: Sequence[Row], where: str) -> tuple[float, ...]:
@@ -146,7 +176,12 @@ def _means(rows: Sequence[Row], where: str) -> tuple[float, ...]:
 def _rows(runs: Any, points: int, where: str) -> tuple[Row, ...]:
     if not isinstance(runs, list) or not runs or not all(isinstance(row, list) and len(row) == points for row in runs):
         raise InputError(f"{where}: must be a list of runs, each with {points} numbers")
-    return tuple(tuple(finite_number(value) for value in row) for row in runs)
+    read = tuple(tuple(finite_number(value) for value in row) for row in runs)
+    for run, (row, numbers) in enumerate(zip(runs, read, strict=True)):
+        for point, (value, number) in enumerate(zip(row, numbers, strict=True)):
+            if number is None and value is not None:
+                raise InputError(f"{where}[{run}][{point}]: {value!r:.60} is no number; what was not measured is null")
+    return read
 
 
 def mean_curve(at: Sequence[float], rows: Sequence[Row]) -> list[tuple[float, Estimate]]:
@@ -218,3 +253,16 @@ def paired(arm: Sequence[Row], control: Sequence[Row]) -> tuple[Row, ...]:
         tuple(None if one is None or other is None else one - other for one, other in zip(row, base, strict=True))
         for row, base in zip(arm, control, strict=True)
     )
+
+
+def measured_names(study: StudyCurves, *, compared: bool = False, arms: Sequence[str] = ()) -> set[str]:
+    """Return the names of a study's curves that have a number in some run, of one of ``arms`` if any are named.
+
+    With ``compared``, the number is a difference from the run of the control arm.
+    """
+    found = set()
+    for name in study.names:
+        rows = differences(study, name) if compared else [(arm, arm.runs[name]) for arm in study.arms]
+        if any(count_runs(runs) for arm, runs in rows if not arms or arm.name in arms):
+            found.add(name)
+    return found

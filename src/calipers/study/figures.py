@@ -16,7 +16,7 @@ from calipers.errors import ConfigError
 from calipers.study.curves import Row, StudyCurves, count_runs, mean_curve
 from calipers.study.curves import differences as curve_differences
 from calipers.study.intervals import Estimate
-from calipers.study.labels import POINTS, label_of
+from calipers.study.labels import POINTS, figure_label
 from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
@@ -39,7 +39,7 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
 
     With ``differences``, each arm's runs are compared with those of its control arm that have the same seed; arms
     without a control are left out. Raises ConfigError if matplotlib is not installed, for a curve that the study does
-    not have, an unknown arm, for too many arms to tell apart, and if nothing can be compared.
+    not have or that no run measured, an unknown arm, for too many arms to tell apart, and if nothing can be compared.
     """
     figure_class = matplotlib_figure_class()
     if name not in study.names:
@@ -51,6 +51,8 @@ def draw_curve(study: StudyCurves, name: str, *, differences: bool = False, arms
     shown = [(arm, rows) for arm, rows in shown if not arms or arm.name in arms]
     if not shown:
         raise ConfigError("no arm of the study is compared with another, so there are no differences to draw")
+    if not any(count_runs(rows) for _, rows in shown):
+        raise ConfigError(f"the curve {name!r} has no numbers: it was not measured in any run")
     if len(shown) > _MOST_ARMS:
         raise ConfigError(f"{len(shown)} arms cannot be told apart in one figure; at most {_MOST_ARMS} can")
     figure = figure_class(figsize=_SIZE, layout="constrained")
@@ -111,7 +113,7 @@ def _bounds(one: Estimate) -> tuple[float, float]:
 
 
 def _finish(axes: Axes, study: StudyCurves, name: str, *, differences: bool) -> None:
-    label = as_text(label_of(name))
+    label = as_text(figure_label(name))
     axes.set_xlabel(POINTS[study.over])
     axes.set_ylabel(f"difference in {label}" if differences else label)
     axes.set_title(as_text(textwrap.fill(study.title, _TITLE)), loc="left", fontsize=11)

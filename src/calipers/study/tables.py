@@ -5,17 +5,24 @@ Not responsible for what settings mean, or for what fits together.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
-from calipers.study.toml_lines import Place, lines_of, value_at
+from calipers.study.toml_lines import DEEPEST, Place, lines_of, value_at
 from calipers.types.counted import counted
 
 Made = TypeVar("Made")
+_AT: Final = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
+"""How tomllib ends the sentence about what is no TOML."""
+_TOO_LONG: Final = re.compile(r"\d[\d_]{4000,}")
+_DEEP_KEY: Final = re.compile(r"(?<![\w.-])(?:[\w-]++[ \t]*+\.[ \t]*+){60}")
+"""A dotted key that nests too deeply: tomllib would need memory with the square of its parts."""
+_LONGEST_NAME: Final = 100
 
 
 class Problem(NamedTuple):
@@ -41,18 +48,29 @@ class Tables:
         """Read the file of a study. Raises ConfigError for one that cannot be read or is not TOML."""
         try:
             text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise ConfigError(f"{path}: cannot be read ({why})") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path}: cannot be read (it is not UTF-8 text)") from error
+        except (OSError, ValueError) as error:  # a ValueError is a path that cannot be
+            raise ConfigError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
         return cls.parse(text, str(path))
 
     @classmethod
     def parse(cls, text: str, source: str) -> Self:
         """Read the TOML of a study, which ``source`` names in errors. Raises ConfigError if it is none."""
+        if deep := _DEEP_KEY.search(text):
+            raise ConfigError(_too_deep(source, text.count("\n", 0, deep.start()) + 1))
         try:
-            return cls(tomllib.loads(text), source, text)
-        except (ValueError, RecursionError) as error:  # a ValueError is also an integer of thousands of digits
-            raise ConfigError(f"{source}: not valid TOML: {error}") from error
+            found = cls(tomllib.loads(text), source, text)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(_not_toml(text, source, error)) from error
+        found.require_shallow()
+        return found
+
+    def require_shallow(self) -> None:
+        """Raise ConfigError where tables or lists of the study's file are nested deeper than any setting is."""
+        for place, line in self._lines.items():
+            if len(place) > DEEPEST:
+                raise ConfigError(_too_deep(self.source, line))
 
     def made(self, kind: type[Made], *place: str, also: Collection[str] = ()) -> Made:
         """Return the settings ``kind`` with the values of the study's table at ``place``; defaults where it is wrong.
@@ -135,7 +153,58 @@ class Tables:
             for number, name in enumerate(names)
             if isinstance(name, str) and f"{place[1]} ".startswith(f"{name} ")
         ]
-        return ("arms", max(fitting)[1], *place[2:]) if fitting else ("arms",)
+        if not fitting:
+            return ("arms",)
+        number, inner = max(fitting)[1], place[2:]
+        varied = ".".join(map(str, inner))
+        is_varied = value_at(self.content, ("arms", number, "vary", varied)) is not None
+        return ("arms", number, "vary", varied) if is_varied else ("arms", number, *inner)
+
+
+def _not_toml(text: str, source: str, error: Exception) -> str:
+    """Return the sentence for a text that tomllib refused with ``error``, with its line where that is known."""
+    if isinstance(error, RecursionError):
+        deep = (line for place, line in lines_of(text, {}).items() if len(place) > DEEPEST)
+        return _too_deep(source, next(deep, 0))
+    if told := _AT.fullmatch(str(error)):
+        return f"{source}:{told[2]}: not valid TOML: {told[1]} (column {told[3]})"
+    if not isinstance(error, tomllib.TOMLDecodeError) and (digits := _TOO_LONG.search(text)):
+        line = text.count("\n", 0, digits.start()) + 1
+        return f"{source}:{line}: a number has {len(digits[0]):,} digits; no setting needs more than 20"
+    return f"{source}: not valid TOML: {error}"
+
+
+def _too_deep(source: str, line: int) -> str:
+    return f"{source}{f':{line}' if line else ''}: tables or lists are nested more than {DEEPEST} deep; no setting is"
+
+
+def problem_of_name(name: object, of: str) -> str:
+    """Return what is wrong with a name that a study's file gives, such as that of an arm; "" for nothing.
+
+    Names are printed in tables and written to files. ``of`` says in the sentence what has the name.
+    """
+    if not isinstance(name, str) or not name.strip():
+        return f"{of} needs a name, a text"
+    if not name.isprintable():
+        return f"name={name!r:.60}: {of} needs a name on one line, without control characters"
+    if len(name) > _LONGEST_NAME:
+        return f"name={name!r:.60}...: it has {len(name):,} characters, and {of} may have {_LONGEST_NAME}"
+    return ""
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file at ``path``, which a study names; not so at a path that cannot be, such as a long one."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def problem_of_path(value: object) -> str:
+    """Return why a text of a study's file cannot be a path, on any machine; "" if it can be one."""
+    if not isinstance(value, str) or not value:
+        return "it must be a path, a text"
+    return "" if value.isprintable() else "a path cannot have control characters"
 
 
 def require_table(name: str, value: object) -> None:

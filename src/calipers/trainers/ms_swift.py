@@ -20,6 +20,7 @@ from calipers.trainers.process.judges import JudgeLike, as_judge
 from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
 from calipers.trainers.rollouts.groups import rollout_group
 from calipers.trainers.rollouts.messages import split_reasoning
+from calipers.trainers.rollouts.steps import step_fields
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 
 __all__ = ["JudgeReward", "register"]
@@ -106,28 +107,32 @@ class JudgeReward:
         warn_unused_columns(columns, used=(self._rubric_column,))
         rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)
         mine = [Row(*row) for row in zip(prompt_id, request_id, map(_conversation, messages), rubrics, strict=True)]
-        by_request = await self._judged(mine) if is_single_process() else await self._judged_jointly(mine)
+        extra = step_fields(getattr(columns.get("trainer_state"), "global_step", None))
+        judged = self._judged if is_single_process() else self._judged_jointly
+        by_request = await judged(mine, extra)
         return [by_request[request] for request in request_id]
 
-    async def _judged_jointly(self, mine: list[Row]) -> dict[str, float | None]:
+    async def _judged_jointly(self, mine: list[Row], extra: Mapping[str, Any]) -> dict[str, float | None]:
         """Return the rewards of all processes' requests. Each group is judged by the process that has its first row."""
         if self._ranks is None:
             self._ranks = Ranks()
         rows, part = await self._ranks.exchange_rows(lambda: mine)
         found: dict[str, float | None] = {}
-        for part_of_one in await self._ranks.exchange(self._judged(rows, part)):
+        for part_of_one in await self._ranks.exchange(self._judged(rows, extra, part)):
             found |= part_of_one
         return found
 
-    async def _judged(self, rows: Sequence[Row], part: Container[int] | None = None) -> dict[str, float | None]:
+    async def _judged(
+        self, rows: Sequence[Row], extra: Mapping[str, Any], part: Container[int] | None = None
+    ) -> dict[str, float | None]:
         """Return the rewards, by request, of the groups whose first row is in ``part``. If ``part`` is None, take all
-        groups.
+        groups. ``extra`` is recorded with each group.
         """
         every = positions_of_groups([row.prompt for row in rows], [row.request for row in rows], size=self._size)
         groups = [[rows[at] for at in group] for group in every if part is None or group[0] in part]
         names = _group_names([group[0].prompt for group in groups])
         asked = [
-            rollout_group([row.conversation for row in group], rubric=_one_rubric(group), name=name)
+            rollout_group([row.conversation for row in group], rubric=_one_rubric(group), name=name) | {**extra}
             for group, name in zip(groups, names, strict=True)
         ]
         rewards: dict[str, float | None] = {}

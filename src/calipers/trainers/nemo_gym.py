@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
+from calipers.trainers.cohorts.keys import NamedKey, key_of_prompt
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
 from calipers.trainers.no_signal.run import Stop
 from calipers.trainers.process.engines import import_engine, warn_untested
@@ -73,10 +75,10 @@ def resources_server(
         run.require_running()
         row = body.model_dump(mode="json")
         member = await cohorts.join(
-            _key(row),
-            {"messages": _items(row["response"]["output"])},
+            group_key(row),
+            {"messages": items_for_judge(row["response"]["output"])},
             size=row.get("group_size"),
-            group={"context": _prompt(row), "rubric": rubric_of_row(row, rubric)},
+            group={"context": prompt_of(row), "rubric": rubric_of_row(row, rubric)},
         )
         return Response.model_validate(
             {**row, "reward": float_reward(member), "judge_scored": float(is_group_scored(member))}
@@ -87,17 +89,21 @@ def resources_server(
     return type("JudgeResourcesServer", (gym.SimpleResourcesServer,), {"verify": verify, "__module__": __name__})
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the key of a rollout's group: task index and prompt, because indices restart with each batch."""
-    return row.get(_TASK), json.dumps(row["responses_create_params"], sort_keys=True, default=str)
+def group_key(row: Mapping[str, Any]) -> NamedKey:
+    """Return the key of a rollout's group in NeMo-Gym: task index and prompt; indices restart with each batch."""
+    task, asked = row.get(_TASK), row["responses_create_params"]
+    key = key_of_prompt(asked["input"], repr(task), json.dumps(asked, sort_keys=True, default=str))
+    return key if task is None else replace(key, name=f"task {task}, {key.name}")
 
 
-def _prompt(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def prompt_of(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the chat messages of a row's prompt in NeMo-Gym. Raises InputError for a prompt that cannot be read."""
     parameters = row["responses_create_params"]
     instructions, prompt = parameters.get("instructions"), parameters["input"]
     system = [{"role": "system", "content": instructions}] if instructions else []
-    return [*system, *prompt_messages(prompt if isinstance(prompt, str) else _items(prompt))]
+    return [*system, *prompt_messages(prompt if isinstance(prompt, str) else items_for_judge(prompt))]
 
 
-def _items(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def items_for_judge(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a model's items in a row of NeMo-Gym without the fields that are for the trainer only."""
     return [{key: value for key, value in item.items() if key not in _TRAINING} for item in items]

@@ -14,6 +14,7 @@ from calipers.types.judgments import (
     Canary,
     CanaryKind,
     Comparison,
+    ErrorBasis,
     Judgment,
     Outcome,
     Rating,
@@ -24,22 +25,27 @@ from calipers.types.judgments import (
 )
 from calipers.types.questions import Ask, Candidate, Cause, Image, JudgeRequest, Part, RenderedGroup, Window
 from calipers.types.results import (
+    UNKNOWN_RELIABILITY,
     Attack,
     AttackKind,
     Certainty,
     GroupResult,
     GroupStatus,
     OnAttack,
+    Reliability,
+    ReliabilityBasis,
     TrajectoryResult,
     TrajectoryStatus,
 )
+from calipers.types.tool_calls import ToolCall, said_and_calls, text_of_calls
 from calipers.types.usage import NO_FAILED_CALLS, FailedCall, FailedCalls, Usage
 
 __all__ = [
-    "NO_FAILED_CALLS", "Answered", "Ask", "Attack", "AttackKind", "Canary", "CanaryKind", "Candidate", "Cause",
-    "Certainty", "Comparison", "Completion", "Criterion", "FailedCall", "FailedCalls", "Failure", "FailureKind",
-    "FinishReason", "GroupResult", "GroupStatus", "Image", "JudgeRequest", "Judgment", "Logprobs", "Message",
-    "OnAttack", "Outcome", "Part", "PlanState", "Prepared", "Rating", "Reading", "RenderedGroup", "Rubric", "Scores",
-    "Tool", "Trajectory", "TrajectoryGroup", "TrajectoryResult", "TrajectoryStatus", "Transcript", "Usage", "Verdict",
-    "Window", "no_scores",
+    "NO_FAILED_CALLS", "UNKNOWN_RELIABILITY", "Answered", "Ask", "Attack", "AttackKind", "Canary", "CanaryKind",
+    "Candidate", "Cause", "Certainty", "Comparison", "Completion", "Criterion", "ErrorBasis", "FailedCall",
+    "FailedCalls", "Failure", "FailureKind", "FinishReason", "GroupResult", "GroupStatus", "Image", "JudgeRequest",
+    "Judgment", "Logprobs", "Message", "OnAttack", "Outcome", "Part", "PlanState", "Prepared", "Rating", "Reading",
+    "Reliability", "ReliabilityBasis", "RenderedGroup", "Rubric", "Scores", "Tool", "ToolCall", "Trajectory",
+    "TrajectoryGroup", "TrajectoryResult", "TrajectoryStatus", "Transcript", "Usage", "Verdict", "Window", "no_scores",
+    "said_and_calls", "text_of_calls",
 ]  # fmt: skip

@@ -13,7 +13,8 @@ from calipers.types.judgments import Reading, Scores
 from calipers.types.questions import Ask, RenderedGroup, Window
 from calipers.types.usage import NO_FAILED_CALLS, NO_USAGE, FailedCalls, Usage
 
-FinishReason: TypeAlias = Literal["stop", "length", "refused", "unknown"]
+FinishReason: TypeAlias = Literal["stop", "length", "refused", "tool_calls", "unknown"]
+"""Why an answer ended. After "tool_calls", the answer's text is that of ``tool_calls.text_of_calls``."""
 FailureKind: TypeAlias = Literal[
     "unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout", "context_window", "refused",
     "bad_request", "bad_reply", "not_recorded", "deadline", "budget", "internal",
@@ -74,7 +75,8 @@ class Answered:
     """A question (``ask``) with its ``result``: a reading, or a failure. ``usage`` is None without an answer.
 
     ``failed`` sums up the failed calls. ``question`` is the ledger's key of the question, if known: two asks with the
-    same key share one answer. ``omitted`` maps each candidate that was too long to be shown to the reason.
+    same key share one answer. ``omitted`` maps each candidate that was too long to be shown to the reason. ``turns``
+    are the answers before this one in which the judge called tools.
     """
 
     ask: Ask
@@ -83,13 +85,18 @@ class Answered:
     failed: FailedCalls = NO_FAILED_CALLS
     question: str = ""
     omitted: Mapping[int, str] = field(default_factory=dict)
+    turns: tuple[Answered, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """Everything a planner may use to choose the next questions. ``answered`` is in the order of the asks' numbers."""
+    """Everything a planner may use to choose the next questions. ``answered`` is in the order of the asks' numbers.
+
+    ``thresholds`` say from which confidence on each judge of a cascade but the last is sure; None: it is not asked.
+    """
 
     view: RenderedGroup
     answered: tuple[Answered, ...]
     scores: Scores
     seed: int = 0
+    thresholds: tuple[float | None, ...] = ()

@@ -6,6 +6,7 @@ Not for data that is hashed, whose bytes must never change. Not responsible for 
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -83,6 +84,8 @@ def to_json_text(value: object) -> str:
 
 def finite_number(value: object) -> float | None:
     """Return ``value``, of any type, as a float if it is a finite number that fits; None otherwise."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)

@@ -109,7 +109,8 @@ class Trajectory:
     """One rollout of a policy. ``messages`` continue the group's ``context``; only calibration reads ``gold``.
 
     ``reward`` is an independent reward that the trajectory already has. ``extra`` holds unknown keys, which are copied
-    to the result. ``rubric`` replaces the group's rubric for this trajectory.
+    to the result. ``rubric`` replaces the group's rubric for this trajectory. ``artifacts`` are what the rollout left
+    behind, as texts by path: files, diffs, test logs, the state of a database. Only judges with tools read them.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Trajectory:
     extra: Mapping[str, Any] = field(default_factory=dict)
     rubric: Rubric | None = None
     prepared: Prepared | None = field(default=None, compare=False, repr=False)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trajectory as data: an object of a groups file."""
@@ -133,14 +135,16 @@ class Trajectory:
             "metadata": dict(self.metadata),
         }
         graded = {} if self.rubric is None else {"rubric": self.rubric.to_dict()}
-        return {**self.extra, **own, **graded}
+        left = {"artifacts": dict(self.artifacts)} if self.artifacts else {}
+        return {**self.extra, **own, **graded, **left}
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryGroup:
     """The rollouts of one prompt. A judge compares them, and GRPO normalises rewards within the group.
 
-    ``rubric`` is text for the judge to read, or criteria for it to check.
+    ``rubric`` is text for the judge to read, or criteria for it to check. ``artifacts`` are what all rollouts began
+    with, as texts by path, such as a repository's own tests.
     """
 
     group_id: str
@@ -149,6 +153,7 @@ class TrajectoryGroup:
     tools: tuple[Tool, ...] | None = None
     rubric: str | Rubric | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    artifacts: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group as data: a line of a groups file, which a reader turns back into this group."""
@@ -157,6 +162,7 @@ class TrajectoryGroup:
             "context": list(self.context),
             "tools": None if self.tools is None else list(self.tools),
             "rubric": self.rubric.to_dict() if isinstance(self.rubric, Rubric) else self.rubric,
+            **({"artifacts": dict(self.artifacts)} if self.artifacts else {}),
             "trajectories": [trajectory.to_dict() for trajectory in self.trajectories],
         }
         return {**self.extra, **own}

@@ -12,6 +12,10 @@ from typing import Literal, TypeAlias
 
 Outcome: TypeAlias = Literal["strict", "repaired", "text", "partial", "rejected"]
 CanaryKind: TypeAlias = Literal["empty", "master_key", "instruction"]
+ErrorBasis: TypeAlias = Literal["repeats", "learned", "assumed"]
+"""What standard errors rest on: several answers about this group; earlier answers of the judge (and this group's
+repeats, where there are any); or what a model or the judge's log-probabilities assume.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The score of each candidate (None if there is no judgment), and its standard error (None if it is unknown)."""
+    """The score of each candidate (None if there is no judgment), and its standard error (None if it is unknown).
+
+    ``basis`` says what the errors rest on (None: not stated), and ``freedom`` on how many degrees of freedom the noise
+    was estimated (None: unknown).
+    """
 
     values: tuple[float | None, ...]
     stderrs: tuple[float | None, ...]
+    basis: ErrorBasis | None = None
+    freedom: float | None = None
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ from calipers.types.usage import FailedCall
 
 Cause: TypeAlias = Literal[
     "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute",
-    "canary", "tested",
+    "canary", "tested", "unsure", "unusable", "check", "criteria", "tools",
 ]  # fmt: skip
 
 
@@ -57,7 +57,8 @@ class RenderedGroup:
     candidate's criteria if criteria are graded. ``digest`` does not cover them, so that a question about one criterion
     stays the same when another criterion is edited. ``rule_verdicts`` holds the verdicts of rules on each candidate's
     criteria. ``gold`` and ``metadata`` are those of all trajectories: no judge is shown them, but simulated judges read
-    them.
+    them. ``artifacts`` are those of all trajectories, and ``task_artifacts`` the group's; judges with tools read them.
+    Both are empty if no judge has tools.
     """
 
     group_id: str
@@ -74,6 +75,8 @@ class RenderedGroup:
     rule_verdicts: tuple[Mapping[str, Verdict], ...] = ()
     gold: tuple[float | None, ...] = ()
     metadata: tuple[Mapping[str, Any], ...] = ()
+    artifacts: tuple[Mapping[str, str], ...] = ()
+    task_artifacts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,8 @@ class JudgeRequest:
     schema that the reply should follow, or None. ``max_tokens=None`` means the server's own limit. ``params`` are
     further body parameters (temperature, seed, ...), sent unchanged. ``max_score`` is the highest score asked for.
     ``is_comparison`` means that two candidates are compared and only the difference of their scores counts.
-    ``on_failed_call`` is called with every failed call for this request.
+    ``tools`` are definitions of tools that the judge may call. ``on_failed_call`` is called with every failed call for
+    this request.
     """
 
     messages: tuple[Message, ...]
@@ -134,4 +138,5 @@ class JudgeRequest:
     params: Mapping[str, Any] = field(default_factory=dict)
     max_score: int = 100
     is_comparison: bool = False
+    tools: tuple[Tool, ...] = ()
     on_failed_call: Callable[[FailedCall], None] | None = field(default=None, repr=False, compare=False)

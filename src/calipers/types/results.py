@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from calipers.types.judgments import ErrorBasis
 from calipers.types.usage import NO_USAGE, Usage
 
 TrajectoryStatus: TypeAlias = Literal["scored", "abstained", "failed"]
@@ -13,6 +14,7 @@ GroupStatus: TypeAlias = Literal["scored", "partial", "abstained", "failed"]
 AttackKind: TypeAlias = Literal["instruction", "score_claim", "master_key", "fake_verdict", "fake_rubric", "layout"]
 Certainty: TypeAlias = Literal["certain", "likely", "suspicious"]
 OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
+ReliabilityBasis: TypeAlias = Literal[ErrorBasis, "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,35 @@ class TrajectoryResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Reliability:
+    """The estimated share of a group's score variance that is not noise, 0 to 1; ``value`` is None if it is unknown.
+
+    ``interval`` is its 95 % interval, None where no estimate of the noise has known degrees of ``freedom``. ``basis``
+    says what the standard errors rest on: "repeats" (several answers about this group), "learned" (earlier answers of
+    the judge), "assumed" (a model, or log-probabilities), or "unknown". Unknown is neither 0 nor 1.
+    """
+
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    basis: ReliabilityBasis = "unknown"
+    freedom: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reliability as data: an object of the result file."""
+        interval = None if self.interval is None else list(self.interval)
+        return {"value": self.value, "interval": interval, "basis": self.basis, "freedom": self.freedom}
+
+
+UNKNOWN_RELIABILITY: Final = Reliability()
+"""The reliability of a group without two scores, or with a score whose standard error is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class GroupResult:
     """The result of one group, with its trajectories in input order; its attributes are keys of the result file.
 
     ``judge_calls`` counts answers, ``attempts`` all calls made for them, and ``unusable`` the calls that were billed
-    without a usable answer. ``usage`` is the sum over all calls.
+    without a usable answer. ``usage`` is the sum over all calls. ``reliability`` is that of the scores.
     """
 
     group_id: str
@@ -79,6 +105,7 @@ class GroupResult:
     extra: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 0
     unusable: int = 0
+    reliability: Reliability = UNKNOWN_RELIABILITY
 
     @property
     def rewards(self) -> list[float | None]:
@@ -96,6 +123,7 @@ class GroupResult:
             "warnings": list(self.warnings),
             "attempts": self.attempts,
             "unusable": self.unusable,
+            "reliability": self.reliability.to_dict(),
         }
         return _with_extra(own, self.extra)
 
@@ -120,6 +148,8 @@ class GroupResult:
         headings = ("trajectory", "reward", "score", "± standard error", "95 % interval", "the judge says")
         cost = "cost unknown" if self.usage.cost_usd is None else f"${self.usage.cost_usd:.4f}"
         facts = f"{self.status}, {self.judge_calls} answers, {cost}"
+        if self.reliability.value is not None:
+            facts += f", reliability {self.reliability.value:.2f}"
         return markup.heading(self.group_id, facts) + markup.table(headings, rows) + markup.lines(self.warnings)
 
 

@@ -25,6 +25,16 @@ class Usage:
         """Return an answer's usage as data: an object of the result file."""
         return {name: getattr(self, name) for name in self.__slots__}
 
+    def without(self, part: Usage) -> Usage:
+        """Return the usage of answers, as data, without a part of it; the cost is unknown if either is."""
+        known = self.cost_usd is not None and part.cost_usd is not None
+        return Usage(
+            self.input_tokens - part.input_tokens,
+            self.output_tokens - part.output_tokens,
+            self.cached_tokens - part.cached_tokens,
+            (self.cost_usd or 0.0) - (part.cost_usd or 0.0) if known else None,
+        )
+
     @staticmethod
     def total(parts: Sequence[Usage]) -> Usage:
         """Add up the usages of answers, as data.

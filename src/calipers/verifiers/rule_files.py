@@ -32,7 +32,9 @@ _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
 _UNASKED: Final = "the group's rules decide alone, and no judge is asked"
 _OWN: Final = ("rules", "soft")
-_SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap")
+_OF_ROWS: Final = ("checkers", "functions", "instruction_id_list", "open_instruct", "turns_of_instructions")
+"""Keys of rules as data sets state them, which ``constraints.read_constraints`` reads."""
+_SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap", "only_open")
 _T = TypeVar("_T")
 
 
@@ -96,7 +98,7 @@ def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Const
 
 
 def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
-    if isinstance(given, Mapping) and any(name in given for name in ("checkers", "functions", "instruction_id_list")):
+    if isinstance(given, Mapping) and any(name in given for name in _OF_ROWS):
         return read_constraints(given, instruction=asked, rules=rules)
     if not isinstance(given, Mapping) or not given or any(name not in _OWN for name in given):
         raise InputError("must be an object with checkers and functions, or with rules and soft")

@@ -39,8 +39,8 @@ def test_it_answers_with_explanations_and_whole_scores_for_every_key_shown() -> 
 def test_it_costs_nothing_and_says_so() -> None:
     completion = asyncio.run(Embedded().complete(request(view([GOOD, said("No.")]))))
     assert completion.usage == Usage(0, 0, 0, 0.0)
-    assert (completion.finish_reason, completion.model) == ("stop", "embedded-1")
-    assert (Embedded().endpoint, Embedded().model) == ("embedded", "embedded-1")
+    assert (completion.finish_reason, completion.model) == ("stop", "embedded-2")
+    assert (Embedded().endpoint, Embedded().model) == ("embedded", "embedded-2")
 
 
 @given(groups, st.randoms(use_true_random=False))

@@ -2,19 +2,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import calipers
 from calipers.backends.embedded.features import FEATURES
-from calipers.backends.embedded.model import MODEL_FILE, Model, shipped_model
+from calipers.backends.embedded.model import MODEL_FILE, SHIPPED, Model, read_model, shipped_model, write_model
+from calipers.distilling.signed import PRIOR
+from calipers.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
-STORED = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
+STORED = json.loads((SHIPPED / MODEL_FILE).read_text(encoding="utf-8"))
 values = st.lists(st.floats(-1, 1, allow_nan=False), min_size=len(FEATURES), max_size=len(FEATURES)).map(tuple)
 
 
@@ -32,34 +37,72 @@ def test_scores_stay_off_the_ends_of_the_scale(row: tuple[float, ...]) -> None:
 
 
 def test_an_extreme_sum_does_not_overflow() -> None:
-    model = Model("m", (1e6,) * len(FEATURES), 0.0, 1.0)
+    model = Model("m", 1, (1e6,) * len(FEATURES), 0.0, 1.0)
     assert (model.score((1.0,) * len(FEATURES)), model.score((-1.0,) * len(FEATURES))) == (95, 5)
 
 
 def test_the_shipped_file_has_a_weight_for_every_feature_and_no_other() -> None:
-    assert set(STORED["weights"]) == set(STORED["prior"]) == set(FEATURES)
+    assert set(STORED["weights"]) == set(PRIOR) == set(FEATURES)
 
 
 def test_no_weight_turned_against_its_prior() -> None:
-    assert all(STORED["weights"][name] * STORED["prior"][name] >= 0 for name in FEATURES)
+    assert all(STORED["weights"][name] * PRIOR[name] >= 0 for name in FEATURES)
 
 
-def test_the_shipped_file_says_what_it_was_fitted_on_and_how_it_did_elsewhere() -> None:
-    assert isinstance(STORED["seed"], int)
-    assert set(STORED["held_out"]["by_prompt"]) == set(STORED["held_out"]["by_data_set"]) == set(STORED["fitted_on"])
-    for rows in STORED["held_out"].values():
-        assert all(-1 <= row["fidelity"] <= 1 and row["groups"] > 0 for row in rows.values())
+def test_the_shipped_judge_has_a_card_of_its_name_and_version() -> None:
+    """Its agreement was measured on prompts held out, and is above 0."""
+    card = (SHIPPED / "card.md").read_text(encoding="utf-8")
+    assert card.startswith(f"# {shipped_model().title}\n")
+    found = re.search(r"with its teacher, gold \| \S+ \| (\S+) to ", card)
+    assert found is not None
+    assert float(found[1]) > 0
+
+
+def test_a_model_that_was_written_is_read_again(tmp_path: Path) -> None:
+    model = Model("mine", 3, tuple(place / 7 for place in range(len(FEATURES))), 1.5, 0.5)
+    write_model(tmp_path, model)
+    assert read_model(tmp_path) == model
+    assert read_model(tmp_path).title == "mine-3"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "calipers-embedded-judge/9"},
+        {"weights": {}},
+        {"weights": []},
+        {"weights": dict.fromkeys(FEATURES, "1")},
+        {"offset": None},
+        {"gain": 1e999},
+        {"version": True},
+        {"name": ""},
+    ],
+)
+def test_a_damaged_model_is_named_and_not_used(tmp_path: Path, change: dict[str, Any]) -> None:
+    (tmp_path / "model.json").write_text(json.dumps(STORED | change))
+    with pytest.raises(ConfigError, match=r"embedded:.*model\.json is not of the format"):
+        calipers.Judge(f"embedded:{tmp_path}")
+
+
+def test_a_folder_without_a_judge_is_named_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no judge \(model\.json: No such file"):
+        calipers.Judge(f"embedded:{tmp_path}")
+    (tmp_path / "model.json").write_text("[" * 90_000)
+    with pytest.raises(ConfigError, match="is damaged"):
+        calipers.Judge(f"embedded:{tmp_path}")
 
 
 @pytest.mark.data
-def test_fitting_again_gives_the_shipped_file() -> None:
-    """Same data, same seed, same bytes; left-out data sets agree beyond two standard errors where listed."""
+def test_making_it_again_gives_the_shipped_files() -> None:
+    """Same data, same bytes, of the model and of the card."""
     data = Path(os.environ.get("CALIPERS_DATA") or ROOT.parent / "shared" / "data")
     if not (data / "gsm8k_groups").is_dir():
         pytest.skip("needs the recorded data: ../shared/data, or where CALIPERS_DATA points")
     command = [sys.executable, str(ROOT / "scripts" / "fit_embedded.py"), "--check", "--data", str(data)]
     shown = subprocess.run(command, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stdout + shown.stderr
-    for name in ("tau2_airline", "gsm8k_groups", "openqa301", "llmbar", "evalbiasbench"):
-        row = STORED["held_out"]["by_data_set"][name]
-        assert row["fidelity"] > 2 * row["fidelity_se"], name
+    mean = re.search(r"mean of the sets\n.*?([0-9.]+)\n.*held-out data set *([0-9.]+)\n", shown.stdout)
+    assert mean is not None
+    # What the weights before it reached, which were fitted by other code.
+    assert float(mean[1]) >= 0.295
+    assert float(mean[2]) >= 0.288

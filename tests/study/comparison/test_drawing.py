@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.study.comparison.drawing import draw_comparison, read_comparison
+from calipers.study.comparison.drawing import draw_comparison, measured_in, read_comparison
 
 
 def _figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
@@ -57,6 +57,28 @@ def test_what_cannot_be_drawn_is_said() -> None:
         draw_comparison(FOUND, "per_unit")
     with pytest.raises(InputError, match="the comparison: the file is damaged"):
         draw_comparison({"cells": [{"rewrites": 3}]}, "rewrites")
+
+
+def test_a_figure_that_is_text_and_an_unknown_version_are_refused(tmp_path: Path) -> None:
+    wrong = json.loads(json.dumps(FOUND))
+    wrong["cells"][0]["rewrites"]["verbose"]["value"] = "0.1"
+    with pytest.raises(InputError, match=r"the comparison: the file is damaged: '0\.1' is no number"):
+        draw_comparison(wrong, "rewrites")
+    with pytest.raises(InputError, match="the file is damaged: a cell has no 'drift'"):
+        draw_comparison({"cells": [{"name": "a"}]}, "drift")
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({**FOUND, "format": "calipers-comparison/2"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"r\.json: its format 'calipers-comparison/2' is not calipers-comparison/1"):
+        read_comparison(str(path))
+
+
+def test_the_folder_of_a_comparison_is_read_like_its_file(tmp_path: Path) -> None:
+    (tmp_path / "comparison.json").write_text(json.dumps(FOUND), encoding="utf-8")
+    assert read_comparison(str(tmp_path)) == FOUND
+
+
+def test_what_was_measured_is_known() -> None:
+    assert measured_in(FOUND, "r.json") == {"rewrites", "drift"}
 
 
 def test_only_a_comparisons_result_is_read_as_one(tmp_path: Path) -> None:

@@ -56,7 +56,15 @@ def python(arguments: list[str]) -> int:
 def ray(arguments: list[str]) -> int:
     if arguments[0] == "start":
         signal.pause()
-    return 0
+    port = os.environ["RAY_ADDRESS"].rpartition(":")[2]
+    return 0 if any(value_of(started, "--port") == port for started in starts_of_ray()) else 1
+
+
+def starts_of_ray() -> list[list[str]]:
+    """The arguments of every ``ray start`` so far: as with Ray itself, there is no status before that."""
+    path = Path(os.environ["FAKE_LOG"])
+    calls = map(json.loads, path.read_text(encoding="utf-8").splitlines()) if path.exists() else ()
+    return [call["arguments"] for call in calls if call["name"] == "ray" and call["arguments"][0] == "start"]
 
 
 class Answering(BaseHTTPRequestHandler):

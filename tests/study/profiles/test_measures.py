@@ -111,6 +111,41 @@ def test_noise_is_told_only_where_a_question_was_repeated() -> None:
     assert found.order_noise.reason == "no group was shown in two orders"
 
 
+def test_a_judge_whose_scores_are_all_equal_is_said_to_be_so_and_not_to_have_been_asked_once() -> None:
+    records, frame = Drawn(groups=30, repeats=2, listwise=True, orders=2, binary=True).records(0)
+    flat = [replace(one, scores=dict.fromkeys(one.scores or (), 0.5)) for one in records]
+    table = tabulate(flat, frame)
+    found, agreed = repeatability(table, table.scores), agreement(table, table.scores)
+    assert (found.noise.value, found.order_noise.value, found.spread.value) == (0, 0, 0)
+    words = "all scores of a group are equal: there is neither spread nor noise"
+    assert found.reliability.reason == agreed.pearson_at_quarter_spread.reason == words
+
+
+def test_a_question_that_was_asked_twice_without_scores_was_asked_twice() -> None:
+    records, frame = Drawn(groups=30, repeats=2, listwise=True, orders=1).records(0)
+    unusable = [replace(one, scores=None) if number % 2 else one for number, one in enumerate(records)]
+    table = tabulate(unusable, frame)
+    found = repeatability(table, table.scores)
+    words = "no two answers about the same candidates have scores that could be compared"
+    assert found.noise.reason == found.spread.reason == found.reliability.reason == words
+    assert found.order_noise.reason == "no group was shown in two orders"
+    assert agreement(table, table.scores).pearson_at_quarter_spread.reason == f"{words}: the noise is unknown"
+
+
+def test_a_missing_verdict_is_missed_where_it_is_missing() -> None:
+    records, frame = verdicts(*[("1-", 1.0, 0.0)] * 5)
+    found = agreement(tabulate(records, frame), tabulate(records, frame).scores)
+    assert (found.true_positives.value, found.false_positives.reason) == (1, "no answer about bad ones")
+    assert found.j.reason == "no answer about bad ones"
+
+
+def test_where_every_answer_with_gold_failed_gold_is_not_said_to_be_alike() -> None:
+    records, frame = verdicts(*[("--", 1.0, 0.0)] * 20, ("11", None, None))  # type: ignore[arg-type]
+    table = tabulate(records, frame)
+    found = failures(table, {"length": np.arange(42.0).reshape(21, 2)})
+    assert found.with_gold.reason == "every answer failed"
+
+
 def test_orders_add_noise_beyond_position_bias() -> None:
     """Three orders with two repeats each: what stays in repeats and changes between orders is told apart."""
     table = table_of(Drawn(groups=400, listwise=True, orders=3, repeats=2, slope=0.2))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from calipers.errors import ConfigError
 from calipers.study.simulation.runs import run_arm
 from calipers.study.simulation.settings import Arm, GrpoSettings, JudgeSettings
 
@@ -19,6 +21,12 @@ def test_a_run_is_the_same_to_the_digit_whichever_runs_are_beside_it() -> None:
         few = run_arm(arm, seeds=seeds, steps=12)
         for name, rows in few.by_name.items():
             assert rows[seeds.index(3)].tobytes() == many.by_name[name][3].tobytes(), name
+
+
+def test_a_policy_that_leaves_what_numbers_can_hold_is_an_error_and_never_a_result() -> None:
+    grpo = GrpoSettings(groups=16, size=6, kl=1e6, iterations=3, learning_rate=1e6, divergence="plain")
+    with pytest.raises(ConfigError, match=r"arm 'wild': in step \d+ its policy left .* lower learning_rate, or kl"):
+        run_arm(Arm("wild", judge=JudgeSettings(noise=0.3), grpo=grpo), seeds=range(3), steps=20)
 
 
 def test_different_seeds_are_different_runs() -> None:

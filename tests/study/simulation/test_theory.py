@@ -37,7 +37,7 @@ from calipers.study.simulation.theory import (
     zeroed_drift,
 )
 from calipers.study.simulation.treatment import rewards_of
-from simulated import first_batch, near
+from simulated import first_batch, first_judged, near
 
 ONE_KIND = PolicySettings(quality=(0.4,))
 
@@ -259,8 +259,8 @@ def zeroed(judge: dict[str, Any]) -> tuple[Array, float]:
         treatment=TreatmentSettings(failures="zero"),
         grpo=GrpoSettings(groups=40_000),
     )
-    policy, responses, scores = first_batch(arm)
-    gained = advantages(rewards_of(arm, scores, responses), scale="none", epsilon=0.0)
+    policy, responses, judged = first_judged(arm)
+    gained = advantages(rewards_of(arm, judged, responses), scale="none", epsilon=0.0)
     return group_drifts(responses.z, gained), 7 / 8 * _predicted(settings, policy)
 
 
@@ -309,7 +309,7 @@ def test_failures_that_are_no_signal_do_not_steer(failures: Any) -> None:
         treatment=TreatmentSettings(failures=failures),
         grpo=GrpoSettings(groups=40_000),
     )
-    _, responses, scores = first_batch(arm)
+    _, responses, judged = first_judged(arm)
     for scale in ("none", "group"):
-        gained = advantages(rewards_of(arm, scores, responses), scale=scale, epsilon=1e-4)
+        gained = advantages(rewards_of(arm, judged, responses), scale=scale, epsilon=1e-4)
         assert near(group_drifts(responses.z, gained), 0.0)

@@ -18,19 +18,19 @@ from calipers.rewards.rank import Rank
 from calipers.rewards.ties import Ties
 from calipers.study.simulation.advantages import advantages
 from calipers.study.simulation.arrays import Array
-from calipers.study.simulation.settings import Arm, AskingSettings, GrpoSettings, JudgeSettings, TreatmentSettings
+from calipers.study.simulation.judge import Judged
+from calipers.study.simulation.settings import Arm, GrpoSettings, JudgeSettings, TreatmentSettings
 from calipers.study.simulation.treatment import (
     control_length,
     group_weights,
     reliability,
     rewards_of,
-    standard_error,
     tie,
     transform,
     without_failures,
 )
 from calipers.types import Scores
-from simulated import first_batch
+from simulated import first_judged
 from viewed import view_of
 
 ERROR = 0.05
@@ -83,6 +83,36 @@ def test_rewards_are_those_of_calipers(
     assert same(transform(batch_of(values), kind[0]), expected(kind[1], values, lengths))
 
 
+OWN_ERRORS = st.lists(
+    st.tuples(
+        st.one_of(st.none(), st.integers(0, 60).map(lambda one: one / 60)),
+        st.integers(1, 12),
+        st.sampled_from([0.0, 0.02, 0.05, 0.1]),
+    ),
+    min_size=2,
+    max_size=9,
+)
+
+
+@given(OWN_ERRORS, st.sampled_from([0.5, 1.0, 2.0, 4.0]), st.floats(0, 1))
+def test_scores_with_errors_of_their_own_are_treated_as_calipers_does(
+    group: list[tuple[float | None, int, float]], within: float, strength: float
+) -> None:
+    values, lengths, errors = ([*part] for part in zip(*group, strict=True))
+    batch, own = batch_of(values), np.array([[errors]])
+    scores = Scores(tuple(values), tuple(None if one is None else error for one, _, error in group))
+    view = view_of(*("x" * length for length in lengths))
+    assert same(tie(batch, batch, stderr=own, within=within), list(Ties(Identity(), within)(scores, view)))
+    found = control_length(batch, batch, batch_of([*lengths]), stderr=own, strength=strength, within=within)
+    assert same(found, list(LengthControl(Identity(), strength, within)(scores, view)))
+
+
+def test_equal_errors_by_score_are_as_one_for_all() -> None:
+    scores = np.round(np.random.default_rng(2).random((3, 20, 7)), 3)
+    one, other = (tie(scores, scores, stderr=error, within=1.5) for error in (ERROR, np.full(scores.shape, ERROR)))
+    assert one.tobytes() == other.tobytes()
+
+
 def test_many_groups_are_treated_like_each_by_itself() -> None:
     dice = np.random.default_rng(2)
     scores = np.round(dice.random((3, 20, 7)), 2)
@@ -96,9 +126,9 @@ def test_many_groups_are_treated_like_each_by_itself() -> None:
 def test_both_controls_are_applied_in_the_order_of_calipers() -> None:
     treatment = TreatmentSettings(ties=1.0, length_control=0.5, length_within=2.0)
     arm = Arm("a", judge=JudgeSettings(gain=0.2, noise=0.1), treatment=treatment, grpo=GrpoSettings(groups=40, size=5))
-    _, responses, scores = first_batch(arm)
-    clipped: Array = np.asarray(np.round(np.clip(scores + 0.3, 0.0, 1.0), 3), dtype=float)
-    found = rewards_of(arm, clipped, responses)
+    _, responses, judged = first_judged(arm)
+    clipped: Array = np.asarray(np.round(np.clip(judged.scores + 0.3, 0.0, 1.0), 3), dtype=float)
+    found = rewards_of(arm, Judged(clipped, judged.stderr), responses)
     made = Ties(LengthControl(Identity(), 0.5, 2.0), 1.0)
     for group in range(40):
         own = Scores(tuple(clipped[0, group].tolist()), (0.1,) * 5)
@@ -113,11 +143,6 @@ def test_failures_stay_missing_become_zero_or_take_their_group_along() -> None:
     assert np.isnan(without_failures(rewards, "drop")[0]).all(axis=-1).tolist() == [True, False]
 
 
-def test_the_standard_error_falls_with_the_root_of_the_answers() -> None:
-    arm = Arm("a", judge=JudgeSettings(noise=0.6), asking=AskingSettings(orders=2, samples=2))
-    assert standard_error(arm) == pytest.approx(0.3)
-
-
 def test_reliability_is_the_share_of_variance_that_is_not_noise() -> None:
     scores = np.array([[[0.0, 1.0, math.nan], [0.5, 0.5, 0.5], [0.4, math.nan, math.nan], [0.0, 0.1, 0.2]]])
     assert reliability(scores, stderr=0.5)[0, :, 0].tolist() == pytest.approx([1 - 0.25 / 0.5, 0.0, 0.0, 0.0])
@@ -128,13 +153,13 @@ def test_reliability_is_the_share_of_variance_that_is_not_noise() -> None:
 
 def test_weights_multiply_advantages_and_the_oracle_knows_which_groups_have_no_spread() -> None:
     arm = Arm("a", judge=JudgeSettings(noise=0.4), treatment=TreatmentSettings(weights="reliability"))
-    _, responses, scores = first_batch(arm)
-    weights = group_weights(arm, scores, responses)
-    assert (weights**2).ravel().tolist() == pytest.approx(reliability(scores, stderr=0.4).ravel().tolist())
-    oracle = group_weights(Arm("a", treatment=TreatmentSettings(weights="oracle")), scores, responses)
+    _, responses, judged = first_judged(arm)
+    weights = group_weights(arm, judged, responses)
+    assert (weights**2).ravel().tolist() == pytest.approx(reliability(judged.scores, stderr=0.4).ravel().tolist())
+    oracle = group_weights(Arm("a", treatment=TreatmentSettings(weights="oracle")), judged, responses)
     assert (oracle[..., 0] == (responses.quality.std(axis=-1) > 0)).all()
     assert 0 < oracle.mean() < 1
-    assert (group_weights(Arm("a"), scores, responses) == 1.0).all()
+    assert (group_weights(Arm("a"), judged, responses) == 1.0).all()
 
 
 def test_min_max_and_score_give_equal_advantages_where_the_group_is_divided_by_its_deviation() -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calipers.study.training.judged import reliability_weights
 from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.rewarding import Rewarder, Tally
-from calipers.types import GroupResult, TrajectoryResult
+from calipers.study.training.settings import Arm
 from training_studies import arm, batch
 
 GROUPS, SIZE = 6, 4
 
 
 def rewarder(judge: dict[str, Any] | None = None, seed: int = 0, **row: Any) -> Rewarder:
-    made = arm(judge, **row)
+    return rewarder_of(arm(judge, **row), seed)
+
+
+def rewarder_of(made: Arm, seed: int = 0) -> Rewarder:
     truth, tally = truth_for(made.judge), Tally()
     return Rewarder(judge_for(made, seed, truth, tally), made, truth, tally, seed)
 
@@ -66,15 +69,17 @@ def test_position_bias_rewards_early_arrival_only_where_candidates_are_shown_as_
     object.__setattr__(found, "right", np.repeat(found.right[::SIZE], SIZE))
     lengths = found.length.reshape(-1, SIZE)
 
-    def pull(**row: Any) -> float:
-        rewards = np.array(rewarder(early, **row).rewards(0, prompts, responses, found).rewards, dtype=float)
+    def pull(of: Rewarder) -> float:
+        rewards = np.array(of.rewards(0, prompts, responses, found).rewards, dtype=float)
         z = lengths - lengths.mean(axis=1, keepdims=True)
         return float((rewards.reshape(-1, SIZE) * z).sum() / (z**2).sum())
 
-    assert pull(order="arrival", jitter=0.0) < -0.015
-    assert abs(pull(jitter=0.0)) < 0.005
-    assert abs(pull(order="arrival")) < 0.005
-    assert abs(pull(order="arrival", jitter=0.0, options={"orders": 2})) < 0.005
+    arrived = arm(early, order="arrival", jitter=0.0)
+    content = replace(arrived, table=replace(arrived.table, order="content"))
+    assert pull(rewarder_of(arrived)) < -0.015
+    assert abs(pull(rewarder_of(content))) < 0.005
+    assert abs(pull(rewarder(early, order="arrival"))) < 0.005
+    assert abs(pull(rewarder(early, order="arrival", jitter=0.0, options={"orders": 2}))) < 0.005
 
 
 UNREAD = {"vices": [{"kind": "Unread", "rate": 0.3}]}
@@ -127,14 +132,6 @@ def test_weights_are_the_roots_of_the_reliability_that_calipers_own_errors_give_
     mixed = found.right.reshape(-1, SIZE).any(axis=1) & ~found.right.reshape(-1, SIZE).all(axis=1)
     assert weights[mixed].mean() > weights[~mixed].mean() + 0.2
     assert (weights == 0).any()
-
-
-def test_a_group_whose_errors_are_unknown_keeps_its_weight():
-    scored = [TrajectoryResult(str(number), "scored", score=score, stderr=0.1) for number, score in enumerate((0, 1))]
-    unknown = [TrajectoryResult("3", "scored", score=0.5), *scored]
-    results = [GroupResult("g", "scored", tuple(rows)) for rows in (unknown, scored, scored[:1], [])]
-    lost = GroupResult("g", "partial", (*scored, TrajectoryResult("4", "failed")))
-    assert reliability_weights([*results, lost]) == pytest.approx([1, np.sqrt(0.98), 0, 0, np.sqrt(0.98)])
 
 
 def test_a_run_that_goes_on_counts_on():

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calipers.errors import ConfigError
+from calipers.study.training.judges import judge_for, truth_for
 from calipers.study.training.matrix import runs_of
+from calipers.study.training.rewarding import Rewarder, Tally
 from calipers.study.training.settings import Training
+from calipers.study.training.simulated import NOT_RANDOM
 from calipers.study.training.study_file import read_study, scenario_names, scenario_text, study_from
-from training_studies import study
+from training_studies import arm, batch, study
 
 
 def problems(text_or_content: Any) -> list[str]:
@@ -118,7 +123,7 @@ def test_problems_of_arms_name_the_arm():
         "arm 2: unknown key 'ordr'. Did you mean order?",
         "arm 2: it needs a name, a text",
         "arm 'b': order='random': it must be one of content, arrival",
-        "arm 'c': training: kl=-1: it must be a number from 0",
+        "arm 'c': training: kl=-1: it must be a number from 0 to 1e+06",
         "arm 'd': vary: each key needs a list of values",
         "arm 'e': options must be a table",
         "arm 7: it must be a table",
@@ -224,7 +229,7 @@ def test_the_smoke_study_has_eleven_arms_and_three_seeds():
     [
         ({"audit": {"judge": "tru"}}, "[audit]: there is no judge 'tru'. Did you mean true?"),
         ({"audit": {}}, "[audit]: there is no judge ''. Known: early, true."),
-        ({"audit": {"judge": "true", "every": 0}}, "[audit]: every=0: it must be a whole number from 1"),
+        ({"audit": {"judge": "true", "every": 0}}, "[audit]: every=0: it must be a whole number from 1 to 1e+06"),
         ({"audit": {"judge": "true", "samples": 1}}, "[audit]: unknown key 'samples'. Did you mean sample?"),
         ({"audit": {"judge": ["true"]}}, "[audit]: there is no judge ['true']. Did you mean true?"),
         ({"audit": 1}, "audit must be a table"),
@@ -248,6 +253,236 @@ def test_an_audit_judge_that_cannot_be_made_is_a_problem():
 def test_a_title_is_one_line_that_is_safe_to_print(title: str):
     (problem,) = problems({"title": title, "judges": {"true": {}}, "arms": [{"name": "a", "judge": "true"}]})
     assert problem == f"title={title!r}: it must be one line without control characters"
+
+
+FILE = """\
+seeds = 2
+
+[judges.true]
+
+[judges.own]
+vices = [
+    { kind = "Noise", sd = 0.1 },
+    { kind = "PositionBias", strength = "strong" },
+    { kind = "LengthBias", per_doubling = 1e154 },
+]
+quality = [0.7, 0.2]
+options = { ties = 1.0, orderz = 2 }
+
+[judges.panel]
+panel = [
+    "true",
+    "tru",
+]
+
+[[arms]]
+name = "a"
+judge = "own"
+
+[arms.options]
+orders = 0
+
+[[arms]]
+name = "b"
+judge = "true"
+vary = { "options.orders" = [1, 0],
+    "training.kl" = [0.0] }
+
+[[arms]]
+name = "c"
+judge = "panel"
+
+[[arms]]
+name = "d"
+judge = "true"
+[arms.training]
+kl = 1e300
+"""
+
+
+def test_each_problem_is_at_the_line_of_its_key(tmp_path: Path):
+    file = tmp_path / "mine.toml"
+    file.write_text(FILE.replace('orders" = [1, 0],\n   ', 'orders" = [1, 0],'), encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        read_study(str(file))
+    said = str(error.value).splitlines()[1:]
+    expected = (
+        (8, "arm 'a': judge 'own': vice 2: PositionBias strength='strong': it must be a number from -1e+06 to 1e+06"),
+        (9, "arm 'a': judge 'own': vice 3: LengthBias per_doubling=1e+154: it must be a number from"),
+        (11, "arm 'a': judge 'own': quality=[0.7, 0.2]: the wrong response comes first"),
+        (12, "arm 'a': judge 'own': unknown option 'orderz'"),
+        (17, "[judges.panel]: panel: there is no judge 'tru'. Did you mean true?"),
+        (25, "arm 'a': judge 'own': orders=0"),
+        (30, "arm 'b 0 0.0': judge 'true': orders=0"),
+        (40, "arm 'd': training: kl=1e+300: it must be a number from 0 to 1e+06"),
+    )
+    for line, words in expected:
+        assert [one for one in said if one.startswith(f"  {file}:{line}: {words}")], (line, words, said)
+    assert len(said) == len(expected)
+
+
+def alone(row: dict[str, Any], **content: Any) -> str:
+    """The one problem of a study with this arm."""
+    arms = [{"name": "a", "judge": "true", **row}]
+    judges = content.pop("judges", {"true": {}, "noisy": {"vices": [{"kind": "Noise", "sd": 0.1}]}})
+    (found,) = problems({"seeds": 2, "judges": judges, "arms": arms, **content})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("row", "content", "problem"),
+    [
+        ({"jitter": 1.0}, {}, "arm 'a': jitter changes nothing"),
+        ({"correlation": 0.5}, {}, "arm 'a': correlation changes nothing"),
+        ({"order": "arrival", "options": {"protocol": "pointwise"}}, {}, "arm 'a': order changes nothing"),
+        ({"learn": 4, "options": {"protocol": "pointwise"}}, {}, "arm 'a': learn changes nothing"),
+        ({"learn": 4, "options": {"experience": False}}, {}, "arm 'a': learn changes nothing"),
+        ({"training": {"clip": 0.1}}, {}, "arm 'a': training.clip changes nothing"),
+        ({}, {"training": {"clip": 0.1}}, "[training]: clip changes nothing"),
+        ({}, {"shared_noise": True}, "shared_noise changes nothing"),
+        ({"vary": {}}, {}, "arm 'a': vary: it has no key"),
+        ({"vary": {"name": ["b"]}}, {}, "arm 'a': vary: name cannot be varied"),
+        ({"vary": {"against": ["b"]}}, {}, "arm 'a': vary: against cannot be varied"),
+        ({"vary": {"options": [{}]}}, {}, "arm 'a': vary: options cannot be varied: vary one option"),
+        (
+            {"judge": "asked"},
+            {"judges": {"asked": {"model": "embedded", "quality": [0.1, 0.2]}}},
+            "arm 'a': judge 'asked': quality is for judges with vices: embedded reads the answers",
+        ),
+        (
+            {"judge": "both"},
+            {"judges": {"true": {}, "both": {"panel": ["true", "true"]}}},
+            "arm 'a': judge 'both': panel: true is named 2 times, and each time gives the same answers",
+        ),
+        (
+            {"judge": "both"},
+            {"judges": {"asked": {"model": "embedded"}, "both": {"panel": ["asked", "asked"]}}},
+            "arm 'a': judge 'both': embedded is in the panel twice",
+        ),
+    ],
+)
+def test_a_key_that_changes_nothing_is_refused(row: dict[str, Any], content: dict[str, Any], problem: str):
+    assert alone(row, **content).startswith(problem)
+
+
+@pytest.mark.parametrize("right", [[0.9, 0.5], [0.9, 0.5, 1.5], [0.9, 0.5, True], 0.5])
+def test_shares_of_right_answers_are_three_from_0_to_1(right: object):
+    assert "it must be three numbers from 0 to 1" in alone({}, pretraining={"right": right})
+
+
+def test_a_control_of_arrival_may_say_how_its_rollouts_arrived():
+    made = study(
+        {"name": "content", "jitter": 1.0}, {"name": "arrival", "order": "arrival", "jitter": 1.0, "against": "content"}
+    )
+    assert [arm.table.jitter for arm in made.arms] == [1.0, 1.0]
+
+
+def test_a_noisy_judge_may_be_in_a_panel_twice():
+    judges = {"noisy": {"vices": [{"kind": "Noise", "sd": 0.1}]}, "both": {"panel": ["noisy", "noisy"]}}
+    assert len(study({"judge": "both"}, judges=judges).arms[0].members) == 2
+
+
+def test_vices_that_are_said_to_draw_nothing_draw_nothing():
+    """A judge with them answers alike with any seed; so a second one in a panel changes nothing."""
+    values: dict[str, dict[str, Any]] = {
+        "Coarse": {"levels": 3},
+        "LengthBias": {"per_doubling": 0.1},
+        "Levels": {"scores": [0, 1], "thresholds": [0.5]},
+        "PairLevels": {"scores": [0, 1], "thresholds": [0.5]},
+        "PositionBias": {"strength": 0.1},
+        "Preference": {"feature": "length", "per_unit": 0.1},
+    }
+    for kind in sorted(NOT_RANDOM):
+        judge = {"vices": [{"kind": kind, **values.get(kind, {})}]}
+        judges = {"twin": judge, "both": {"panel": ["twin", "twin"]}}
+        assert "named 2 times" in alone({"judge": "both"}, judges=judges), kind
+        made = arm(judge, options={"seed": 0})
+        truth = truth_for(made.judge)
+        found = []
+        for seed in (0, 1):
+            rewarder = Rewarder(judge_for(made, seed, truth), made, truth, Tally(), seed)
+            found.append(rewarder.rewards(0, *batch(3, 4)).rewards)
+        assert found[0] == found[1], kind
+
+
+@pytest.mark.parametrize(
+    ("row", "content", "problem"),
+    [
+        (
+            {"vary": {f"training.{key}": [0.1] * 300 for key in ("kl", "clip", "max_norm")}},
+            {},
+            "arm 'a': 27,000,000 arms, with the variants by vary; a study may have 1,000",
+        ),
+        ({"learn": 10**9}, {}, "arm 'a': learn=1000000000: it must be a whole number from 0 to 4096"),
+        ({"learn": 4096, "training": {"group_size": 32}}, {}, "arm 'a': learn=4096 times group_size=32 are 131,072"),
+        ({"training": {"prompts": 4096, "group_size": 32}}, {}, "arm 'a': prompts=4096 times group_size=32 are"),
+        ({}, {"steps": 1_000_000}, "2 runs of 1,000,000 steps: at most 1,000,000 steps in all"),
+        ({}, {"pretraining": {"steps": 10**6, "batch": 65_536}}, "[pretraining]: 65,536,000,000 responses"),
+        (
+            {"judge": "p"},
+            {"judges": {"true": {}, "p": {"panel": ["true"] * 65}}},
+            "[judges.p]: panel: it has 65 judges; at most 64 are asked",
+        ),
+        (
+            {"judge": "p"},
+            {"judges": {"p": {"vices": [{"kind": "Ranked"}] * 101}}},
+            "arm 'a': judge 'p': 101 vices; a judge may have 100",
+        ),
+    ],
+)
+def test_what_multiplies_is_bounded_before_anything_is_made(row: dict[str, Any], content: dict[str, Any], problem: str):
+    assert alone(row, **content).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("vice", "words"),
+    [
+        ({"kind": "Noise", "sd": "a"}, "Noise sd='a': it must be a number"),
+        ({"kind": "Noise", "sd": -1}, "Noise sd must be a finite number of at least 0, not -1"),
+        ({"kind": "Noise", "sd": 1e154}, "Noise sd=1e+154: it must be a number from -1e+06 to 1e+06"),
+        ({"kind": "Noise", "sd": 0.1, "per": 3}, "Noise per=3: it must be a text"),
+        ({"kind": "Coarse", "levels": 2.5}, "Coarse levels=2.5: it must be a whole number"),
+        (
+            {"kind": "Levels", "scores": [0, "b"], "thresholds": [1]},
+            "Levels scores=[0, 'b']: it must be a list of numbers",
+        ),
+        ({"kind": "Sycophancy", "phrases": "great"}, "Sycophancy phrases='great': it must be a list of texts"),
+        ({"kind": "Drift", "into": {"kind": "Noise", "sd": []}}, "vice 1, into: Noise sd=[]: it must be a number"),
+        (
+            {"kind": "Drift", "into": {"kind": "Inverted"}, "when": "x"},
+            "Drift when is a function, which TOML cannot hold",
+        ),
+        ({"kind": "PositionBias", "strength": 0.1, "curve": "up"}, "curve='up': it must be one of first, last, ends"),
+        ({"kind": "PositionBias", "strength": 0.1, "curve": [0, 1e308]}, "curve=[0, 1e+308]: it must be one of"),
+        ({"kind": "Noise"}, "Noise cannot be made of these values"),
+    ],
+)
+def test_a_field_of_a_vice_is_named_with_what_it_must_be(vice: dict[str, Any], words: str):
+    assert words in alone({"judge": "j"}, judges={"j": {"vices": [vice]}})
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\0", " ", "\u2028", "x" * 101])
+def test_a_name_that_would_split_a_table_is_refused(name: str):
+    assert alone({"name": name}).isprintable()
+    judges: dict[str, Any] = {"true": {}, name: {}}
+    assert alone({}, judges=judges).startswith("[judges]: ")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a" * 5000, "a\0b.json", "a" * 5000 + ".json"])
+@pytest.mark.parametrize("form", ["{}", "scripted:{}", "profile:{}", "replay:{}"])
+def test_a_path_that_cannot_be_is_a_sentence(form: str, path: str):
+    judge = {"profile": path} if form == "{}" else {"model": form.format(path)}
+    assert alone({"judge": "j"}, judges={"j": judge}).startswith(("arm 'a': judge 'j': ", "[judges.j]: "))
+
+
+RECORDS = Path(__file__).parents[3] / "docs" / "study-data"
+
+
+@pytest.mark.parametrize("record", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_recorded_study_can_still_be_run(record: Path):
+    text = json.loads(record.read_text(encoding="utf-8"))["toml"]
+    made = study_from(tomllib.loads(text), source=record.name)
+    assert len(made.arms) > 1
 
 
 def test_an_unknown_judge_hides_no_other_problem_and_causes_none():
@@ -276,7 +511,27 @@ def test_an_unknown_judge_hides_no_other_problem_and_causes_none():
         "arm 'b': judge 'two': quality=[0, 5]: it must be two numbers from 0 to 1",
         "arm 'b': judge 'two': unknown option 'orderz'. Did you mean orders?",
         "arm 'b': judge 'two': orders=0",
-        "arm 'b': judge 'two': vice 1: there is no vice 'Nois'. Did you mean Noise?; vice 2: Noise has no 'sdd'.",
+        "arm 'b': judge 'two': vice 1: there is no vice 'Nois'. Did you mean Noise?",
+        "arm 'b': judge 'two': vice 2: Noise has no 'sdd'.",
     )
     assert [one for one in found if not one.startswith(expected)] == []
     assert len(found) == len(expected)
+
+
+def test_a_judge_that_no_arm_uses_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    judges = '[judges.used]\nvices = [{ kind = "Noise", sd = 0.1 }]\n[judges.spare]\nvices = [{ kind = "Nosie" }]\n'
+    path.write_text(f'steps = 3\nseeds = 2\n[[arms]]\nname = "a"\njudge = "used"\n{judges}')
+    with pytest.raises(ConfigError) as told:
+        read_study(str(path))
+    assert "study.toml:9: [judges.spare]: vice 1: there is no vice 'Nosie'. Did you mean Noise?" in str(told.value)
+
+
+def test_the_judge_of_an_arm_that_is_wrong_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    judge = '[judges.one]\nvices = [{ kind = "Nosie" }]\n'
+    path.write_text(f'steps = 3\nseeds = 2\n[[arms]]\nname = "a"\njudge = "one"\ncorrelation = 2\n{judge}')
+    with pytest.raises(ConfigError) as told:
+        read_study(str(path))
+    assert "correlation=2" in str(told.value)
+    assert "[judges.one]: vice 1: there is no vice 'Nosie'" in str(told.value)

@@ -98,6 +98,13 @@ def checked(true: list[float], placebo: list[float], spreads: list[float]):
         ([0.2, -0.25, 0.3], [0.01, -0.02, 0.0], [0.5, 0.7], False),
         ([0.2, 0.25, 0.3], [0.2, 0.25, 0.3], [0.5, 0.7], False),
         ([0.2], [0.0], [0.5, 0.7], None),
+        ([0.2, 0.25, 0.3], [0.01, 0.01], [0.5, 0.7], None),
+        ([0.2, 0.25, 0.3], [0.01, 0.01, 0.01], [0.5, 0.7], None),
+        ([0.2, 0.25, 0.3], [0.0, 0.0], [0.5, 0.7], True),
+        ([0.2, 0.25, 0.3], [-0.01, -0.01], [0.5, 0.7], True),
+        ([0.1, 0.1], [0.01, -0.02, 0.0], [0.5, 0.7], None),
+        ([0.0, 0.0], [0.01, -0.02, 0.0], [0.5, 0.7], False),
+        ([0.1, 0.1], [0.2, 0.25, 0.3], [0.5, 0.7], False),
     ],
 )
 def test_a_study_is_valid_if_true_rewards_teach_the_truth_and_placebos_do_not(
@@ -112,6 +119,14 @@ def test_what_was_checked_is_said():
         (False, "90% of the first groups have truth spread"),
         (True, "true: held-out truth +0.250 ± 0.124, which rises"),
         (False, "placebo: held-out truth +0.250 ± 0.124, which rises"),
+    )
+
+
+def test_gains_that_are_all_the_same_have_no_interval_and_are_unknown():
+    found = checked([0.2, 0.25, 0.3], [0.01, 0.01], [0.5]).checks
+    assert found[2] == (
+        None,
+        "placebo: held-out truth +0.010 in each of 2 runs, whose chance is unknown: run more seeds",
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calipers.guard.injection import find_attacks
+from calipers.study.training.settings import RIGHT_BY_DIFFICULTY
 from calipers.study.training.task import (
     ANSWER,
     BEGIN,
@@ -22,7 +23,6 @@ from calipers.study.training.task import (
     PROMPT_LENGTH,
     QUESTIONS,
     RESPONSE_LENGTH,
-    RIGHT_BY_DIFFICULTY,
     SHORTEST,
     SURE,
     TEXTS,
@@ -104,6 +104,14 @@ def test_pretraining_shows_right_answers_by_difficulty_and_room_to_cheat():
     assert (responses == END).any(axis=1).all()
     assert found.length.min() == SHORTEST
     assert found.length.max() > 20
+
+
+def test_pretraining_shows_other_shares_of_right_answers_where_it_is_told_to():
+    generator = np.random.default_rng(6)
+    prompts = draw_prompts(6000, generator)
+    found = features(prompts, draw_responses(prompts, generator, (1.0, 0.25, 0.0)))
+    shares = [found.right[prompts[:, 1] == kind].mean() for kind in DIFFICULTIES]
+    assert shares == pytest.approx([1.0, 0.25, 0.0], abs=0.03)
 
 
 def test_a_wrong_answer_is_another_digit_of_the_list():

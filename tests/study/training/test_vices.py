@@ -10,7 +10,17 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.study.training.simulated import VICES, vices_from
-from calipers.study.training.vices import Curve, Inverted, Random, Shuffled, Unread, ends, first_place, last_place
+from calipers.study.training.vices import (
+    Curve,
+    Inverted,
+    Random,
+    Shuffled,
+    Undecided,
+    Unread,
+    ends,
+    first_place,
+    last_place,
+)
 from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 
@@ -44,6 +54,17 @@ async def test_a_random_judge_scores_between_its_bounds_whatever_is_true():
     assert found.max() <= 0.5
     assert np.abs(found.mean(axis=0) - 0.4).max() < 0.02
     assert len(np.unique(found)) > 15
+
+
+async def test_an_undecided_judge_thinks_the_same_of_all_candidates_of_a_share_of_the_groups_however_it_is_asked():
+    found = [await rewards(Undecided(0.3), number=number) for number in range(200)]
+    undecided = [number for number, one in enumerate(found) if one == [0.5] * 4]
+    assert len(undecided) / 200 == pytest.approx(0.3, abs=0.07)
+    assert all(found[number] == list(QUALITY.values()) for number in {*range(200)} - {*undecided})
+    for number in range(20):
+        assert await rewards(Undecided(0.3), number=number, orders=4) == found[number]
+    noisy = await rewards(Undecided(1.0), Noise(0.1))
+    assert len(set(noisy)) == 4
 
 
 async def test_unread_candidates_stay_unread_however_often_they_are_asked_about():

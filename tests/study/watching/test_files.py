@@ -103,7 +103,8 @@ def test_another_run_or_other_files_are_not_written_over(folder: WatchFolder, tm
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("{\n", "groups.jsonl:1: not JSON"), ("[]\n", ":1: not a JSON object"), ("{}\n", ":1: is not")]
+    ("text", "words"),
+    [("{\n", "groups.jsonl:1: it is not JSON"), ("[]\n", ":1: not a JSON object"), ("{}\n", ":1: is not")],
 )
 def test_a_file_that_cannot_be_read_is_named_with_its_line(folder: WatchFolder, text: str, words: str) -> None:
     (folder.path / "groups.jsonl").write_text(text, encoding="utf-8")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from own_process import reported
 
 _HERE = Path(__file__).resolve().parent
 _NEEDED = ("verl", "ray", "transfer_queue", "uvicorn", "fastapi", "cachetools", "pandas")
@@ -23,19 +21,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out = tmp_path_factory.mktemp("verl") / "report.json"
-    paths = [str(_HERE.parents[1]), str(_HERE.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
-    run = subprocess.run(
-        [sys.executable, str(_HERE / "verl_watch.py"), str(out)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=540,
-        check=False,
-    )
-    assert out.exists(), run.stderr[-4000:]
-    told: dict[str, Any] = json.loads(out.read_text())
-    return told
+    return reported(_HERE / "verl_watch.py", tmp_path_factory.mktemp("verl"), seconds=540)
 
 
 def test_rewards_are_those_of_the_judge_and_never_of_the_audit(report: dict[str, Any]) -> None:

@@ -185,6 +185,31 @@ async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timer
         assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
+@pytest.mark.parametrize("error", [MemoryError("no room"), InputError("no role")])
+async def test_a_server_waits_for_who_may_come_again_and_not_for_who_can_never_be_prepared(
+    timers: Timers, judge: Worth, error: Exception
+) -> None:
+    failing, comes_again = [error], isinstance(error, MemoryError)
+
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        def prepare(member: Trajectory) -> Trajectory:
+            if failing and "worth 2" in str(member.messages):
+                raise failing.pop()
+            return member
+
+        return prepare
+
+    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
+        one = cohorts.enter("a", says(1))
+        with pytest.raises(type(error)):
+            cohorts.enter("a", says(2))
+        three = cohorts.enter("a", says(3))
+        assert cohorts.is_open("a") is comes_again
+        again = await cohorts.enter("a", says(2)) if comes_again else None
+        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
+        assert again is None or again.reward == 0.02
+
+
 async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, judge: Worth) -> None:
     def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
         raise RuntimeError("no room")
@@ -702,3 +727,47 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(play())
+
+
+# --- for servers -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_group_that_is_not_judged_within_its_limit_gets_no_reward_and_the_judge_is_cancelled() -> None:
+    lost: list[tuple[str, str]] = []
+    slow = Worth()
+    async with Cohorts(slow, size=2, limit=0.05, on_lost=lambda *told: lost.append(told)) as cohorts:
+        both = await asyncio.gather(*begin(cohorts, "a", [1, 2], group={**GROUP, "group_id": "g"}))
+    assert [(one.reward, one.reason) for one in both] == [(None, "its group was not judged within 0.05 seconds")] * 2
+    assert slow.cancelled == 1
+    assert lost == [("g", "its group was not judged within 0.05 seconds")]
+
+
+async def test_a_member_that_was_entered_stays_though_its_waiter_leaves(timers: Timers, judge: Worth) -> None:
+    closed: list[object] = []
+    async with Cohorts(judge, size=2, later=timers.later, on_closed=closed.append) as cohorts:
+        first = cohorts.enter("a", says(1), group=GROUP)
+        waiter = asyncio.ensure_future(asyncio.shield(first))
+        await settle()
+        waiter.cancel()
+        await settle()
+        assert (cohorts.is_open("a"), closed) == (True, [])
+        second = cohorts.enter("a", says(2), group=GROUP)
+        assert (cohorts.is_open("a"), closed) == (False, ["a"])
+        assert [(await one).reward for one in (first, second)] == [0.01, 0.02]
+
+
+async def test_abandoned_groups_raise_in_their_members_and_groups_at_the_judge_go_on(
+    timers: Timers, judge: Worth
+) -> None:
+    judge.gate.clear()
+    async with Cohorts(judge, size=2, later=timers.later) as cohorts:
+        at_the_judge = begin(cohorts, "a", [1, 2], group=GROUP)
+        (waiting,) = begin(cohorts, "b", [3], group=GROUP)
+        await settle()
+        cohorts.abandon(InputError("come again"))
+        with pytest.raises(InputError, match="come again"):
+            await waiting
+        assert not cohorts.is_open("b")
+        judge.gate.set()
+        assert [(await one).reward for one in at_the_judge] == [0.01, 0.02]
+        assert timers.alive == 0

@@ -16,9 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp.test_utils import TestServer
 
 import calipers
 from calipers.errors import CalipersError, ConfigError, TransientError
@@ -28,7 +26,6 @@ from calipers.trainers.easyr1 import batch_reward
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun, shared_run
 from calipers.trainers.openrlhf import reward as openrlhf
-from calipers.trainers.openrlhf.server import reward_app
 from calipers.trainers.skyrl import judged
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
@@ -252,26 +249,6 @@ def remote_file(judge: calipers.Judge, **settings: Any) -> Step:
     return lambda: asyncio.to_thread(reward, queries, ["Tell a joke."] * 2, ["", ""])
 
 
-def server(judge: calipers.Judge, **settings: Any) -> Step:
-    """OpenRLHF's server: what it answers with HTTP 500 is raised here as what it says."""
-    app = reward_app(judge, group_size=2, **settings)
-
-    async def step() -> Any:
-        if not app.frozen:
-            step.server = TestServer(app)  # type: ignore[attr-defined]  # kept open from step to step
-            await step.server.start_server()  # type: ignore[attr-defined]  # likewise
-        body = {"query": list(TEXTS), "prompts": ["a", "a"], "labels": ["", ""]}
-        url = step.server.make_url("/")  # type: ignore[attr-defined]  # likewise
-        async with aiohttp.ClientSession() as session, session.post(url, json=body) as reply:
-            told = await reply.json()
-            if reply.status == 500:
-                kind = ConfigError if "every question was refused" in told["error"] else CalipersError
-                raise kind(told["error"])
-            return told
-
-    return step
-
-
 def cookbook(judge: calipers.Judge, **settings: Any) -> Step:
     class Inner:
         async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
@@ -371,7 +348,6 @@ ADAPTERS: dict[str, tuple[Adapter, str]] = {
     "ms-swift": (swift, "p7"),
     "cohort": (cohort, "c7"),
     "openrlhf, file": (remote_file, ""),
-    "openrlhf, server": (server, ""),
     "tinker": (cookbook, ""),
     "verifiers": (episode, "e7"),
     "areal": (workflow, "q7"),
@@ -392,7 +368,6 @@ async def test_a_judge_whose_every_call_is_refused_ends_the_run_at_its_first_bat
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"every question was refused.*does not exist"):
             await step()
-    await _close(step)
 
 
 @adapters
@@ -402,7 +377,6 @@ async def test_what_may_pass_ends_no_run_by_itself(faulty: FaultyServer, adapter
     told = [await _raised(step) for _ in range(4)]
     assert (adapter == "verifiers") == any(told)  # which is told of each lost group by a raise
     assert not any("every question" in (one or "") for one in told)
-    await _close(step)
 
 
 @adapters
@@ -425,7 +399,6 @@ async def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row(
     with pytest.raises(CalipersError, match="2 groups in a row"):
         await step()
     assert len(faulty.posts) == 5  # and nothing more is asked
-    await _close(step)
 
 
 @adapters
@@ -441,7 +414,6 @@ async def test_stop_is_called_in_place_of_an_exception(faulty: FaultyServer, ada
     assert "in a row" not in "".join(one or "" for one in told)
     assert (adapter == "verifiers") == any(told)  # which is told of each lost group by a raise
     assert stopped == [1]
-    await _close(step)
 
 
 @adapters
@@ -459,7 +431,6 @@ async def test_a_lost_group_is_one_line_that_names_it_with_counts_and_reason(
     assert "2 of 2 rollouts could not be scored" in line
     assert "this question cannot be answered" in line
     assert all(record.exc_info is None for record in lines)
-    await _close(step)
 
 
 async def _raised(step: Step) -> str | None:
@@ -469,11 +440,6 @@ async def _raised(step: Step) -> str | None:
     except CalipersError as raised:
         return str(raised)
     return None
-
-
-async def _close(step: Any) -> None:
-    if hasattr(step, "server"):
-        await step.server.close()
 
 
 # --- where one number is returned for each response -----------------------------------------------------------------

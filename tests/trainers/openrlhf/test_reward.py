@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import aiohttp
 import pytest
-from aiohttp.test_utils import TestServer
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.openrlhf import agent_executor, reward_func
 from calipers.trainers.openrlhf.reward import CallGroups
-from calipers.trainers.openrlhf.server import main, reward_app
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
@@ -47,122 +44,6 @@ async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
     assert len({id(group) for group in first}) == 1
     assert (first[0].size, second[0].size) == (3, 2)
     assert (await prompt(1))[0].size == 1
-
-
-# --- the remote URL (no OpenRLHF needed) ------------------------------------------------------------------------------
-
-
-async def post(server: TestServer, *texts: str, prompt: str = "Tell a joke.", label: str = "") -> list[Any]:
-    """One request a rollout, as OpenRLHF sends them."""
-    async with aiohttp.ClientSession() as session:
-
-        async def one(text: str) -> Any:
-            body = {"query": [prompt + text], "prompts": [prompt], "labels": [label]}
-            async with session.post(server.make_url("/get_reward"), json=body) as reply:
-                return await reply.json()
-
-        return await asyncio.gather(*map(one, texts))
-
-
-async def serving(faulty: FaultyServer, **settings: Any) -> TestServer:
-    server = TestServer(reward_app(judge_at(faulty), **settings))
-    await server.start_server()
-    return server
-
-
-async def test_requests_of_one_prompt_are_answered_when_the_group_is_whole(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    server = await serving(faulty, group_size=3)
-    first, second = await asyncio.gather(
-        post(server, "worth 20", "worth 90", "worth 55"), post(server, "worth 10", "worth 0", "worth 5", prompt="Sing.")
-    )
-    assert [one["rewards"] for one in first] == [0.2, 0.9, 0.55]
-    assert [one["rewards"] for one in second] == [0.1, 0.0, 0.05]
-    assert {one["extra_logs"]["judge_scored"] for one in first + second} == {1.0}
-    assert len(faulty.posts) == 2
-    await server.close()
-
-
-async def test_a_label_that_asks_for_something_is_used_or_told_of(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    server = await serving(faulty, group_size=2, rubric="Only puns.")
-    criteria = json.dumps({"prompt": "a", "rubrics": [{"criterion": "Only limericks.", "points": 1}]})
-    rules = json.dumps({"checkers": ["[rule] x"], "functions": ["def check_following(r): return 1"]})
-
-    async def ask(label: str) -> Any:
-        body = {"query": ["a worth 90", "a worth 20"], "prompts": ["a", "a"], "labels": [label, label]}
-        async with aiohttp.ClientSession() as session, session.post(server.make_url("/"), json=body) as reply:
-            return (await reply.json())["rewards"]
-
-    assert await ask(criteria) == [0.9, 0.2]
-    with pytest.warns(UserWarning, match=r"the rules in ground_truth.checkers"):
-        assert await ask(rules) == [0.9, 0.2]
-    assert await ask("42") == [0.9, 0.2]
-    asked = [json.dumps(post) for post in faulty.posts]
-    assert "Only limericks." in asked[0]
-    assert all("Only puns." in one for one in asked[1:])
-    await server.close()
-
-
-async def test_one_unscored_rollout_gives_its_whole_group_one_constant(
-    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    faulty.script(worth(never=[55]))
-    server = await serving(faulty, group_size=3)
-    with caplog.at_level(logging.WARNING):
-        replies = await post(server, "worth 20", "worth 90", "worth 55")
-    assert [one["rewards"] for one in replies] == [0.5] * 3
-    assert {one["extra_logs"]["judge_scored"] for one in replies} == {0.0}
-    assert "1 of 3 rollouts could not be scored, so all get the same reward" in caplog.text
-    await server.close()
-
-
-async def test_a_lost_sibling_costs_the_group_its_rewards_and_nobody_waits_for_ever(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    server = await serving(faulty, group_size=3, deadline=0.2)
-    replies = await post(server, "worth 20", "worth 90")
-    assert [one["rewards"] for one in replies] == [0.5, 0.5]
-    assert faulty.posts == []
-    (late,) = await post(server, "worth 55")
-    assert late["rewards"] == 0.5
-    await server.close()
-
-
-async def test_several_queries_in_one_request_are_answered_in_their_order(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    server = await serving(faulty, group_size=2)
-    body = {"query": ["a worth 90", "a worth 20"], "prompts": ["a", "a"], "labels": ["", ""]}
-    async with aiohttp.ClientSession() as session, session.post(server.make_url("/"), json=body) as reply:
-        assert (await reply.json())["rewards"] == [0.9, 0.2]
-    await server.close()
-
-
-@pytest.mark.parametrize(
-    "body", [b"{", b"[]", b'{"query": ["a"], "prompts": []}', b'{"query": [1], "prompts": ["a"], "labels": [""]}']
-)
-async def test_a_request_of_another_form_is_refused_with_the_reason(faulty: FaultyServer, body: bytes) -> None:
-    server = await serving(faulty, group_size=2)
-    async with aiohttp.ClientSession() as session, session.post(server.make_url("/"), data=body) as reply:
-        assert reply.status == 400
-        assert (await reply.json())["error"]
-    await server.close()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--judge", "gpt-5-mini", "--group-size", "4"], "write provider/model"),
-        (["--judge", "vllm/x", "--base-url", "http://127.0.0.1:9/v1", "--group-size", "4"], "127.0.0.1:9"),
-        (["--judge", "embedded", "--group-size", "0"], "group_size"),
-        (["--judge", "embedded", "--group-size", "4", "--judge-deadline", "0"], "deadline"),
-    ],
-)
-def test_the_server_says_what_is_wrong_before_it_serves(arguments: list[str], said: str) -> None:
-    from click.testing import CliRunner  # noqa: PLC0415 - for this test only
-
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert said in result.output
 
 
 # --- inside OpenRLHF --------------------------------------------------------------------------------------------------
@@ -432,15 +313,24 @@ async def test_the_reward_function_of_a_file_has_threads_enough_for_many_prompts
     assert {one["extra_logs"]["judge_scored"] for group in groups for one in group} == {1.0}
 
 
+@asynccontextmanager
+async def reward_server(faulty: FaultyServer) -> AsyncIterator[str]:
+    """The URL for ``--reward.remote_url`` of a server of calipers."""
+    pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+    from served import served  # noqa: PLC0415 - needs the packages looked for above
+
+    async with served(faulty, group_size=4) as server:
+        yield f"{server.url}/openrlhf"
+
+
 async def test_the_executor_takes_the_servers_replies(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
-    server = await serving(faulty, group_size=4)
-    executor = engine.agent.SingleTurnAgentExecutor(str(server.make_url("/get_reward")))
-    responses = await rolled_out(engine, executor, GOOD)
+    async with reward_server(faulty) as url:
+        executor = engine.agent.SingleTurnAgentExecutor(url)
+        responses = await rolled_out(engine, executor, GOOD)
     assert [one["reward"] for one in responses] == [0.2, 0.9, 0.55, 0.4]
     plain = [{**one, "reward": reward} for one, reward in zip(responses, (0.2, 0.9, 0.55, 0.4), strict=True)]
     assert advantages(engine, responses, "group_norm", 4) == advantages(engine, plain, "group_norm", 4)
-    await server.close()
 
 
 async def test_a_judge_that_refuses_every_question_ends_the_run_from_within_openrlhfs_own_rollouts(
@@ -462,21 +352,26 @@ async def test_patience_ends_it_likewise(engine: Any, faulty: FaultyServer) -> N
         await rolled_out(engine, executor, GOOD)
 
 
+def reward_file(faulty: FaultyServer, folder: Path) -> str:
+    judge = f"Judge('openai/judge', base_url='{faulty.url}', api_key='k', attempts=1)"
+    code = f"from calipers import Judge\nfrom calipers.trainers.openrlhf import reward_func\njudge = {judge}\n"
+    path = folder / "reward.py"
+    path.write_text(code + "reward_func = reward_func(judge, group_size=4)\n", encoding="utf-8")
+    return str(path)
+
+
 @pytest.mark.parametrize("way", ["server", "file"])
 async def test_where_openrlhf_catches_what_a_reward_raises_its_experience_maker_ends_the_run(
     engine: Any, faulty: FaultyServer, tmp_path: Path, way: str
 ) -> None:
     """Its executor logs the failure (of a server after five tries) and hands on rollouts without any reward."""
     faulty.script(error(404, "The model `judge` does not exist"))
-    if way == "server":
-        server = await serving(faulty, group_size=4)
-        executor = engine.agent.SingleTurnAgentExecutor(str(server.make_url("/get_reward")))
-    else:
-        judge = f"Judge('openai/judge', base_url='{faulty.url}', api_key='k', attempts=1)"
-        code = f"from calipers import Judge\nfrom calipers.trainers.openrlhf import reward_func\njudge = {judge}\n"
-        (tmp_path / "reward.py").write_text(code + "reward_func = reward_func(judge, group_size=4)\n", encoding="utf-8")
-        executor = engine.agent.SingleTurnAgentExecutor(str(tmp_path / "reward.py"))
-    responses = await rolled_out(engine, executor, GOOD)
+    async with AsyncExitStack() as stack:
+        if way == "server":
+            source = await stack.enter_async_context(reward_server(faulty))
+        else:
+            source = reward_file(faulty, tmp_path)
+        responses = await rolled_out(engine, engine.agent.SingleTurnAgentExecutor(source), GOOD)
     assert [one.get("reward") for one in responses] == [None] * 4
     assert len(faulty.posts) == 2
     experiences = [
@@ -485,8 +380,6 @@ async def test_where_openrlhf_catches_what_a_reward_raises_its_experience_maker_
     ]
     with pytest.raises(ValueError, match="reward_model_group is required when rewards are not precomputed"):
         engine.maker.make_experience(trainer_without_reward_model(), experiences)
-    if way == "server":
-        await server.close()
 
 
 def trainer_without_reward_model() -> Any:
@@ -499,8 +392,6 @@ def trainer_without_reward_model() -> Any:
 def test_settings_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         reward_func("embedded", **options)
-    with pytest.raises(ConfigError):
-        reward_app("embedded", **options)
 
 
 @pytest.mark.skipif(find_spec("openrlhf") is not None, reason="OpenRLHF is installed here")

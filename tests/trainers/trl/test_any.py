@@ -43,7 +43,8 @@ def server() -> Iterator[FaultyServer]:
 @pytest.fixture
 def reward(server: FaultyServer) -> Any:
     server.script(Opinions())
-    return reward_func(Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1}), num_generations=4, blocking=True)
+    judge = Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
+    return reward_func(judge, num_generations=4, only_reward=False, blocking=True)
 
 
 def lengths(completions: Sequence[str], **_: Any) -> list[float]:

@@ -86,3 +86,23 @@ def test_the_oldest_trls_which_show_no_state_have_no_environments_that_could_cha
     assert not Caller.of({}, trl=(0, 19)).changes_prompts
     assert Caller.of({}, trl=(0, 20)).changes_prompts
     assert Caller.of({}, trl=None).changes_prompts
+
+
+@pytest.mark.parametrize(
+    ("given", "judge", "is_policy"),
+    [
+        ({"vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}, "http://localhost:8000/v1", True),
+        ({"vllm_server_base_url": "http://gpu1:8000"}, "http://gpu1:8000/v1", True),
+        ({"vllm_server_base_url": "http://gpu1"}, "http://gpu1:80/v1", True),
+        ({"vllm_server_base_url": "http://gpu1:8000"}, "http://gpu1:8001/v1", False),
+        ({"vllm_server_base_url": "http://gpu1:8000"}, "embedded", False),
+        ({"vllm_server_base_url": "http://gpu1:8000", "vllm_mode": "colocate"}, "http://gpu1:8000/v1", False),
+        ({"vllm_server_base_url": "http://gpu1:8000", "use_vllm": False}, "http://gpu1:8000/v1", False),
+    ],
+)
+def test_a_judge_at_the_policys_own_server_is_warned_of(given: dict[str, Any], judge: str, *, is_policy: bool):
+    trainer: Any = Trainer()
+    trainer.use_vllm = given.pop("use_vllm", True)
+    trainer.args = SimpleNamespace(**{"vllm_mode": "server", "vllm_server_base_url": None, **given})
+    found = Caller.of(trainer.columns()).warnings(trainer, kind=None, weighs=False, judges=[judge])
+    assert any("prefers its own answers" in note for note in found) is is_policy

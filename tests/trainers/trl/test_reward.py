@@ -8,6 +8,7 @@ import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
+from calipers.ledger import LedgerReader
+from calipers.ledger.contents import recorded_group, recorded_results
 from calipers.testing import Flaky, SimulatedJudge
 from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
 from calipers.types import JudgeRequest
@@ -53,6 +56,25 @@ def test_each_group_is_judged_once_and_rewards_come_in_the_rows_order():
     assert called(reward, ["worth 10", "worth 90", "worth 40", "worth 20"]) == [0.1, 0.9, 0.4, 0.2]
     assert len(judge.asked) == 2
     assert judge.most_running == 2  # at the same time
+
+
+@pytest.mark.parametrize(("training", "split"), [(True, None), (False, "held_out")])
+def test_the_step_is_recorded_and_the_judge_is_asked_the_same(tmp_path: Path, *, training: bool, split: str | None):
+    asked = []
+    for state in (None, SimpleNamespace(global_step=3)):
+        ledger = tmp_path / f"{state}.db"
+        model = SimpleNamespace(training=training)
+        trainer = SimpleNamespace(model=model, num_generations=2, num_generations_eval=2, reward_funcs=[print])
+        log = MethodType(lambda *_: None, trainer)
+        reward = reward_func(Judge(ContentJudge(), ledger=ledger), num_generations=2)
+        assert called(reward, ["worth 10", "worth 90"], log_metric=log, trainer_state=state) == [0.1, 0.9]
+        reward.judge.close()
+        with LedgerReader(ledger) as reader:
+            asked.append(reader.rows("SELECT key, request FROM answers"))
+            group, (_, result) = recorded_group(reader, 1, 0), next(recorded_results(reader, 1))
+        for one in (group, result):
+            assert (one.get("step"), one.get("split")) == ((None, None) if state is None else (3, split))
+    assert asked[0] == asked[1] != []
 
 
 def test_several_judges_are_a_panel():

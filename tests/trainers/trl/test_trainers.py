@@ -23,6 +23,7 @@ from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.trl import AsyncReward, reward_func
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 from servers.opinions import Opinions, models, reward_of, wanted
+from servers.sleeping_server import SleepingServer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -210,11 +211,11 @@ def test_other_ways_to_scale_leave_a_missing_row_out_too(
     assert run.advantages == close(expected)
 
 
-def test_a_silent_row_of_a_judge_not_said_to_be_alone_costs_its_group(
+def test_a_silent_row_of_a_judge_said_not_to_be_alone_costs_its_group(
     judge: Judge, server: FaultyServer, tmp_path: Path
 ):
     server.script(Opinions(silent_on_one=True))
-    run = train([reward_func(judge, num_generations=4)], tmp_path)
+    run = train([reward_func(judge, num_generations=4, only_reward=False)], tmp_path)
     assert all(math.isnan(one) for one in run.rewards["judge"])
     assert run.advantages == [0.0] * 16
     assert run.metrics["judge/scored"] == [0.75]
@@ -410,3 +411,12 @@ def scored(worker: Any, group: Any, reward: Function) -> list[Any]:
         _provides_rollout_reward=False,
     )
     return list(asyncio.run(worker._AsyncRolloutLoop._score_group(loop, group)))
+
+
+def test_a_server_that_sleeps_is_woken_once_a_step_and_sleeps_when_the_trainer_goes_on(tmp_path: Path):
+    with SleepingServer(told=Opinions()) as server:
+        models(server, "tiny")
+        calls = {"attempts": 1, "wake": "/wake_up", "rest": "/sleep?level=1", "linger": 600.0}
+        judge = Judge("vllm/tiny", base_url=server.url, calls=calls)
+        train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, steps=2)
+        assert server.events == ["wake", *["asked"] * 4, "sleep 1"] * 2

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from own_process import reported
 
 _HERE = Path(__file__).resolve().parent
 _NEEDED = ("verl", "ray", "transfer_queue", "uvicorn", "fastapi", "cachetools", "pandas")
@@ -29,19 +28,21 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out = tmp_path_factory.mktemp("verl") / "report.json"
-    paths = [str(_HERE.parents[1]), str(_HERE.parents[2] / "src"), os.environ.get("PYTHONPATH", "")]
-    run = subprocess.run(
-        [sys.executable, str(_HERE / "verl_engine.py"), str(out)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=840,
-        check=False,
-    )
-    assert out.exists(), run.stderr[-4000:]
-    told: dict[str, Any] = json.loads(out.read_text())
-    return told
+    return reported(_HERE / "verl_engine.py", tmp_path_factory.mktemp("verl"), seconds=840)
+
+
+# --- shadow mode ---------------------------------------------------------------------------------------------------
+
+
+def test_verls_own_rewards_train_and_the_judges_are_recorded_beside_them(report: dict[str, Any]) -> None:
+    told = report["in_shadow"]
+    assert told["status"] == {"plain": "finished", "lost": "failure", "dead": "finished"}
+    assert rewards_of("plain", told) == dict.fromkeys(("worth 30", "worth 90", "worth 60", "worth 10"), 8.0)
+    plain, lost, dead = (told["lines"][name] for name in ("plain", "lost", "dead"))
+    assert (plain["today"], sorted(plain["judge"]), plain["step"]) == ([8.0] * 4, [0.1, 0.3, 0.6, 0.9], 0)
+    assert sorted(lost["judge"]) == [0.1, 0.3, 0.6]  # of the rollouts that were not lost
+    assert (dead["today"], dead["judge"]) == ([8.0] * 4, [None] * 4)  # a judge that fails costs no reward
+    assert "this judge is dead" in dead["reason"]
 
 
 # --- the agent loop -------------------------------------------------------------------------------------------------
@@ -104,6 +105,18 @@ def test_every_rollout_brings_the_same_keys_and_numbers(report: dict[str, Any]) 
         assert all(math.isfinite(number) for info in told["info"] for number in info.values())
 
 
+def test_verls_filter_replaces_a_group_whose_scores_are_noise_alone(report: dict[str, Any]) -> None:
+    """Its rewards differ, so that verl's own metric, the reward, would keep it."""
+    told = report["resampling"]
+    assert len(set(_rewards("even", told).values())) == 2
+    assert told["trained"] == ["plain", "ties"]
+    assert told["refilled"] == 1
+    signals = [info["calipers_signal"] for info in told["info"]]
+    assert sorted(signals)[:4] == [0.0] * 4
+    assert len(signals) == 12
+    assert min(sorted(signals)[4:]) > 0
+
+
 @pytest.mark.parametrize(
     "estimator", ["grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo", "reinforce_plus_plus_baseline"]
 )
@@ -127,6 +140,30 @@ def test_a_group_of_equals_has_no_advantage_at_all(report: dict[str, Any], estim
     assert len(set(_rewards("even", report["agent_loop"]).values())) == 1
 
 
+@pytest.mark.parametrize("estimator", ["grpo", "rloo", "reinforce_plus_plus_baseline"])
+def test_weights_multiply_advantages_after_the_estimator_and_1_changes_nothing(
+    report: dict[str, Any], estimator: str
+) -> None:
+    """verl's own trainer, as calipers.trainers.verl.weighted makes it, on what came through its agent loop."""
+    made = report["agent_loop"]["weights"][estimator]
+    assert made["1"] == made["plain"]
+    assert made["0.25"] == [[0.25 * one for one in row] for row in made["plain"]]
+    weights = report["agent_loop"]["scores"]
+    assert len(set(weights)) > 1
+    for row, plain, weight in zip(made["score"], made["plain"], weights, strict=True):
+        assert row == pytest.approx([weight * one for one in plain], rel=1e-6)
+    assert any(one for row in made["plain"] for one in row)
+
+
+def test_weights_that_no_trainer_would_use_are_refused_before_any_rollout(report: dict[str, Any]) -> None:
+    said = report["agent_loop"]["unweighted"]
+    assert "export VERL_USE_EXTERNAL_MODULES=calipers.trainers.verl.weighted" in said
+
+
+def test_a_weight_that_is_no_number_ends_the_run(report: dict[str, Any]) -> None:
+    assert report["agent_loop"]["infinite weight"].startswith("a rollout's weight is inf")
+
+
 def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(
     report: dict[str, Any],
 ) -> None:
@@ -142,6 +179,13 @@ def test_a_step_without_any_reward_ends_a_synchronous_run_and_trains_nothing(rep
     assert "sync_refill_failed_groups" in told
     refilled = report["agent_loop"]["refilled step"]
     assert refilled == [f"plain: {said}" for said in ("worth 10", "worth 30", "worth 60", "worth 90")]
+
+
+def test_the_ledger_says_after_how_many_updates_a_group_was_judged_and_whether_it_was_validation(
+    report: dict[str, Any],
+) -> None:
+    steps = report["agent_loop"]["recorded steps"]
+    assert (steps["s"], steps["v"], steps["a"]) == ([2, None], [1, "held_out"], [0, None])
 
 
 def test_a_validation_group_of_one_gets_the_middle_and_costs_no_call(report: dict[str, Any]) -> None:

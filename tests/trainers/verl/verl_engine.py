@@ -17,10 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
+from calipers.errors import ConfigError
+from calipers.ledger import LedgerReader
+from calipers.ledger.contents import recorded_results
 from servers.checker import verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
@@ -230,6 +234,13 @@ class Engine:
             report["info"] = [one["reward_extra_info"] for one in list(data["extra_fields"])]
         return report
 
+    def infos(self, keys: Sequence[str], partition: str = "train") -> list[dict[str, float]]:
+        """What verl logs with each rollout's reward."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+        data = tq.kv_batch_get(keys=list(keys), partition_id=partition, select_fields=["extra_fields"])
+        return [one["reward_extra_info"] for one in list(data["extra_fields"])]
+
     def labels(self, keys: Sequence[str], partition: str = "train") -> list[str]:
         """What each rollout is known by."""
         import transfer_queue as tq  # noqa: PLC0415 - only where verl is
@@ -279,6 +290,31 @@ class Engine:
         firsts = [float(one[0]) for one in data["advantages"]]
         return dict(zip(self.labels(done.keys), firsts, strict=True))
 
+    def weighted(self, batch: Any, estimator: str, weigh: Any = None) -> list[Any]:
+        """The advantages, token by token, of verl's V1 trainer as calipers.trainers.verl.weighted makes it."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+        from verl.trainer.ppo.v1 import get_trainer_cls  # noqa: PLC0415 - likewise
+
+        import_module("calipers.trainers.verl.weighted")  # as VERL_USE_EXTERNAL_MODULES has it imported
+        kind = get_trainer_cls("sync")
+        assert kind.calipers_weighted
+        trainer = object.__new__(kind)
+        trainer.config = self.config.copy()
+        trainer.config.algorithm.adv_estimator = estimator
+        if weigh is not None:
+            trainer.weight_of = weigh
+        done = trainer._compute_advantage(batch, {})
+        data = tq.kv_batch_get(keys=done.keys, partition_id="train", select_fields=["advantages"])
+        return [one.tolist() for one in data["advantages"].unbind()]
+
+    def plain(self, batch: Any, estimator: str) -> list[Any]:
+        """The same, as verl makes it."""
+        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+        self.advantages(batch, estimator)
+        data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["advantages"])
+        return [one.tolist() for one in data["advantages"].unbind()]
+
 
 def expected(rewards: Mapping[str, float], masks: Sequence[Any], config: Any, estimator: str) -> dict[str, float]:
     """The advantages of a batch in which only these rollouts ever were, by verl's function of the estimator."""
@@ -309,6 +345,8 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
             f"+calipers.base_url={server.url}",
             "+calipers.attempts=1",
             "+calipers.reasks=1",
+            f"+calipers.ledger={model.parent / 'ledger.db'}",
+            "+calipers.probe=false",
         ),
     )
     kind = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class)
@@ -316,7 +354,7 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
         config=config, llm_client=policy(tokenizer), teacher_client=None, reward_loop_worker_handles=None
     )
     engine = Engine(config, manager, tokenizer)
-    report = engine.roll_out(list(PLAN), prefix="s")
+    report = engine.roll_out(list(PLAN), prefix="s", step=3)
     report["questions"] = len(server.posts)
     shown = [post["messages"][-1]["content"] for post in server.posts]
     report["tools shown"] = next(question for question in shown if "prompt tools" in question)
@@ -327,6 +365,25 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
         estimator: [engine.advantages(taken, estimator), expected(rewards, masks, config, estimator)]
         for estimator in ESTIMATORS
     }
+    try:
+        unweighted = configured(model, "+calipers.judge=embedded", "+calipers.weigh=true")
+        kind.create(config=unweighted, llm_client=None)
+    except ConfigError as caught:
+        report["unweighted"] = str(caught)
+    report["weights"] = {
+        estimator: {
+            "plain": engine.plain(taken, estimator),
+            "1": engine.weighted(taken, estimator),
+            "0.25": engine.weighted(taken, estimator, lambda _: 0.25),
+            "score": engine.weighted(taken, estimator, lambda info: info["calipers_score"]),
+        }
+        for estimator in ("grpo", "rloo", "reinforce_plus_plus_baseline")
+    }
+    try:
+        engine.weighted(taken, "grpo", lambda _: math.inf)
+    except ConfigError as caught:
+        report["infinite weight"] = str(caught)
+    report["scores"] = [one["calipers_score"] for one in engine.infos(taken.keys)]
     report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val", size=1)
     report["training alone"] = engine.roll_out(["plain"], prefix="o", size=1)
     again = engine.roll_out(list(PLAN), prefix="a")
@@ -336,7 +393,15 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
     report["failed step"] = failed_step(engine)
     report["refilled step"] = refilled_step(engine)
     report["refused"] = refused(kind, model)
+    report["recorded steps"] = recorded_steps(model.parent / "ledger.db")
     return report
+
+
+def recorded_steps(ledger: Path) -> dict[str, list[Any]]:
+    """The step and the split of each recorded group, by the first letter of its id."""
+    with LedgerReader(ledger) as reader:
+        found = [result for _, result in recorded_results(reader, 1)]
+    return {one["group_id"][0]: [one.get("step"), one.get("split")] for one in found}
 
 
 def failed_step(engine: Engine) -> str:
@@ -387,7 +452,6 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
 
 def unscaffolded(model: Path) -> dict[str, str]:
     """What the manager that only scaffolds says to configurations with nothing to show, or that would train on it."""
-    from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
     from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
 
     steps = "+calipers.scaffold.total_steps=9"
@@ -409,7 +473,6 @@ def unscaffolded(model: Path) -> dict[str, str]:
 
 def beyond_limits(model: Path) -> dict[str, str]:
     """What the reward manager says to configurations beyond its limits."""
-    from calipers.errors import ConfigError  # noqa: PLC0415 - beside what is only where verl is
     from calipers.trainers.verl.agent_loop import settings_in_config  # noqa: PLC0415 - likewise
     from calipers.trainers.verl.reward import require_limits  # noqa: PLC0415 - likewise
 
@@ -555,12 +618,76 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
     return {"rubric_batch": batch, "verif": verif}
 
 
+def in_shadow(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """verl's own reward loop with a function of the user's, and a judge that scores the groups in its shadow."""
+    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
+
+    from calipers.trainers.shadow.comparison import read_shadow  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl import ShadowManager  # noqa: PLC0415 - likewise
+
+    today, folder = model.parent / "today.py", model.parent / "shadow"
+    today.write_text("def today(data_source, solution_str, ground_truth, extra_info):\n    return len(solution_str)\n")
+    config = configured(
+        model,
+        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", f"+calipers.shadow={folder}"),
+        *(f"reward.custom_reward_function.path={today}", "reward.custom_reward_function.name=today"),
+        *("+calipers.attempts=1", "+calipers.reasks=0"),
+    )
+    rewards = RewardLoopManager(config)
+    manager = ShadowManager.create(
+        config=config,
+        llm_client=policy(tokenizer),
+        teacher_client=None,
+        reward_loop_worker_handles=rewards.reward_loop_worker_handles,
+    )
+    told = Engine(config, manager, tokenizer).roll_out(["plain", "lost", "dead"], prefix="s")
+    for _ in range(600):
+        lines = list(read_shadow([folder])) if list(folder.glob("*.jsonl")) else []
+        if len(lines) == 3:
+            break
+        time.sleep(0.1)
+    told["lines"] = {line["group_id"].partition("-")[2]: line for line in lines}
+    return told
+
+
 def manager_of(config: Any, tokenizer: Any) -> Engine:
     """verl around calipers' agent-loop manager, and nothing that gives rewards besides."""
     from calipers.trainers.verl import AgentLoopManager  # noqa: PLC0415 - only where verl is
 
     given = {"config": config, "llm_client": policy(tokenizer), "teacher_client": None}
     return Engine(config, AgentLoopManager.create(**given, reward_loop_worker_handles=None), tokenizer)
+
+
+def by_position(asked: Asked) -> Answer:
+    """Candidates of the prompt "even" are worth what their place is; others are worth what they say."""
+    question = asked.body["messages"][-1]["content"]
+    keys = re.findall(r"candidate (\w+)\n", question)
+    if "prompt even" not in question:
+        return judge(asked)
+    return said(json.dumps({"explanations": {}, "scores": dict(zip(keys, (90, 20, 60, 10), strict=True))}))
+
+
+def emptied() -> None:
+    """Take all rollouts out of the partition that verl trains on."""
+    import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+
+    if keys := list(tq.kv_list("train").get("train", ())):
+        tq.kv_clear(keys=keys, partition_id="train")
+
+
+def resampling(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """Groups of noise alone in verl's own filter of groups: unequal rewards, and a metric of 0.0 for all of them."""
+    server.script(by_position)
+    given = ("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.orders=2")
+    filtering = ("algorithm.filter_groups.enable=true", "algorithm.filter_groups.metric=calipers_signal")
+    engine = manager_of(configured(model, *given, "+calipers.reasks=0", *filtering), tokenizer)
+    emptied()  # groups of other managers lack the metric, which verl takes for an error
+    told = engine.roll_out(["plain", "ties", "even"], prefix="r")
+    taken = engine.sampled("async", 2, filter_groups_metric="calipers_signal")
+    told["trained"] = sorted({label.split(": ")[0] for label in engine.labels(taken["batch"].keys)})
+    told |= {name: taken[name] for name in ("refilled", "metrics")}
+    server.script(judge)
+    return told
 
 
 def no_judge(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
@@ -706,7 +833,9 @@ def main(out: Path) -> None:
                 "agent_loop": lambda: agent_loop(*given),
                 "scaffold": lambda: scaffold(*given),
                 "recipes": lambda: recipes(*given),
+                "resampling": lambda: resampling(*given),
                 "reward_manager": lambda: reward_manager(*given),
+                "in_shadow": lambda: in_shadow(*given),
                 "no_judge": lambda: no_judge(*given),
                 "main_eval": lambda: main_eval(folder, server),
                 "verl": unscored_in_verl,

@@ -10,10 +10,11 @@ import json
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 
 from calipers.backends.embedded.explanation import explain_score
 from calipers.backends.embedded.features import measure_features
-from calipers.backends.embedded.model import Model, shipped_model
+from calipers.backends.embedded.model import Model, read_model, shipped_model
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage
@@ -39,15 +40,17 @@ class Embedded(FullBackend):
 
     A candidate is always compared with all candidates of its group, even if a request shows only some of them. So its
     score does not depend on the position, the key or the selection in a request. No message content makes this judge
-    raise.
+    raise. ``folder`` has a judge that ``calipers distill --form embedded`` made; without one, it is the one in the
+    package. Raises ConfigError for a folder without such a judge.
     """
 
     endpoint = "embedded"
     warnings = (EMBEDDED_WARNING,)
 
-    def __init__(self, *, model: Model | None = None) -> None:
-        self._weights = model or shipped_model()
-        self.model = self._weights.name
+    def __init__(self, folder: str | Path | None = None, *, model: Model | None = None) -> None:
+        self._weights = model or (shipped_model() if folder is None else read_model(folder))
+        # A ledger never reuses the answers of another folder's judge of the same name.
+        self.model = self._weights.title if folder is None else f"{self._weights.title}@{self._weights.digest[:12]}"
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...]]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:

@@ -1,20 +1,28 @@
 """The embedded judge's model: a weight per feature from ``model.json``, and the curve from the weighted sum to a score.
 
-Plain Python, fitted by ``scripts/fit_embedded.py``. Scores are on a scale of 0 to 100. Not responsible for messages
-(``evidence``) or explanations (``explanation``).
+Plain Python, made by ``calipers distill --form embedded``. Scores are on a scale of 0 to 100. Not responsible for
+messages (``evidence``), explanations (``explanation``) or the fit (``calipers.distilling``).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, Final
 
 from calipers.backends.embedded.features import FEATURES
+from calipers.errors import ConfigError
 
-MODEL_FILE = Path(__file__).with_name("model.json")
+FORMAT: Final = "calipers-embedded-judge/1"
+MODEL_FILE: Final = "model.json"
+SHIPPED: Final = Path(__file__).parent
+"""The folder of the judge that comes with the package: its model and its card."""
+_LARGEST: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +30,20 @@ class Model:
     """The weights of the embedded judge's linear model, in the order of FEATURES.
 
     The difference between two candidates' weighted sums is a log-odds in the fit. ``offset`` is the sum that scores 50,
-    and ``gain`` the steepness of the curve there.
+    and ``gain`` the steepness of the curve there. ``digest`` is that of the file it was read from.
     """
 
     name: str
+    version: int
     weights: tuple[float, ...]
     offset: float
     gain: float
+    digest: str = field(default="", compare=False)
+
+    @property
+    def title(self) -> str:
+        """The embedded judge's name with its version, as results and ledgers show it."""
+        return f"{self.name}-{self.version}"
 
     def contributions(self, values: tuple[float, ...]) -> tuple[float, ...]:
         """Return what each feature of a candidate adds to the weighted sum from which the embedded backend computes the
@@ -50,6 +65,53 @@ class Model:
 @lru_cache(maxsize=1)
 def shipped_model() -> Model:
     """Return the embedded backend's model that comes with the package."""
-    stored = json.loads(MODEL_FILE.read_text(encoding="utf-8"))
-    weights = stored["weights"]
-    return Model(stored["model"], tuple(weights[name] for name in FEATURES), stored["offset"], stored["gain"])
+    return read_model(SHIPPED)
+
+
+def write_model(folder: Path, model: Model) -> None:
+    """Write an embedded judge's model into an existing ``folder``; equal models give equal bytes."""
+    stored = {
+        "format": FORMAT,
+        "name": model.name,
+        "version": model.version,
+        "weights": dict(zip(FEATURES, model.weights, strict=True)),
+        "offset": model.offset,
+        "gain": model.gain,
+    }
+    (folder / MODEL_FILE).write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def read_model(folder: str | Path) -> Model:
+    """Return the model of the embedded form in ``folder``. Raises ConfigError, in one sentence, for anything else."""
+    path = Path(folder) / MODEL_FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"embedded:{folder}: there is no judge ({MODEL_FILE}: {error.strerror or error}); "
+            f"`calipers distill SOURCES -o {folder} --form embedded` makes one"
+        ) from None
+    try:
+        return _checked(json.loads(data[:_LARGEST]), hashlib.sha256(data).hexdigest())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise ConfigError(
+            f"embedded:{folder}: {MODEL_FILE} is not of the format {FORMAT}, or is damaged "
+            f"({type(error).__name__}: {error!s:.80}); a judge of another form is named local:{folder}"
+        ) from None
+
+
+def _checked(stored: Mapping[str, Any], digest: str) -> Model:
+    name, version, weights = stored["name"], stored["version"], stored["weights"]
+    if stored["format"] != FORMAT or weights.keys() != set(FEATURES):
+        raise ValueError("another format, or other features")
+    if not isinstance(name, str) or not name or isinstance(version, bool) or not isinstance(version, int):
+        raise TypeError("the name or the version is missing")
+    numbers = [_number(one) for one in (*(weights[feature] for feature in FEATURES), stored["offset"], stored["gain"])]
+    return Model(name, version, tuple(numbers[:-2]), numbers[-2], numbers[-1], digest)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("a number is missing or not finite")
+    return float(value)

@@ -44,7 +44,9 @@ class Budget:
         known = [field.name for field in fields(Budget)]
         if isinstance(given, Mapping):
             if not given or (set(given) - set(known)):
-                raise ConfigError(f"budget={dict(given)!r}: it takes {', '.join(known)}, as in {{'usd': 5.0}}")
+                raise ConfigError(
+                    f"budget={dict(given)!r}: it takes {', '.join(known)}, as in usd=5, in Python {{'usd': 5.0}}"
+                )
             given = Budget(**given)
         if not isinstance(given, Budget):
             raise ConfigError(f"budget={given!r}: write {{'calls': 1000}}, {{'tokens': 2e6}} or {{'usd': 5.0}}")

@@ -64,6 +64,7 @@ class Pool(FullBackend):
         self.members = tuple(full(member) for member in members)
         self.endpoint = members[0].endpoint
         self.model = members[0].model
+        self.has_tools = all(member.has_tools for member in self.members)
         self._members = [_Member(member, each(member) if each else member) for member in self.members]
         self._clock = clock
         self._lock = threading.Lock()

@@ -6,6 +6,7 @@ for limits on calls in flight (``limits``), or for what an answer means (``repli
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -28,7 +29,7 @@ from calipers.backends.transport.reply import (
 )
 from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
-from calipers.types import Completion, JudgeRequest, Message
+from calipers.types import Completion, JudgeRequest, Message, Tool, ToolCall, text_of_calls
 
 _VERSION = "2023-06-01"
 _DEFAULT_LIMIT = 8192
@@ -54,12 +55,13 @@ class Anthropic(HttpBackend):
 
     forms = ("json_schema",)
     names = BodyNames(
-        required=frozenset({"model", "messages", "system", "max_tokens"}),
+        required=frozenset({"model", "messages", "system", "max_tokens", "tools"}),
         max_tokens=("max_tokens",),
         forms={"json_schema": "output_config.format"},
     )
     has_logprobs = False
     """The API has no log-probabilities."""
+    has_tools = True
 
     def __init__(
         self,
@@ -90,14 +92,16 @@ class Anthropic(HttpBackend):
         BackendError.
         """
         started = perf_counter()
-        messages = [_message(message) for message in request.messages if message["role"] != "system"]
+        messages = _messages(request.messages)
         system = _system(request.messages)
 
         def frame(terms: Terms) -> dict[str, Any]:
-            return {"model": self.model, "messages": messages, **system, **_asked(request, terms)}
+            tools = {"tools": [_tool(tool) for tool in request.tools]} if request.tools else {}
+            return {"model": self.model, "messages": messages, **system, **tools, **_asked(request, terms)}
 
         reply = await self._accepted(request, frame)
-        return self._answered(read_message(reply, self.peer, latency=perf_counter() - started))
+        latency = perf_counter() - started
+        return self._answered(read_message(reply, self.peer, latency=latency, may_call=bool(request.tools)))
 
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
@@ -131,12 +135,47 @@ def _texts(content: object) -> list[str]:
     return [part["text"] for part in content if part.get("type") == "text"] if isinstance(content, list) else []
 
 
+def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Return the messages after the system message; the results of a turn's tool calls are one message of the user."""
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "tool":
+            if found[-1]["role"] != "user":
+                found.append({"role": "user", "content": []})
+            result = {"type": "tool_result", "tool_use_id": message["tool_call_id"], "content": message["content"]}
+            found[-1]["content"].append(result)
+        elif message["role"] != "system":
+            found.append(_message(message))
+    return found
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = tool["function"]
+    return {
+        "name": function["name"], "description": function["description"], "input_schema": function["parameters"]
+    }  # fmt: skip
+
+
 def _message(message: Message) -> dict[str, Any]:
     content = message["content"]
+    if message.get("tool_calls"):
+        said = [{"type": "text", "text": content}] if content else []
+        return {"role": message["role"], "content": [*said, *map(_tool_use, message["tool_calls"])]}
     return {
         "role": message["role"],
         "content": [_part(part) for part in content] if isinstance(content, list) else content,
     }
+
+
+def _tool_use(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool call in Anthropic's form, whose arguments are an object; {} stands for arguments that are none."""
+    function = call["function"]
+    try:
+        arguments = json.loads(function["arguments"])
+    except (ValueError, RecursionError):
+        arguments = None
+    known = arguments if isinstance(arguments, dict) else {}
+    return {"type": "tool_use", "id": call["id"], "name": function["name"], "input": known}
 
 
 def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -153,17 +192,17 @@ def _part(part: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type or "image/png", "data": data}}
 
 
-def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
+def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call: bool = False) -> Completion:
     """Return the Completion in a 200 reply of Anthropic's API, with thinking separate from text.
 
-    Raises BackendError if the reply holds no answer.
+    ``may_call`` says that the request offered tools. Raises BackendError if the reply holds no answer.
     """
     body = reply_json(reply, peer)
     with attach_usage(body.get("usage")):
-        return _completion(body, reply, peer, latency=latency)
+        return _completion(body, reply, peer, latency=latency, may_call=may_call)
 
 
-def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float) -> Completion:
+def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     if body.get("type") == "error" or body.get("error"):
         raise error_in_200(body, body.get("error"), reply, peer)
     content = body.get("content")
@@ -176,7 +215,12 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
         details = body.get("stop_details")
         why = details.get("explanation") or details.get("category") if isinstance(details, dict) else None
         raise declined_error(peer, str(why or text))
-    if any(block.get("type") == "tool_use" for block in blocks) and not text:
+    uses = [block for block in blocks if block.get("type") == "tool_use"]
+    if may_call and uses:
+        calls = [ToolCall(str(one.get("name") or ""), json.dumps(one.get("input"), ensure_ascii=False)) for one in uses]
+        asked = completion(reply, body, text_of_calls(calls, said=text), reasoning=thinking, latency=latency)
+        return replace(asked, finish_reason="tool_calls")
+    if uses and not text:
         answer = replace(answer, text_source="tool_call")
     if not text.strip() and answer.finish_reason != "length":
         raise empty_reply_error(answer)

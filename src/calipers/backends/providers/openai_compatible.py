@@ -30,13 +30,13 @@ from calipers.backends.transport.reply import (
 from calipers.backends.transport.secrets import text_without_secrets
 from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
-from calipers.types import Completion, JudgeRequest
+from calipers.types import Completion, JudgeRequest, ToolCall, text_of_calls
 from calipers.types.encoding import EncodedDict, without_lone_surrogates
 
 _NEWER_NAMES = (".openai.com", ".azure.com")
 
 CHAT_NAMES = BodyNames(
-    required=frozenset({"model", "messages"}),
+    required=frozenset({"model", "messages", "tools"}),
     max_tokens=("max_tokens", "max_completion_tokens"),
     max_tokens_words=("maxOutputTokens", "max_output_tokens"),  # routers pass on Google's errors with these names
     forms={"json_schema": "response_format.json_schema", "json_object": "response_format"},
@@ -62,6 +62,7 @@ class OpenAICompatible(HttpBackend):
 
     forms = ("json_schema", "json_object")
     names = CHAT_NAMES
+    has_tools = True
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
@@ -100,7 +101,8 @@ class OpenAICompatible(HttpBackend):
             return chat_body(request, terms, model=self.model, newer_names=self._newer_names, routing=self._routing)
 
         reply = await self._accepted(request, frame)
-        return self._answered(read_chat_reply(reply, self.peer, latency=perf_counter() - started))
+        latency = perf_counter() - started
+        return self._answered(read_chat_reply(reply, self.peer, latency=latency, may_call=bool(request.tools)))
 
 
 def _key_headers(api_key: str | None, base_url: str) -> dict[str, str]:
@@ -129,6 +131,8 @@ def chat_body(
     """
     refused, limit = terms.known.refused, terms.limit
     body: dict[str, Any] = {"model": model, "messages": request.messages}
+    if request.tools:
+        body["tools"] = request.tools
     if request.max_tokens is not None:
         names = ("max_completion_tokens", "max_tokens") if newer_names else ("max_tokens", "max_completion_tokens")
         for name in names:
@@ -181,19 +185,20 @@ def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict
 # --- the reply --------------------------------------------------------------------------------------------------------
 
 
-def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0) -> Completion:
+def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call: bool = False) -> Completion:
     """Return the Completion in a 200 reply of a server's chat endpoint. Raises BackendError if the reply holds no
     answer.
 
     An answer that was cut off (``length``) may be empty. An answer that ended normally may not. Servers differ: they
     omit keys, send null, an empty text or a list of parts, use two names for reasoning, and report errors inside a 200.
+    ``may_call`` says that the request offered tools; otherwise a tool call is an answer in another form.
     """
     body = reply_json(reply, peer)
     with attach_usage(body.get("usage")):
-        return _completion(body, reply, peer, latency=latency)
+        return _completion(body, reply, peer, latency=latency, may_call=may_call)
 
 
-def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float) -> Completion:
+def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     error = body.get("error")
     choices = body.get("choices")
     if error:
@@ -209,6 +214,9 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
     text, reasoning, refusal = _text_reasoning_refusal(message)
     if peer.secrets:
         text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in (text, reasoning, refusal))
+    if may_call and not refusal and (calls := _tool_calls(message)):
+        asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
+        return replace(completion(reply, body, asked, reasoning=reasoning, latency=latency), finish_reason="tool_calls")
     called = None if text.strip() or refusal else _tool_arguments(message)
     spoken = text_without_secrets(called, peer.secrets) if called else text
     finish = choice.get("finish_reason")
@@ -252,6 +260,19 @@ def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
                 inner["text"] for inner in value if isinstance(inner, dict) and isinstance(inner.get("text"), str)
             ]
     return "".join(texts)
+
+
+def _tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
+    """Return the calls of tools in a chat message, each with the name and the arguments that the model wrote."""
+    listed = message.get("tool_calls")
+    functions = [call.get("function") for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+    found = []
+    for function in functions:
+        if isinstance(function, dict):
+            arguments = function.get("arguments") or "{}"
+            written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            found.append(ToolCall(str(function.get("name") or ""), written))
+    return found
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str | None:

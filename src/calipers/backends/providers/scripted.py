@@ -1,15 +1,18 @@
 """The ``scripted:FILE`` judge: answers from a JSON Lines file, through the real pipeline. For tests and demonstrations.
 
-Each line is an answer. Exactly one of these three keys gives its content::
+Each line is an answer. Exactly one of these four keys gives its content::
 
     {"group_id": "g1", "scores": {"a": 90, "b": 20}, "explanations": {"a": "complete"}}
     {"group_id": "g1", "text": "I would say {{a}} gets 90 and {{b}} 20"}
+    {"group_id": "g1", "criteria": [{"text": "States the sum.", "points": 5}]}
     {"group_id": "g1", "error": {"kind": "rate_limited", "message": "slow down", "retry_after": 2.0}}
 
 ``scores`` and the optional ``explanations`` are by trajectory id, and become the JSON reply that a judge would write;
 ids that are not in the request are ignored. In ``text``, ``{{ID}}`` becomes the key under which the judge sees
-trajectory ID. ``error`` is raised; ``"fatal": true`` in it means that no other request will be answered either.
-``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may be added.
+trajectory ID. ``criteria`` (a list, or a text that is the whole reply) answers only the question for criteria of a
+prompt, and if there are such rows, no others answer it. ``error`` is raised; ``"fatal": true`` in it means that no
+other request will be answered either. ``finish_reason``, ``reasoning`` and ``usage`` (``{"input_tokens": 1, ...}``) may
+be added.
 
 The rows of a group answer its requests in order. After the last row, that row answers all further requests. Rows
 without ``group_id`` answer the groups that have no rows. Not responsible for judges that form opinions
@@ -29,7 +32,7 @@ from calipers.errors import BackendError, InputError, PermanentError, TransientE
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailureKind, FinishReason, JudgeRequest, Usage
 
-_SAYS = ("scores", "text", "error")
+_SAYS = ("scores", "text", "criteria", "error")
 _KEYS = frozenset({*_SAYS, "group_id", "explanations", "finish_reason", "reasoning", "usage"})
 _USAGE_KEYS = frozenset({"input_tokens", "output_tokens", "cached_tokens", "cost_usd"})
 _ERROR_KEYS = frozenset({"kind", "message", "retry_after", "fatal"})
@@ -62,10 +65,13 @@ class Scripted(FullBackend):
         has no row.
         """
         group = request.view.group_id
-        rows = self._by_group.get(group) or self._by_group.get(None)
+        every = self._by_group.get(group) or self._by_group.get(None) or []
+        writes = request.ask.cause == "criteria"
+        rows = [row for row in every if ("criteria" in row) is writes] or every
         if not rows:
             raise PermanentError("not_recorded", f"The script has no answer for group {group!r}.")
-        row = rows[min(request.ask.number, len(rows) - 1)]
+        turn = request.ask.parent is not None if writes else request.ask.number  # there are two such questions at most
+        row = rows[min(turn, len(rows) - 1)]
         if "error" in row:
             error = _error(row["error"])
             error.usage = Usage(**row["usage"]) if "usage" in row else None
@@ -80,6 +86,9 @@ class Scripted(FullBackend):
 
 
 def _text(row: Row, request: JudgeRequest) -> str:
+    if "criteria" in row:
+        told = row["criteria"]
+        return told if isinstance(told, str) else json.dumps({"criteria": told}, ensure_ascii=False)
     shown = _keys_by_id(request)
     if "text" in row:
         # A single pass, so that placeholders inside an inserted key are not replaced.
@@ -158,12 +167,13 @@ def _answer_fault(row: Row) -> str | None:
     return None
 
 
-_TYPES = {
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
     "group_id": str,
     "text": str,
     "scores": Mapping,
     "explanations": Mapping,
     "reasoning": str,
+    "criteria": (list, str),
     "usage": Mapping,
 }
 

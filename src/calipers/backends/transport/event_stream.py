@@ -102,6 +102,7 @@ class _PartialAnswer:
         self._spoken: dict[str, list[str]] = {name: [] for name in _SPOKEN}
         self._parts: list[Mapping[str, Any]] = []
         self._calls: dict[int, list[str]] = {}
+        self._tools: dict[int, str] = {}
         self._finish: str | None = None
         self._model: str | None = None
         self._version: str | None = None
@@ -139,10 +140,15 @@ class _PartialAnswer:
         calls = delta.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
             function = call.get("function") if isinstance(call, dict) else None
-            arguments = function.get("arguments") if isinstance(function, dict) else None
+            if not isinstance(function, dict):
+                continue
+            index = call.get("index")
+            at = index if isinstance(index, int) else 0
+            tool, arguments = function.get("name"), function.get("arguments")
+            if isinstance(tool, str) and tool:
+                self._tools.setdefault(at, tool)
             if isinstance(arguments, str):
-                at = call.get("index")
-                self._calls.setdefault(at if isinstance(at, int) else 0, []).append(arguments)
+                self._calls.setdefault(at, []).append(arguments)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
         """Yield events of a server's stream with the same content as all chunks so far."""
@@ -151,9 +157,7 @@ class _PartialAnswer:
         if self._logprobs:
             choice["logprobs"] = {"content": self._logprobs}
         if self._calls:
-            said["tool_calls"] = [
-                {"index": at, "function": {"arguments": "".join(pieces)}} for at, pieces in self._calls.items()
-            ]
+            said["tool_calls"] = [{"index": at, "function": self._function(at)} for at in self._calls]
         if self._parts:
             yield {"choices": [{"index": 0, "delta": {"content": self._parts}}]}
         told = {"model": self._model, "system_fingerprint": self._version, "usage": self.usage}
@@ -167,9 +171,14 @@ class _PartialAnswer:
             spoken = [{"type": "text", "text": message["content"]}] if message["content"] else []
             message["content"] = [*self._parts, *spoken]
         if self._calls:
-            message["tool_calls"] = [{"function": {"arguments": "".join(said)}} for said in self._calls.values()]
+            message["tool_calls"] = [{"function": self._function(at)} for at in self._calls]
         choice: dict[str, Any] = {"message": message, "finish_reason": self._finish}
         if self._logprobs:
             choice["logprobs"] = {"content": self._logprobs}
         told = {"model": self._model, "system_fingerprint": self._version}
         return {**told, "choices": [choice], "usage": self.usage}
+
+    def _function(self, at: int) -> dict[str, str]:
+        """Return a tool call of a server's stream: the tool's name, if the stream names it, and the arguments."""
+        named = {"name": self._tools[at]} if at in self._tools else {}
+        return {**named, "arguments": "".join(self._calls[at])}

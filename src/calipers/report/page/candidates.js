@@ -4,7 +4,7 @@ import { differenceTable } from "./difference.js";
 import { chat, json } from "./messages.js";
 import { decimal, whole } from "./numbers.js";
 import { ranked } from "./ranking.js";
-import { labelled, name, textBlock } from "./text.js";
+import { labelled, name, notShown, textBlock } from "./text.js";
 
 /** The columns, each with the id of its trajectory in `data-candidate`. */
 export function candidateColumns(detail, { markdown }) {
@@ -125,8 +125,14 @@ export function comparison(detail) {
     return made;
   };
   const [left, right] = [select(0, "first candidate"), select(members.length - 1, "second candidate")];
-  const show = () =>
-    fill(shown, differenceTable(members[Number(left.value)].messages, members[Number(right.value)].messages));
+  const show = () => {
+    fill(shown); // an older comparison would stay under the new names
+    try {
+      fill(shown, differenceTable(members[Number(left.value)], members[Number(right.value)]));
+    } catch (error) {
+      fill(shown, notShown("The comparison", error));
+    }
+  };
   return el(
     "div.comparison",
     {},

@@ -37,7 +37,7 @@ export function categoryChart({ title, note, label, what, rows, empty, ...drawn 
   const more = button("", () => show(Infinity), { class: "more" });
   const show = (count) => {
     const shown = body.childElementCount;
-    body.append(...rows.slice(shown, shown + count).map((row) => categoryRow(row, axis)));
+    for (const row of rows.slice(shown, shown + count)) body.append(categoryRow(row, axis));
     const left = rows.length - body.childElementCount;
     more.textContent = `Show ${whole(left)} more`;
     if (!left) more.remove();
@@ -66,7 +66,8 @@ function rangeOfRows(rows, { range = [Infinity, -Infinity], bars, level }) {
   return low === high ? [low - (bars ? 0 : 0.5), high + (bars ? 1 : 0.5)] : [low, high];
 }
 
-const along = (value, [low, high]) => `${(2 + (96 * (value - low)) / (high - low)).toFixed(2)}%`;
+// Halves, because the range of numbers as large as a computer has them is infinite.
+const along = (value, [low, high]) => `${(2 + 96 * ((value / 2 - low / 2) / (high / 2 - low / 2))).toFixed(2)}%`;
 
 function categoryRow(row, { format = decimal, range, bars, level }) {
   const isKnown = typeof row.value === "number";

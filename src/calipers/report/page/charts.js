@@ -33,6 +33,7 @@ import { labelled, name } from "./text.js";
  * @property {{x: number, label: string}[]} [marks] vertical lines, such as alarms
  * @property {{y: number, label: string}[]} [levels] horizontal lines, such as chance
  * @property {string} [empty] what is said when no point has a y
+ * @property {number} [most] how many series are drawn at first, and not folded in the legend; by default all
  * @property {boolean} [bands] line charts: whether intervals are drawn; they are in the table in any case
  * @property {boolean} [diagonal] scatter charts: draw the line y = x
  */
@@ -58,13 +59,13 @@ function figureOf(chart) {
     made.append(el("p.note", {}, chart.empty ?? "Nothing is known of this."));
     return made;
   }
-  const hidden = new Set();
+  const hidden = new Set([...known.keys()].filter((at) => at >= (chart.most ?? Infinity)));
   const place = el("div.plot-area", { role: "img", "aria-label": saidOf(chart, known) });
   const shown = { ...chart, series: known };
   const values = known.map(() => el("span.value", { "aria-hidden": "true" }));
   const redraw = drawPlot(place, shown, hidden, (texts) => values.forEach((one, at) => fill(one, texts[at] ?? "")));
   made.append(
-    legendOf(known, values, hidden, redraw),
+    legendOf(known, values, hidden, redraw, chart.most ?? known.length),
     place,
     silent.length
       ? el(
@@ -98,25 +99,27 @@ function saidOf(chart, known) {
   );
 }
 
-function legendOf(known, values, hidden, redraw) {
-  return el(
-    "div.series-list",
-    { role: "group", "aria-label": "series shown" },
-    known.map((one, at) => {
-      const made = button(
-        "",
-        () => {
-          if (hidden.has(at)) hidden.delete(at);
-          else hidden.add(at);
-          made.setAttribute("aria-pressed", String(!hidden.has(at)));
-          redraw();
-        },
-        { class: "series", "aria-pressed": "true" },
-      );
-      made.append(swatch(at), name(one.name, 60), values[at]);
-      return made;
-    }),
-  );
+/** A button for each series; those after the first `most`, which are hidden at first, are folded. */
+function legendOf(known, values, hidden, redraw, most) {
+  const buttons = known.map((one, at) => {
+    const made = button(
+      "",
+      () => {
+        if (hidden.has(at)) hidden.delete(at);
+        else hidden.add(at);
+        made.setAttribute("aria-pressed", String(!hidden.has(at)));
+        redraw();
+      },
+      { class: "series", "aria-pressed": String(!hidden.has(at)) },
+    );
+    made.append(swatch(at), name(one.name, 60), values[at]);
+    return made;
+  });
+  const list = (some) => el("div.series-list", { role: "group", "aria-label": "series shown" }, some);
+  if (known.length <= most) return list(buttons);
+  const rest = el("details.fold", {}, el("summary", {}, `${whole(known.length - most)} more, not drawn at first`));
+  rest.append(list(buttons.slice(most)));
+  return el("div", {}, list(buttons.slice(0, most)), rest);
 }
 
 /** The sign of the series `at` a position, as its line and its dots are drawn. */
@@ -129,6 +132,37 @@ function swatch(at) {
     svg("line", { x1: 1, x2: 23, y1: 6, y2: 6, "stroke-dasharray": dash }),
     svg("circle", { cx: 12, cy: 6, r: 3.5 }),
   );
+}
+
+/** Whether the reader is at something in a view that drawing it anew would take away. @param {HTMLElement} view */
+export function isInUse(view) {
+  const { activeElement } = document;
+  const isAt = activeElement.localName !== "main" && view.contains(activeElement);
+  const selected = getSelection();
+  const hasSelected = !selected.isCollapsed && view.contains(selected.anchorNode);
+  return isAt || hasSelected || view.querySelector(".plot-area:hover, .plot-area[data-zoomed=true]") !== null;
+}
+
+/**
+ * Draw a view anew, and keep what is folded, which series are hidden, and the place. Figures are known by their titles.
+ * @param {HTMLElement} view @param {() => void} draw
+ */
+export function keepFigures(view, draw) {
+  const keyOf = (one, text) => `${one.closest("figure")?.querySelector("h3")?.textContent ?? ""}\n${text}`;
+  const folds = () => [...view.querySelectorAll("details")].map((one) => [keyOf(one, one.firstChild.textContent), one]);
+  const series = () =>
+    [...view.querySelectorAll("button.series")].map((one) => [keyOf(one, one.querySelector(".name").textContent), one]);
+  const opened = new Map(folds().map(([key, one]) => [key, one.open]));
+  const pressed = new Map(series().map(([key, one]) => [key, one.getAttribute("aria-pressed")]));
+  const { scrollTop } = view;
+  draw();
+  for (const [key, one] of folds()) {
+    if (opened.get(key)) one.dispatchEvent(new Event("unfold"));
+    one.open = opened.get(key) ?? one.open;
+  }
+  for (const [key, one] of series())
+    if (pressed.has(key) && pressed.get(key) !== one.getAttribute("aria-pressed")) one.click();
+  view.scrollTop = scrollTop;
 }
 
 const numberOf = (value, axis) => (axis.format ?? decimal)(value);
@@ -184,9 +218,8 @@ export function numbersTable(heads, rows) {
   let shown = 0;
   const show = () => {
     const next = rows.slice(shown, shown + TABLE_ROWS);
-    body.append(
-      ...next.map(([first, ...cells]) => el("tr", {}, el("th", { scope: "row" }, first), cells.map(numberCell))),
-    );
+    for (const [first, ...cells] of next)
+      body.append(el("tr", {}, el("th", { scope: "row" }, first), cells.map(numberCell)));
     shown += next.length;
     const left = rows.length - shown;
     more.textContent = `Show ${whole(Math.min(TABLE_ROWS, left))} of ${whole(left)} more rows`;

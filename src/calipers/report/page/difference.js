@@ -1,7 +1,7 @@
 // What differs between two candidates: their messages as lines, compared by the algorithm of Myers (1986).
 import { el } from "./elements.js";
 import { whole } from "./numbers.js";
-import { visible } from "./text.js";
+import { name, visible } from "./text.js";
 
 const MOST_EDITS = 1500;
 const CONTEXT = 3;
@@ -20,7 +20,7 @@ export function linesOf(messages) {
     const parts = Array.isArray(message.content)
       ? message.content.map((part) => part?.text ?? JSON.stringify(part))
       : [message.content ?? ""];
-    for (const part of parts) if (part !== "") found.push(...String(part).split("\n"));
+    for (const part of parts) if (part !== "") for (const line of String(part).split("\n")) found.push(line);
     for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : [])
       found.push(`calls ${call?.function?.name}: ${call?.function?.arguments}`);
   }
@@ -88,7 +88,7 @@ function walkedBack(a, b, trace, last) {
 
 /** The difference of two candidates as a table: lines of the first at the left, of the second at the right. */
 export function differenceTable(first, second) {
-  const found = edits(linesOf(first), linesOf(second));
+  const found = edits(linesOf(first.messages), linesOf(second.messages));
   if (found === null)
     return el(
       "p.quiet",
@@ -102,17 +102,18 @@ export function differenceTable(first, second) {
     const isSame = found[at][0] === "same";
     while (end < found.length && (found[end][0] === "same") === isSame) end += 1;
     rows.push(
-      ...(isSame
+      isSame
         ? sameRows(
             found.slice(at, end).map(([, line]) => line),
             at === 0,
             end === found.length,
           )
-        : changedRows(found.slice(at, end))),
+        : changedRows(found.slice(at, end)),
     );
     at = end;
   }
-  return el("table.difference", {}, el("tbody", {}, rows));
+  const heads = [first, second].map(({ id }) => el("th", { scope: "col" }, name(id, 60)));
+  return el("table.difference", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
 }
 
 function sameRows(lines, isFirst, isLast) {

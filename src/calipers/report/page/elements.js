@@ -36,9 +36,14 @@ function filled(made, attributes, children) {
     else if (value !== null && value !== false && value !== undefined)
       made.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat(Infinity))
-    if (child !== null && child !== undefined && child !== false) made.append(child);
+  appendAll(made, children);
   return made;
+}
+
+/** Append children one by one: a call takes a limited number of arguments, and data may have more. */
+function appendAll(parent, children) {
+  for (const child of children.flat(Infinity))
+    if (child !== null && child !== undefined && child !== false) parent.append(child);
 }
 
 /**
@@ -88,7 +93,6 @@ export function button(label, act, attributes = {}) {
 
 /** Replace the children of `parent`. @param {Element} parent @param {...(Child | Child[])} children */
 export function fill(parent, ...children) {
-  parent.replaceChildren(
-    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  parent.replaceChildren();
+  appendAll(parent, children);
 }

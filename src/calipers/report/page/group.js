@@ -2,7 +2,8 @@
 import { button, el, fill, folded } from "./elements.js";
 import { candidateColumns, comparison } from "./candidates.js";
 import { chat, json } from "./messages.js";
-import { counted, dollars, whole } from "./numbers.js";
+import { counted, dollars, two, whole } from "./numbers.js";
+import { cascadeRoute, promptCriteria } from "./origins.js";
 import { questionList } from "./questions.js";
 import { rankingTable } from "./ranking.js";
 import { FLAGS } from "./search.js";
@@ -29,9 +30,11 @@ export function groupView(detail, about, state) {
   return [
     warnings(detail),
     lacking(detail, about),
+    cascadeRoute(detail.route),
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
     detail.judges.length ? panel(detail.judges) : null,
     prompt(detail, state),
+    promptCriteria(detail.written),
     el(
       "section",
       {},
@@ -64,11 +67,23 @@ export function groupFacts(detail) {
     el(
       "span.quiet",
       {},
-      `${counted(detail.judge_calls ?? 0, "answer")}${failed}, ${whole(usage.input_tokens)} tokens in, `,
+      `${detail.judge_calls === null ? "number of answers unknown" : counted(detail.judge_calls, "answer")}${failed}, ${whole(usage.input_tokens)} tokens in, `,
       `${whole(usage.output_tokens)} out, ${dollars(usage.cost_usd)}`,
     ),
+    el("span.quiet", { title: RELIABILITY }, reliability(detail.reliability)),
   ];
 }
+
+const RELIABILITY =
+  "The share of the variance of the group's scores that is not noise, with its 95 % interval, and what the noise is known from";
+
+function reliability({ value, interval, basis }) {
+  if (value === null) return "reliability unknown";
+  const range = interval === null ? "" : ` [${two(interval[0])}, ${two(interval[1])}]`;
+  return `reliability ${two(value)}${range}, noise ${basis === "assumed" ? "assumed" : `from ${SOURCES[basis]}`}`;
+}
+
+const SOURCES = { repeats: "repeats", learned: "earlier answers" };
 
 function warnings(detail) {
   const all = detail.warnings;

@@ -5,7 +5,7 @@ import { groupFacts, groupView } from "./group.js";
 import { GroupList } from "./list.js";
 import { counted, whole } from "./numbers.js";
 import { FLAGS, ORDERS, chosenRows, matches } from "./search.js";
-import { labelled, name } from "./text.js";
+import { labelled, name, notShown } from "./text.js";
 
 const TYPING_MS = 150;
 
@@ -40,6 +40,11 @@ export class GroupsView {
 
   controls() {
     let timer = 0;
+    const look = () => {
+      clearTimeout(timer);
+      this.filter.words = this.words.value.trim();
+      this.choose();
+    };
     this.words = /** @type {HTMLInputElement} */ (
       el("input", {
         type: "search",
@@ -47,11 +52,9 @@ export class GroupsView {
         "aria-label": "search",
         input: () => {
           clearTimeout(timer);
-          timer = setTimeout(() => {
-            this.filter.words = this.words.value.trim();
-            this.choose();
-          }, TYPING_MS);
+          timer = setTimeout(look, TYPING_MS);
         },
+        search: look, // a browser that empties the field tells only this
       })
     );
     const order = el(
@@ -213,8 +216,16 @@ export class GroupsView {
     const turn = (this.opened += 1);
     this.row = row;
     this.list.select(this.shown.indexOf(row));
-    const detail = await readDetail(row);
-    if (turn !== this.opened) return;
+    try {
+      const detail = await readDetail(row);
+      if (turn === this.opened) this.showGroup(row, detail);
+    } catch (error) {
+      // Not the group that was open before: its texts would stay under this one's address.
+      if (turn === this.opened) fill(this.main, notShown(["The group ", name(row.id, 100)], error));
+    }
+  }
+
+  showGroup(row, detail) {
     const at = this.shown.indexOf(row);
     const link = el("a.permalink", { href: groupAddress(row, this.about) }, "link");
     fill(

@@ -1,25 +1,34 @@
 // The view of judges: how well they agree with gold, how they behave, what they cost, and how their calls ended.
-import { el, folded } from "./elements.js";
-import { calibrationFigures, profileFigures } from "./judgecards.js";
+import { el, fill, folded } from "./elements.js";
+import { comparisonFigures, movedAnswers, profileFigures } from "./compared.js";
+import { calibrationFigures } from "./judgecards.js";
 import { judgedFigures } from "./judged.js";
-import { counted, decimal } from "./numbers.js";
+import { counted, decimal, extent, two } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
 /** The view of the lines of `judge` blocks: what each source says of its judges. */
-export function judgeView(lines, about) {
-  const of = (...kinds) => lines.filter((one) => kinds.includes(one.kind));
-  const calibrations = of("calibration", "criteria");
-  const profiles = of("profile");
-  const main = el(
-    "main.judges",
-    { tabindex: "-1" },
-    calibrations.length ? calibrationSection(calibrations) : null,
-    profiles.length ? profileSection(profiles) : null,
-    of("judged").map(judgedSection),
-    about.live ? el("p.note", {}, "As it was when this page was opened; open it again for what was judged since.") : null,
-    notInReport(calibrations, profiles),
-  );
-  return { element: el("div.view", {}, main), keys: { open: () => main.focus() } };
+export class JudgeView {
+  constructor(lines) {
+    this.main = el("main.judges", { tabindex: "-1" });
+    this.element = el("div.view", {}, this.main);
+    this.keys = { open: () => this.main.focus() };
+    this.update(lines);
+  }
+
+  update(lines) {
+    const of = (...kinds) => lines.filter((one) => kinds.includes(one.kind));
+    const calibrations = of("calibration", "criteria");
+    const profiles = of("profile");
+    const comparisons = of("comparison");
+    fill(
+      this.main,
+      calibrations.length ? calibrationSection(calibrations) : null,
+      comparisons.map(comparisonSection),
+      profiles.length ? profileSection(profiles) : null,
+      of("judged").map(judgedSection),
+      notInReport(calibrations, profiles, comparisons),
+    );
+  }
 }
 
 /** The judges of several files in one list; a file's name tells equal names apart. */
@@ -39,7 +48,7 @@ function calibrationSection(files) {
     "section",
     {},
     el("h2", {}, "Against gold"),
-    el("p.answer", {}, ...answerOf(judges), ` (${files.length === 1 ? "" : "from "}`, sourcesOf(files), ")"),
+    el("p.answer", {}, answerOf(judges), ` (${files.length === 1 ? "" : "from "}`, sourcesOf(files), ")"),
     findings.length
       ? folded(
           counted(findings.length, "finding"),
@@ -99,21 +108,49 @@ function profileSection(files) {
   );
 }
 
+function comparisonSection(file) {
+  const judges = together([file]);
+  const groups = extent(judges.map((one) => one.groups).filter((one) => typeof one === "number"))[1];
+  const agree = typeof file.alpha === "number" ? `; Krippendorff's alpha of their scores is ${two(file.alpha)}` : "";
+  const failed = judges
+    .filter((one) => one.failed)
+    .map((one) => el("li", {}, name(one.label, 80), " failed: ", name(one.failed, 600)));
+  const notes = file.notes.map((one) => el("li", {}, name(one, 600)));
+  return el(
+    "section",
+    {},
+    el("h2", {}, name(file.title || "Comparison", 200)),
+    el(
+      "p.answer",
+      {},
+      `${counted(judges.length, "judge")} asked about the same ${groups < 0 ? "groups" : counted(groups, "group")}${agree} (`,
+      name(file.source, 80),
+      ")",
+    ),
+    failed.length || notes.length ? el("ul.note", {}, failed, notes) : null,
+    el("div.cards", {}, comparisonFigures(file, judges)),
+    movedAnswers(file),
+  );
+}
+
 function judgedSection(tally) {
   return el("section", {}, el("h2", {}, "In ", name(tally.source, 80)), el("div.cards", {}, judgedFigures(tally)));
 }
 
 /** What this report cannot say, and which command would tell. */
-function notInReport(calibrations, profiles) {
+function notInReport(calibrations, profiles, comparisons) {
   const command = (text) => el("code", {}, text);
   const notes = [];
-  if (!calibrations.length)
+  const hasGold = [...profiles, ...comparisons].some(({ judges }) =>
+    judges.some(({ figures }) => typeof figures.fidelity?.[0] === "number"),
+  );
+  if (!calibrations.length && !hasGold)
     notes.push([
       "Agreement with gold is not known: add the output of ",
       command("calipers calibrate GROUPS --json"),
       ".",
     ]);
-  if (!profiles.length && !calibrations.length)
+  if (![...profiles, ...calibrations, ...comparisons].length)
     notes.push([
       "Position bias, noise and preferences are not known either: that output has them, and so has a profile (",
       command("calipers profile LEDGER -o FILE"),

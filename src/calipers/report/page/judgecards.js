@@ -1,16 +1,25 @@
-// The figures of measured judges, side by side: from calibrations, and from profiles.
+// The figures of judges that were calibrated, side by side, and what figures of other files have in common with them.
 import { categoryChart } from "./categories.js";
 import { lineChart, scatterChart } from "./charts.js";
 import { el } from "./elements.js";
-import { counted, decimal, dollars, whole } from "./numbers.js";
+import { counted, decimal, extent, percent, two, whole } from "./numbers.js";
 import { name } from "./text.js";
 
-const percent = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
 const isNumber = (value) => typeof value === "number";
-const two = (value) => decimal(value, 2);
+const MOST_REASONS = 3;
+/** The series of a figure that are shown at first: the judges that agree best with gold. */
+const FEW = 8;
+
+const isAskedOnce = ({ calls }) => isNumber(calls) && calls <= 1;
+
+/** Judges for figures with a series each: the best first. */
+function bestFirst(judges) {
+  const fidelity = (one) => one.figures.fidelity?.[0] ?? -Infinity;
+  return [...judges].sort((a, b) => fidelity(b) - fidelity(a) || 0);
+}
 
 /** One figure of all judges. One that no judge has is a sentence among those of `notKnown`. */
-function compared(judges, key, options) {
+export function compared(judges, key, options) {
   const rows = judges.map((judge) => {
     const [value, low, high] = judge.figures[key] ?? [null, null, null];
     return {
@@ -18,17 +27,23 @@ function compared(judges, key, options) {
       value,
       low,
       high,
-      unknown: judge.unknown?.[key] || options.unknown,
+      unknown: judge.unknown?.[key] || options.unknownOf?.(judge),
       note: options.noteOf?.(judge),
     };
   });
   if (!rows.some((row) => isNumber(row.value)))
-    return options.quiet ? null : { missing: options.title, why: rows[0]?.unknown };
+    return options.quiet ? null : missingFigure(options.title, rows);
   return categoryChart({ label: "judge", format: two, ...options, rows });
 }
 
+/** What stands for a figure that no judge has, with the reasons of its rows. */
+export function missingFigure(title, rows) {
+  const reasons = [...new Set(rows.map((row) => row.unknown).filter(Boolean))];
+  return { missing: title, why: reasons.slice(0, MOST_REASONS).join("; ") };
+}
+
 /** The figures, and in the place of those that no judge has one note that names them. */
-function notKnown(figures) {
+export function notKnown(figures) {
   const missing = figures.flat(2).filter((one) => one?.missing);
   const rest = figures.flat(2).filter((one) => !one?.missing);
   if (!missing.length) return rest;
@@ -52,7 +67,7 @@ export function calibrationFigures(judges, files) {
         })
       : null,
     has("fidelity") || !has("balanced_f1") ? fidelityCard(judges, files) : null,
-    has("fidelity") ? [callsCard(judges), costCard(files)] : null,
+    has("fidelity") ? [callsCard(judges), costCard(files), files.map(frontierCard)] : null,
     has("fidelity") || !has("balanced_f1") ? [honestyCard(judges), positionCard(judges)] : null,
     compared(judges, "repeatability", {
       title: "Repeatability",
@@ -61,18 +76,32 @@ export function calibrationFigures(judges, files) {
         "A judge that repeats itself may still be wrong.",
       what: "repeatability",
       range: [0, 1],
-      unknown: "never asked twice",
+      unknownOf: (one) =>
+        isAskedOnce(one) ? "never asked twice" : "not in the file; it takes the same question asked twice",
     }),
     compared(judges, "noise", {
       title: "Noise",
       note: "The standard deviation of one call's score, in units of the judge's own scores.",
       what: "noise",
       bars: true,
-      unknown: "never asked twice",
+      unknownOf: (one) =>
+        isAskedOnce(one)
+          ? "never asked twice"
+          : "not in the file; it takes scores of the same candidates from two calls, and pairs have none",
     }),
     has("length")
       ? lengthCard(judges)
-      : { missing: "Length preference", why: "the groups file had no texts of answers" },
+      : { missing: "Length preference", why: "not in the file; it takes the texts of answers" },
+    compared(judges, "first", {
+      title: "First of two preferred",
+      note: "Of pairs with a preference, the share in which the answer shown first was preferred. 50 % is no bias.",
+      what: "share",
+      range: [0, 1],
+      format: percent,
+      level: { value: 0.5, label: "no bias" },
+      unknownOf: () => "no pairs with a preference",
+      quiet: true,
+    }),
     compared(judges, "flips", {
       title: "Changed by the order",
       note: "Of pairs asked in both orders, the share whose verdict changed.",
@@ -94,8 +123,8 @@ function fidelityCard(judges, files) {
       value: value ?? null,
       low,
       high,
-      note: isNumber(judge.groups) ? `in ${counted(judge.groups, "group")}` : null,
-      unknown: "no gold, or no scores",
+      note: isNumber(value) && isNumber(judge.groups) ? `in ${counted(judge.groups, "group")}` : null,
+      unknown: "not in the file; it takes groups with gold that the judge scored",
     };
   });
   for (const { panel } of files)
@@ -106,9 +135,10 @@ function fidelityCard(judges, files) {
         value,
         low,
         high,
-        note: isNumber(panel.groups) ? `in ${counted(panel.groups, "group")}` : null,
+        note: isNumber(value) && isNumber(panel.groups) ? `in ${counted(panel.groups, "group")}` : null,
       });
     }
+  if (!rows.some((row) => isNumber(row.value))) return missingFigure("Fidelity", rows);
   return categoryChart({
     title: "Fidelity",
     note: 
@@ -128,11 +158,12 @@ function callsCard(judges) {
     note: "Fidelity from so many calls of a group. Bands are 95 % intervals.",
     x: { label: "calls for each group", format: whole },
     y: { label: "fidelity", format: two },
-    series: judges.map((one) => ({
+    most: FEW,
+    series: bestFirst(judges).map((one) => ({
       name: one.label,
       points: one.by_calls.filter(([calls]) => isNumber(calls)).map(([x, y, low, high]) => ({ x, y, low, high })),
     })),
-    empty: "No judge has a fidelity.",
+    empty: "The fidelity from fewer calls is not in these files.",
   });
 }
 
@@ -140,7 +171,10 @@ const MEASURES = [
   ["cost_usd", "dollars for each group", (value) => (value === 0 ? "$0" : `$${Number(value.toPrecision(3))}`)],
   ["tokens", "tokens for each group", whole],
   ["shown", "transcripts read for each group", whole],
+  ["calls", "calls for each group", whole],
 ];
+
+const BY_SHOWN = MEASURES[2];
 
 function costCard(files) {
   const ways = files.flatMap((file) => file.ways ?? []);
@@ -148,7 +182,7 @@ function costCard(files) {
     MEASURES.find(
       ([of]) =>
         ways.length && ways.every((way) => isNumber(way.cost?.[of])) && ways.some((way) => way.cost[of] > 0),
-    ) ?? MEASURES[2];
+    ) ?? BY_SHOWN;
   /** @type {Map<string, any[]>} */
   const series = new Map();
   for (const way of ways) {
@@ -163,10 +197,39 @@ function costCard(files) {
     note: "Every way to ask that was measured: fidelity with its 95 % interval, against its cost.",
     x: { label, format },
     y: { label: "fidelity", format: two },
-    series: [...series].map(([of, points]) => ({ name: of, points })),
+    most: FEW,
+    series: [...series].map(([of, points]) => ({ name: of, points })).sort((a, b) => highest(b) - highest(a) || 0),
     empty: "The costs of the ways to ask are not in these files.",
   });
 }
+
+/** The best at each price, and what so chosen ways reach on prompts that had no part in the choice. */
+function frontierCard({ frontier }) {
+  if (!frontier) return null;
+  const [key, label, format] = MEASURES.find(([of]) => of === frontier.measure) ?? BY_SHOWN;
+  const known = frontier.ways.filter(({ cost }) => isNumber(cost?.[key]));
+  const points = (figure) => known.map((way) => ({ x: way.cost[key], ...bounded(way[figure]), label: way.name ?? way.judges }));
+  const tried = isNumber(frontier.tried) ? ` of ${counted(frontier.tried, "way")} tried` : "";
+  const figure = scatterChart({
+    title: "Cost-accuracy frontier",
+    note: 
+      `The best${tried} at each price, with 95 % intervals. The best of many looks better than it is: ` +
+      '"held out" is what is chosen at this price on four fifths of the prompts, measured on the fifth.',
+    x: { label, format },
+    y: { label: "fidelity", format: two },
+    series: [
+      { name: "measured on all groups", points: points("fidelity") },
+      { name: "held out", points: points("held_out") },
+    ],
+    empty: "The costs of the best ways are not in these files.",
+  });
+  if (frontier.chosen) figure.append(el("p.legend", {}, "Recommended: ", name(frontier.chosen, 300), "."));
+  return figure;
+}
+
+const bounded = ([y, low, high]) => ({ y, low, high });
+
+const highest = ({ points }) => extent(points.map(({ y }) => y).filter(isNumber))[1];
 
 function honestyCard(judges) {
   const said = judges
@@ -180,7 +243,8 @@ function honestyCard(judges) {
     x: { label: "stated difference" },
     y: { label: "observed difference" },
     diagonal: true,
-    series: judges.map((one) => ({
+    most: FEW,
+    series: bestFirst(judges).map((one) => ({
       name: one.label,
       points: one.bins
         .filter(([stated]) => isNumber(stated))
@@ -192,7 +256,9 @@ function honestyCard(judges) {
           label: isNumber(groups) ? counted(groups, "group") : "",
         })),
     })),
-    empty: "This takes four calls or more of each group, and a calibration by this version of calipers.",
+    empty:
+      "Not in these files: this takes four calls or more of each group that score every candidate (pairs do not), and " +
+      "a calibration by this version of calipers.",
   });
   if (said.length)
     figure.append(
@@ -207,7 +273,11 @@ function honestyCard(judges) {
   return figure;
 }
 
-function positionCard(judges) {
+export function positionCard(judges) {
+  if (!judges.some((one) => one.positions.some(([y]) => isNumber(y)))) {
+    if (judges.every((one) => isNumber(one.figures.first?.[0]))) return null; // said of pairs, by a figure of its own
+    return { missing: "Position bias", why: "not in the file; it takes 20 groups or more, each shown in several orders" };
+  }
   const shrunk = judges.some((one) => one.positions_shrunk && one.positions.length);
   return lineChart({
     title: "Position bias",
@@ -216,12 +286,12 @@ function positionCard(judges) {
     }`,
     x: { label: "position in the list", format: (value) => (Number.isInteger(value) ? whole(value) : "") },
     y: { label: "added to the score", format: two },
-    series: judges.map((one) => ({
+    most: FEW,
+    series: bestFirst(judges).map((one) => ({
       name: one.label,
       points: one.positions.map(([y, low, high], at) => ({ x: at + 1, y, low, high })),
     })),
     levels: [{ y: 0, label: "" }],
-    empty: "Not known: this takes 20 groups or more that were shown in several orders.",
   });
 }
 
@@ -293,42 +363,4 @@ function panelCard(panel) {
       : "",
   );
   return figure;
-}
-
-/** @param {any[]} judges */
-export function profileFigures(judges) {
-  const card = (key, title, note, more = {}) =>
-    compared(judges, key, { title, note, what: title.toLowerCase(), ...more });
-  return notKnown([
-    card("fidelity", "Fidelity", "The correlation of one call's scores with gold, within groups.", {
-      range: [0, 1],
-    }),
-    positionCard(judges),
-    card("noise", "Noise", "The standard deviation between repeats of one question; the scale is 0 to 1.", {
-      range: [0, 0.1],
-    }),
-    card("repeatability", "Reliability", "The share of the variance within groups that is not noise.", {
-      range: [0, 1],
-    }),
-    card(
-      "length",
-      "Length preference",
-      "What a unit of length adds to a score at equal gold; the scale is 0 to 1.",
-      { level: { value: 0, label: "none" } },
-    ),
-    card("injection", "Injection", "What an instruction to the judge adds to a candidate's score.", {
-      level: { value: 0, label: "none" },
-    }),
-    card("failures", "Failures", "The share of candidates about which the answer could not be used.", {
-      bars: true,
-      format: percent,
-      range: [0, 0.01],
-    }),
-  ]);
-}
-
-/** A sum that was known in part: "$0.12, of 3 calls unknown". @param {[number | null, number, number]} sum */
-export function dollarsOf([total, , unknown], noun) {
-  if (!isNumber(total)) return "cost unknown";
-  return `${dollars(total)}${unknown ? `, and of ${counted(unknown, noun)} unknown` : ""}`;
 }

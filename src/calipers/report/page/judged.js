@@ -1,13 +1,11 @@
 // What results and ledgers say of their judges: how questions ended, what they cost, and whether answers repeat.
 import { categoryChart } from "./categories.js";
 import { el } from "./elements.js";
-import { dollarsOf } from "./judgecards.js";
-import { counted, decimal, seconds, whole } from "./numbers.js";
+import { counted, dollarsOf, seconds, two, whole } from "./numbers.js";
+import { AGAIN } from "./questions.js";
 import { name } from "./text.js";
 
 const STATUS_WORDS = { scored: "scored", abstained: "the answers could not be used", failed: "no answer came" };
-// The causes of questions that repeat an earlier one because something went wrong, as in flags.py.
-const REASKED = ["missing", "doubt", "truncated", "window", "substitute", "canary"];
 const OUTCOME_WORDS = {
   strict: "read as asked",
   repaired: "repaired",
@@ -111,7 +109,7 @@ function readCard(judges) {
       const [latency, timed] = judge.latency;
       const [tokens] = judge.tokens;
       const [won, canaries] = judge.canaries;
-      const again = REASKED.reduce((sum, cause) => sum + (judge.causes[cause] ?? 0), 0);
+      const again = [...AGAIN].reduce((sum, cause) => sum + (judge.causes[cause] ?? 0), 0);
       const read = Object.entries(judge.outcomes).map(
         ([kind, count]) => `${whole(count)} ${OUTCOME_WORDS[kind] ?? kind}`,
       );
@@ -140,12 +138,12 @@ function repeatsCard(judges) {
     label: "judge",
     what: "correlation",
     range: [0, 1],
-    format: (value) => decimal(value, 2),
+    format: two,
     rows: judges.map((one) => ({
       name: one.name,
       value: one.repeatability,
       note: one.repeatability === null ? null : `from ${counted(one.repeated, "group")}`,
-      unknown: one.repeated ? "all its scores are equal" : "no list was asked twice",
+      unknown: one.repeated ? "all its scores are equal" : "no list was rated twice",
     })),
   });
   repeated.append(

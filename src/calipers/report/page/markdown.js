@@ -5,6 +5,7 @@ import { visible } from "./text.js";
 
 const DEEPEST = 6;
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
+const LANGUAGE = /^[\w+#.-]{1,20}(?=\s|$)/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
 const ITEM = /^(\s{0,8})([-*+]|\d{1,9}[.)])(\s+)(?=\S)/;
 const RULE = /^ {0,3}([-*_])\s*(?:\1\s*){2,}$/;
@@ -30,7 +31,7 @@ const INLINE = new RegExp(
  */
 export function markdown(text) {
   const found = document.createDocumentFragment();
-  found.append(...blocks(text.replaceAll("\r\n", "\n").split("\n"), 0));
+  for (const block of blocks(text.replaceAll("\r\n", "\n").split("\n"), 0)) found.append(block);
   return found;
 }
 
@@ -66,7 +67,8 @@ function fencedCode(lines, at, fence) {
   let end = at + 1;
   while (end < lines.length && !(lines[end].trim().startsWith(fence[1]) && /^[`~\s]*$/.test(lines[end]))) end += 1;
   const code = el("code", {}, visible(lines.slice(at + 1, end).join("\n")));
-  return [el("pre", { tabindex: "0", "aria-label": "code" }, code), end + 1];
+  const language = LANGUAGE.exec(fence[2])?.[0] ?? null;
+  return [el("pre", { tabindex: "0", "aria-label": "code", "data-language": language }, code), end + 1];
 }
 
 function quotation(lines, at, depth) {

@@ -40,7 +40,7 @@ function messageOf(message, options) {
   }
   for (const key of ["reasoning", "reasoning_content"])
     if (typeof message[key] === "string" && message[key]) made.append(thoughts(message[key]));
-  made.append(...contentOf(message.content, role, options));
+  for (const part of contentOf(message.content, role, options)) made.append(part);
   if (typeof message.refusal === "string" && message.refusal)
     made.append(el("p.quiet", {}, "refusal:"), textBlock(message.refusal));
   for (const call of Array.isArray(message.tool_calls) ? message.tool_calls : [])

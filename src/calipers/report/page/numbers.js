@@ -28,3 +28,29 @@ export function dollars(value) {
 export function seconds(value) {
   return typeof value === "number" && value >= 0.05 ? `${value.toFixed(value < 10 ? 1 : 0)} s` : "";
 }
+
+/** A sum that was known in part: "$0.12, of 3 calls unknown". @param {[number | null, number, number]} sum */
+export function dollarsOf([total, , unknown], noun) {
+  if (typeof total !== "number") return "cost unknown";
+  return `${dollars(total)}${unknown ? `, and of ${counted(unknown, noun)} unknown` : ""}`;
+}
+
+/** A share as a percentage. @param {number} value */
+export function percent(value) {
+  return `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+}
+
+/** The smallest and the largest of many numbers, [Infinity, -Infinity] of none. @param {Iterable<number>} values */
+export function extent(values) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return [low, high];
+}
+
+/** With two decimals. @param {number | null} value */
+export function two(value) {
+  return decimal(value, 2);
+}

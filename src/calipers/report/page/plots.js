@@ -6,6 +6,7 @@ import { labelled } from "./text.js";
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const HEIGHT = 260;
+const PRINT_HEIGHT = 210;
 const PRINT_WIDTH = 640;
 const MOST_DOTTED = 80;
 const NEAR = 24;
@@ -27,16 +28,23 @@ export function drawPlot(place, chart, hidden, say) {
   const draw = () => {
     plot?.destroy();
     plot = null;
-    const width = document.documentElement.dataset.print ? PRINT_WIDTH : Math.floor(place.clientWidth);
+    const printed = Boolean(document.documentElement.dataset.print);
+    const width = printed ? PRINT_WIDTH : Math.floor(place.clientWidth);
+    const height = printed ? PRINT_HEIGHT : HEIGHT;
     if (width < 40) return;
     const colours = coloursNow();
     const made = chart.kind === "line" ? linePlot(chart, hidden, colours) : dotPlot(chart, hidden);
     const hooks = {
       draw: [(u) => drawOver(u, chart, hidden, colours)],
       setCursor: [(u) => say(atPointer(u, chart))],
+      setScale: [
+        ({ data: [xs], scales: { x } }, key) => {
+          if (key === "x" && xs.length > 1) place.dataset.zoomed = String(x.min > xs[0] || x.max < xs[xs.length - 1]);
+        },
+      ],
     };
     plot = new uPlot(
-      { width, height: HEIGHT, ...commonOptions(chart, hidden, colours), ...made.options, hooks },
+      { width, height, ...commonOptions(chart, hidden, colours), ...made.options, hooks },
       made.data,
       place,
     );

@@ -4,6 +4,7 @@ import { counted, decimal, dollars, seconds, whole } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
 const CAUSES = {
+  criteria: "the criteria for the prompt, asked before any answer is judged",
   first: "the first question",
   order: "a further order",
   sample: "the same order again",
@@ -24,7 +25,8 @@ const OUTCOMES = {
   partial: "read in part",
   rejected: "not read",
 };
-const AGAIN = new Set(["missing", "doubt", "truncated", "window", "substitute", "canary"]);
+/** The causes of questions that repeat an earlier one because something went wrong, as in flags.py. */
+export const AGAIN = new Set(["missing", "doubt", "truncated", "window", "substitute", "canary"]);
 
 /** All questions about a group. */
 export function questionList(detail) {
@@ -60,7 +62,7 @@ function question(one, detail) {
       ),
       el(
         "span.outcome",
-        { "data-good": good },
+        { "data-good": String(good) },
         one.failed ? ["failed: ", name(one.outcome, 40)] : (OUTCOMES[one.outcome] ?? name(one.outcome, 40)),
       ),
     ),
@@ -71,7 +73,7 @@ function question(one, detail) {
     ),
     shownOrder(one),
     one.reason ? el("p.why", {}, name(one.reason, 600)) : null,
-    missing(one.missing),
+    missing(one.missing, one.reason),
     one.canary ? el("p.why", {}, one.canary.won ? "A decoy answer won." : "The decoy answer did not win.") : null,
     raw(one, detail),
   );
@@ -119,17 +121,29 @@ function shownOrder(one) {
   return others.length ? el("ol.order", {}, others) : null;
 }
 
-function missing(reasons) {
-  const entries = Object.entries(reasons).slice(0, 100);
-  return entries.length
-    ? el(
-        "ul.missing",
+/** Candidates without a score, those with one reason together; a reason that is the question's own is not repeated. */
+function missing(reasons, own) {
+  const byReason = new Map();
+  for (const [id, why] of Object.entries(reasons)) {
+    if (!byReason.has(why)) byReason.set(why, []);
+    byReason.get(why).push(id);
+  }
+  if (!byReason.size) return null;
+  const ids = (names) => names.slice(0, 50).flatMap((id, at) => [at ? ", " : null, name(id, 40)]);
+  return el(
+    "ul.missing",
+    {},
+    [...byReason].slice(0, 50).map(([why, names]) =>
+      el(
+        "li",
         {},
-        entries.map(([id, why]) =>
-          el("li", {}, "no score for ", name(id, 40), why ? [": ", name(why, 300)] : null),
-        ),
-      )
-    : null;
+        "no score for ",
+        ids(names),
+        names.length > 50 ? ` and ${whole(names.length - 50)} more` : null,
+        why && why !== own ? [": ", name(why, 300)] : null,
+      ),
+    ),
+  );
 }
 
 function raw(one, detail) {
@@ -180,10 +194,23 @@ function raw(one, detail) {
   );
 }
 
-/** The request of a question, with its shared lines put back. */
+/** The request of a question, with its shared lines put back: below 0, a number is a line of the group's messages. */
 export function requestText(one, detail) {
-  return one.request.map((line) => (typeof line === "number" ? detail.lines[line] : line)).join("\\n");
+  const own = ownLines(detail);
+  const lineOf = (number) => (number < 0 ? inJson(own[-1 - number]) : detail.lines[number]);
+  return one.request.map((line) => (typeof line === "number" ? lineOf(line) : line)).join("\\n");
 }
+
+/** The lines of a group's messages, numbered as in questions.py. */
+function ownLines(detail) {
+  return [...(detail.shared ?? []), ...detail.trajectories.flatMap((one) => one.messages ?? [])].flatMap(({ content }) =>
+    (Array.isArray(content) ? content : [{ text: content }]).flatMap((part) =>
+      typeof part?.text === "string" ? part.text.split("\n") : [],
+    ),
+  );
+}
+
+const inJson = (line) => line.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\t", "\\t");
 
 function requestView(one, detail) {
   const text = requestText(one, detail);

@@ -59,14 +59,16 @@ export function rankingTable(trajectories, show) {
       ),
       el("tbody", {}, rows),
     ),
-    el(
-      "p.legend",
-      {},
-      `Scores are drawn from ${ends[0]} to ${ends[1]}. `,
-      hasErrors
-        ? "\u2248: the next candidate is within the error. =: equal rewards."
-        : "The errors are not known: the judge was asked once.",
-    ),
+    trajectories.some((one) => one.score !== null)
+      ? el(
+          "p.legend",
+          {},
+          `Scores are drawn from ${ends[0]} to ${ends[1]}. `,
+          hasErrors
+            ? "\u2248: the next candidate is within the error. =: equal rewards."
+            : "Their errors are not known: they take several answers of a judge.",
+        )
+      : null,
   ];
 }
 
@@ -100,7 +102,7 @@ function rankingRow(one, rank, unsure, range, show) {
       ? "\u2013"
       : one.stderr === null
         ? decimal(one.score)
-        : `${decimal(one.score)} \u00b1 ${decimal(one.stderr)}`;
+        : `${decimal(one.score)} \u00b1 ${decimal(Z95 * one.stderr)}`;
   return el(
     "tr",
     {},

@@ -46,6 +46,13 @@ export class RunView {
     this.at = -1;
   }
 
+  /** @param {Run[]} runs newer ones, of the same sources */
+  update(runs) {
+    this.runs = runs;
+    this.at = -1;
+    this.follow(new URLSearchParams(location.hash.slice(1)));
+  }
+
   follow(asked) {
     const at = Math.min(this.runs.length - 1, Math.max(0, Number(asked.get("run") ?? 1) - 1 || 0));
     if (at === this.at) return;

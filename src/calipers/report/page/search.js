@@ -1,5 +1,6 @@
 // Which groups the list shows, and in which order. Ids and prompts are searched at once, whole texts block by block.
 import { linesOfChunk } from "./data.js";
+import { extent } from "./numbers.js";
 
 /** The filters, with what they mean; docs/report.md explains them. */
 export const FLAGS = {
@@ -9,6 +10,8 @@ export const FLAGS = {
   disputed: "two judges prefer different candidates",
   flipped: "a judge preferred another candidate when the order changed",
   close: "the lead of the best candidate is smaller than its 95 % error",
+  escalated: "a cascade's cheaper judge was not sure, failed or is no longer trusted: another judge scored the group",
+  checked: "a cascade's cheaper judge was sure, and its last judge scored the group as a check",
   tied: "all rewards are equal, so the group teaches nothing",
   reasked: "a question was asked again because its answer could not be used",
   shortened: "something was left out to fit the judge's context window",
@@ -17,7 +20,9 @@ export const FLAGS = {
 
 const range = (row) => {
   const known = row.scores.map((one) => one[0]).filter((score) => score !== null);
-  return known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
+  if (known.length < 2) return null;
+  const [low, high] = extent(known);
+  return high - low;
 };
 const meanError = (row) => {
   const known = row.scores.map((one) => one[1]).filter((error) => error !== null);
@@ -82,6 +87,9 @@ export async function* matches(rows, words) {
 
 function grouped(rows) {
   const found = new Map();
-  for (const row of rows) found.set(row.chunk, [...(found.get(row.chunk) ?? []), row]);
+  for (const row of rows) {
+    if (!found.has(row.chunk)) found.set(row.chunk, []);
+    found.get(row.chunk).push(row);
+  }
   return found;
 }

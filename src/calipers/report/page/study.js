@@ -3,7 +3,7 @@ import { categoryChart } from "./categories.js";
 import { lineChart, numbersTable } from "./charts.js";
 import { el, fill, folded } from "./elements.js";
 import { choiceOf, factList, lackList, pageTitle, replaceAddress } from "./items.js";
-import { counted, decimal, whole } from "./numbers.js";
+import { counted, decimal, extent, whole } from "./numbers.js";
 import { name } from "./text.js";
 
 const FIRST_CURVES = ["truth", "length", "reward"];
@@ -175,7 +175,7 @@ function withInterval(x, y, half) {
 
 function differencesChart(study, { label, differences }) {
   const sees = differences.map(({ detectable }) => detectable).filter((one) => one !== null);
-  const smallest = sees.length ? ` The smallest true difference that each of them would show four times in five: ${decimal(Math.max(...sees))}.` : "";
+  const smallest = sees.length ? ` The smallest true difference that each of them would show four times in five: ${decimal(extent(sees)[1])}.` : "";
   return categoryChart({
     title: `Differences in ${label}`,
     note: `Means over pairs of runs with one seed, with 95 % t-intervals.${smallest}`,

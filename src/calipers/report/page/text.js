@@ -105,23 +105,55 @@ function wholeCharacter(text, end) {
 }
 
 /**
- * Mark the passages `marks` in the text nodes under `root`; one that spans several nodes is left as it is.
+ * Mark the first place of each passage in the text under `root`. Spaces, and signs that Markdown does not show, make no
+ * difference, so that a passage is found in formatted text too.
  * @param {Node} root
  * @param {string[]} marks
  */
 export function highlight(root, marks) {
-  for (const mark of marks) {
-    if (mark.length < 4) continue;
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const at = node.data.indexOf(mark);
-      if (at < 0 || node.parentElement?.localName === "mark") continue;
-      const rest = node.splitText(at);
-      rest.splitText(mark.length);
+  const wanted = [...new Set(marks.map((one) => one.replace(UNSHOWN, "")))].filter((one) => one.length >= 4);
+  if (!wanted.length) return;
+  const nodes = [];
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) nodes.push(node);
+  const kept = nodes.map(({ data }) => Array.from(data.matchAll(SHOWN), ({ index }) => index));
+  const text = nodes.map(({ data }) => data.replace(UNSHOWN, "")).join("");
+  const inside = new Set();
+  for (const one of wanted) {
+    const at = text.indexOf(one);
+    if (at >= 0) for (let each = at; each < at + one.length; each += 1) inside.add(each);
+  }
+  let before = 0;
+  nodes.forEach((node, place) => {
+    const found = runsOf(kept[place], (at) => inside.has(before + at));
+    before += kept[place].length;
+    for (const [from, to] of found.reverse()) {
+      const rest = node.splitText(from);
+      rest.splitText(to - from);
       const marked = el("mark");
       rest.replaceWith(marked);
       marked.append(rest);
-      break;
     }
-  }
+  });
+}
+
+const UNSHOWN = /[\s*_`~#>|[\]()-]+/gu;
+const SHOWN = /[^\s*_`~#>|[\]()-]/g;
+
+/** The runs of positions whose number passes, as [from, to): from the first to behind the last position of a run. */
+function runsOf(positions, passes) {
+  const found = [];
+  positions.forEach((position, at) => {
+    if (!passes(at)) return;
+    const last = found.at(-1);
+    if (at && last && passes(at - 1)) last[1] = position + 1;
+    else found.push([position, position + 1]);
+  });
+  return found;
+}
+
+/** Says that something cannot be shown, and why. @param {import("./elements.js").Child | any[]} what @param {unknown} error */
+export function notShown(what, error) {
+  const why = error instanceof Error ? error.message : error;
+  return el("p.empty", {}, what, " cannot be shown: ", name(String(why), 300), ".");
 }

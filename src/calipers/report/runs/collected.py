@@ -9,14 +9,13 @@ from calipers.ledger.contents import RunExtent
 from calipers.report.runs.ledgers import RecordedRun
 from calipers.report.runs.studies import study_of
 from calipers.report.runs.watched import watched_run
-from calipers.report.sources import Judged, Sources
+from calipers.report.sources import Judged, Sources, judge_names
 
 
 class Runs:
-    """The runs and studies of a report's ``sources``: ``add`` each judged group, then ``finish``."""
+    """The runs of a report's ``sources``: ``add`` each judged group, then ``finish``, also several times."""
 
     def __init__(self, sources: Sources) -> None:
-        self._sources = sources
         self._runs = [RecordedRun(extent.groups) for _, _, extent in sources.runs]
 
     def add(self, judged: Judged, row: int) -> None:
@@ -24,13 +23,16 @@ class Runs:
         if judged.run is not None:
             self._runs[judged.run].add(judged, row)
 
-    def finish(self) -> list[dict[str, Any]]:
-        """Return all runs for the page. Raises InputError for one that cannot be read."""
+    def finish(self, sources: Sources) -> list[dict[str, Any]]:
+        """Return all runs for the page; ``sources`` are those of the beginning, as they are now.
+
+        Raises InputError for a watched run that cannot be read.
+        """
         ledgers = [
             run.finish(_about(name, recorded, extent))
-            for run, (name, recorded, extent) in zip(self._runs, self._sources.runs, strict=True)
+            for run, (name, recorded, extent) in zip(self._runs, sources.runs, strict=True)
         ]
-        return [*ledgers, *map(watched_run, self._sources.watched)]
+        return [*ledgers, *map(watched_run, sources.watched)]
 
 
 def studies_of(sources: Sources, *, redact: bool) -> list[dict[str, Any]]:
@@ -44,7 +46,7 @@ def studies_of(sources: Sources, *, redact: bool) -> list[dict[str, Any]]:
 def _about(name: str, recorded: Recorded, extent: RunExtent) -> dict[str, Any]:
     """Return what a page says about a ledger's run beside what its groups say."""
     settings = recorded.settings
-    judges = [str(one["judge"]) for one in settings["judges"]]
+    judges = judge_names(settings["judges"])
     facts = [["run", f"{recorded.id} of {extent.of}" if extent.of > 1 else str(recorded.id)]]
     facts += [["judged by", ", ".join(judges)], ["protocol", str(settings.get("protocol"))]]
     facts += [["began", _minute(extent.began)], ["latest answer", _minute(extent.last) if extent.last else "none"]]

@@ -45,6 +45,10 @@ class Curves:
             if len(points) < len(self.at):
                 points.append(None)
 
+    def copy(self) -> Curves:
+        """Return curves of their own with the same points."""
+        return Curves([*self.at], {name: [*points] for name, points in self.series.items()})
+
 
 def short(value: float | None) -> float | None:
     """Return a number for a run's page, with five significant digits."""

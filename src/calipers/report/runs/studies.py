@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.report.runs.shapes import MOST_POINTS, short
+from calipers.study.comparison.folder import RESULTS
+from calipers.study.comparison.folder import TOML as COMPARISON
 from calipers.study.curves import Against, ArmCurves, Row, StudyCurves, curves_of, differences, mean_curve, thinned
 from calipers.study.intervals import Estimate
 from calipers.study.labels import POINTS, figure_label, label_of
@@ -29,7 +31,12 @@ _RESULTS: Final = "results.json"
 
 
 def is_study_folder(folder: Path) -> bool:
-    """Return whether a folder is that of a study of ``calipers study train``, finished or not."""
+    """Return whether a folder is that of a study of ``calipers study train``, finished or not.
+
+    The folder of a comparison of judges has a ``study.json``, too.
+    """
+    if (folder / COMPARISON).is_file() or (folder / RESULTS).is_file():
+        return False
     return (folder / _STUDY).is_file() or (folder / _RESULTS).is_file()
 
 

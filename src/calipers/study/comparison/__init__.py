@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calipers.study.comparison.folder import RESULTS, TOML, require_possible, require_usable, write
+from calipers.study.comparison.folder import RESULTS, STUDY, TOML, require_possible, require_usable, write
 from calipers.types.encoding import to_json
 
 if TYPE_CHECKING:
@@ -28,9 +28,11 @@ def compare_study(study: Study, out: Path, *, tell: Callable[[str], object] = la
     """
     from calipers.study.comparison.asking import ask_cells  # noqa: PLC0415 - imports numpy
     from calipers.study.comparison.figures import figures_of  # noqa: PLC0415 - likewise
+    from calipers.study.comparison.made_with import made_with  # noqa: PLC0415 - likewise
 
     require_usable(out)
     write(out / TOML, study.text.encode())
+    write(out / STUDY, to_json(made_with(study)) + b"\n")
     found = figures_of(ask_cells(study, out, tell=tell))
     write_results(found, out, title=study.settings.title, notes=study.notes)
     return found

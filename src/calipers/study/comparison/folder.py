@@ -12,6 +12,8 @@ from calipers.errors import ConfigError
 
 RESULTS: Final = "comparison.json"
 """The file with all figures of a comparison."""
+STUDY: Final = "study.json"
+"""What the results came from beside the settings: profiles, files, versions and the state of the code."""
 TOML: Final = "comparison.toml"
 """The comparison's settings, as they were when it was last asked."""
 

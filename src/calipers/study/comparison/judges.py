@@ -30,7 +30,7 @@ NOT_IN_A_COMPARISON: Final = {
     "parse": "it is a function, which TOML cannot hold",
 }
 """Options of Judge that a comparison's TOML may not set, and what to do instead."""
-_MOST_ORDERS: Final = {"pointwise": 1, "checklist": 1, "pairwise": 2}
+MOST_ORDERS: Final = {"pointwise": 1, "checklist": 1, "pairwise": 2}
 """How many orders a protocol has, where it is not any number: judged alone, or first and second."""
 
 
@@ -42,18 +42,28 @@ def judge_options(
     Those of the study, of the judge and of the wording are merged; the last one counts. Raises ConfigError for options
     that do not fit together, and for a simulated judge of groups without gold. Each alone is checked by ``problems``.
     """
-    wording = study.wordings.get(cell.wording or "")
-    options: dict[str, Any] = {}
-    for own in (study.options, cell.table.options, wording.options if wording else None):
-        options |= own or {}
+    options = _merged(cell, study)
     if cell.temperature is not None:
         params = options.get("params") or {}
         if "temperature" in params:
             raise ConfigError("options: params sets the temperature, and so does temperatures: leave one out")
         options["params"] = {**params, "temperature": cell.temperature}
     merged = {"protocol": study.protocol, "samples": study.samples, **options}
-    merged["orders"] = min(study.orders, _MOST_ORDERS.get(merged["protocol"], study.orders))
+    merged["orders"] = min(study.orders, MOST_ORDERS.get(merged["protocol"], study.orders))
     return merged | {"judge": _backend(cell.table, groups), "rubric": rubric, "experience": False}
+
+
+def protocol_of(cell: Cell, study: Comparison) -> str:
+    """Return the name of the protocol by which a comparison's judge is asked."""
+    return str(_merged(cell, study).get("protocol", study.protocol))
+
+
+def _merged(cell: Cell, study: Comparison) -> dict[str, Any]:
+    wording = study.wordings.get(cell.wording or "")
+    options: dict[str, Any] = {}
+    for own in (study.options, cell.table.options, wording.options if wording else None):
+        options |= own or {}
+    return options
 
 
 def quality_bounds(table: JudgeTable) -> tuple[float, float]:
@@ -64,7 +74,7 @@ def quality_bounds(table: JudgeTable) -> tuple[float, float]:
     values = [finite_number(one) for one in table.quality] if isinstance(table.quality, list | tuple) else []
     known = [one for one in values if one is not None and 0 <= one <= 1]
     if len(known) != 2 or len(values) != 2:
-        raise ConfigError(f"quality={table.quality!r}: it must be two numbers from 0 to 1")
+        raise ConfigError(f"quality={table.quality!r:.60}: it must be two numbers from 0 to 1")
     if known[0] > known[1]:
         raise ConfigError(
             f"quality={table.quality!r}: the lowest gold comes first; a judge that is wrong has the vice Inverted"

@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.config.flat_names import option_problems
-from calipers.errors import ConfigError
+from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
 from calipers.study.comparison.judges import NOT_IN_A_COMPARISON, judge_options, quality_bounds
 from calipers.study.comparison.settings import Cell, Comparison, JudgeTable, cells_of
-from calipers.study.tables import Tables
-from calipers.study.training.simulated import vices_from
+from calipers.study.tables import Problem, Tables
+from calipers.study.training.simulated import problems_of_vices
 from calipers.types import Rubric, TrajectoryGroup
 
 
@@ -40,7 +40,7 @@ def check_judges(
     for cell in cells:
         try:
             Judge.of(judge_options(cell, right, groups, rubrics.get(cell.wording))).close()
-        except ConfigError as error:
+        except (CalipersError, OSError, ValueError) as error:  # the last two are of paths that cannot be
             found.setdefault((cell.name, str(error)), []).append(cell)
     for (name, problem), wrong in found.items():
         asked = "" if wrong[0].wording is None else f"with wording {wrong[0].wording!r}: "
@@ -81,11 +81,15 @@ def _problems_of_option(name: str, value: Any) -> list[str]:
 def _without_wrong_vices(table: JudgeTable, tables: Tables, name: str) -> JudgeTable | None:
     """Note what is wrong with a judge's vices and quality, and return its table without these; None without a judge."""
     if table.model is not None:
-        if table.vices is None and isinstance(table.model, str) and table.model:
+        if table.vices is None and isinstance(table.model, str) and table.model and table.model.isprintable():
+            if table.quality != JudgeTable().quality:
+                tables.note(
+                    f"quality is for simulated judges: {table.model} reads the answers", "judges", name, "quality"
+                )
             return table
         problem = "a judge has vices, if it is simulated, or a model; not both"
         if table.vices is None:
-            problem = f"model={table.model!r}: it must be a judge's name, such as openai/gpt-5-mini"
+            problem = f"model={table.model!r:.60}: it must be a judge's name, such as openai/gpt-5-mini"
         tables.note(problem, "judges", name, "model")
         return None
     try:
@@ -93,12 +97,11 @@ def _without_wrong_vices(table: JudgeTable, tables: Tables, name: str) -> JudgeT
     except ConfigError as error:
         tables.note(str(error), "judges", name, "quality")
         table = replace(table, quality=JudgeTable().quality)
-    try:
-        vices_from(table.vices or ())
-    except ConfigError as error:
-        tables.note(str(error), "judges", name, "vices")
-        table = replace(table, vices=None)
-    return table
+    problems = [*problems_of_vices(table.vices or ())]
+    for place, problem in problems:
+        at = tables.where("judges", name)
+        tables.problems.append(Problem(f"{at}: {problem}", ("judges", name, "vices", *place)))
+    return replace(table, vices=None) if problems else table
 
 
 def _same_names(cells: Sequence[Cell]) -> Iterator[str]:

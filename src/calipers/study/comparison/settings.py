@@ -54,9 +54,11 @@ class Comparison:
     title: str = any_value("", "One line about what is compared.", check=require_line)
     groups: str = any_value("", "The groups file; its path is relative to the TOML file.")
     protocol: str = choice("listwise", PROTOCOLS, "How judges are asked.")
-    orders: int = whole_number(2, "Orders that each group is shown in.", low=1)
-    samples: int = whole_number(2, "How often each question is asked; 2 or more show repeatability.", low=1)
-    rewritten_samples: int = whole_number(1, "How often each question about rewritten answers is asked.", low=1)
+    orders: int = whole_number(2, "Orders that each group is shown in.", low=1, high=64)
+    samples: int = whole_number(2, "How often each question is asked; 2 or more show repeatability.", low=1, high=1000)
+    rewritten_samples: int = whole_number(
+        1, "How often each question about rewritten answers is asked.", low=1, high=1000
+    )
     temperatures: Sequence[float] = any_value((), "Temperatures that each judge is asked at; none: the server's own.")
     rewrites: Sequence[str] = any_value(
         ("verbose", "sycophantic", "confident", "formatted"), "Names of rewrites; the user's own are asked too."
@@ -64,7 +66,7 @@ class Comparison:
     wrong_below: float | None = number(
         None, "Answers with gold below this are wrong; by default, below the middle of the gold found."
     )
-    most_groups: int | None = whole_number(None, "Only so many groups, the first ones.", low=1)
+    most_groups: int | None = whole_number(None, "Only so many groups, the first ones.", low=1, high=10_000_000)
     options: Mapping[str, Any] | None = any_value(None, "Options of Judge for all judges.")
     judges: Mapping[str, JudgeTable] = field(default_factory=dict)
     wordings: Mapping[str, Wording] = field(default_factory=dict)

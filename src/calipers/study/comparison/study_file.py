@@ -33,23 +33,30 @@ from calipers.study.comparison.variants import (
     texts_from_column,
     texts_from_file,
 )
-from calipers.study.tables import Tables
+from calipers.study.comparison.without_effect import without_effect
+from calipers.study.tables import Problem, Tables, is_file, problem_of_name, problem_of_path
 from calipers.types import Rubric, TrajectoryGroup
 from calipers.types.counted import counted
 from calipers.types.encoding import finite_number
 
 _TABLES: Final = ("judges", "wordings", "own_rewrites")
+_MOST_CELLS: Final = 1000
+_HOTTEST: Final = 100.0
+"""The highest temperature: servers refuse what is above 2, some at less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
     """A comparison that can be asked: its settings, ``groups``, ``cells``, rewritten answers and wordings.
 
+    ``folder`` is that of the TOML, which its paths are relative to.
+
     ``texts`` holds the rewritten answers of each rewrite, ``rubrics`` the rubric of each wording (None: the judge's
     own standards), ``text`` the TOML. ``notes`` are remarks for the user.
     """
 
     settings: Comparison
+    folder: Path
     groups: tuple[TrajectoryGroup, ...]
     cells: tuple[Cell, ...]
     texts: Mapping[str, Texts]
@@ -71,17 +78,26 @@ def read_study(config: Path, *, samples: int | None = None) -> Study:
     rubrics = _rubrics(settings, tables, config.parent)
     texts = _texts(settings, tables, config.parent, groups)
     cells = cells_of(settings)
+    if len(cells) > _MOST_CELLS:
+        problem = (
+            f"judges times wordings times temperatures are {len(cells):,} cells; at most {_MOST_CELLS:,} are asked"
+        )
+        tables.note(problem, "judges")
+        tables.require_none()
     check_judges(settings, tables, groups, rubrics)
+    if not tables.problems:
+        for key, place, why in without_effect(settings, tables.content):
+            tables.note(f"{key} changes nothing: {why}; leave it out", *place)
     tables.require_none()
     notes += [f"rewrite {name!r} changes no answer" for name, found in texts.items() if not found]
-    return Study(settings, tuple(groups), tuple(cells), texts, rubrics, tables.text, tuple(notes))
+    return Study(settings, config.parent, tuple(groups), tuple(cells), texts, rubrics, tables.text, tuple(notes))
 
 
 def _settings(tables: Tables) -> Comparison:
     settings: Comparison = tables.made(Comparison, also=_TABLES)
     if not settings.groups:
         tables.note('there are no groups: write groups = "FILE"', "groups")
-    settings = _checked(tables, settings, (), texts=("groups",), numbers=("temperatures",), names=("rewrites",))
+    settings = _checked(tables, settings, (), paths=("groups",), numbers=("temperatures",), names=("rewrites",))
     judges = {
         name: _checked(
             tables,
@@ -92,21 +108,27 @@ def _settings(tables: Tables) -> Comparison:
         )
         for name in tables.table("judges")
     }
-    for name in judges:
-        if not name.strip():
-            tables.note("a judge needs a name: write [judges.NAME]", "judges", name)
+    for key, what in (("judges", "a judge"), ("wordings", "a wording"), ("own_rewrites", "a rewrite")):
+        for name in tables.table(key):
+            if problem := problem_of_name(name, what):
+                tables.note(f"{problem}: write [{key}.NAME]", key, name)
     if not judges:
         tables.note("there are no judges: write at least one [judges.NAME] table", "judges")
     wordings = {
         name: _checked(
-            tables, tables.made(Wording, "wordings", name), ("wordings", name), texts=("rubric", "rubric_file")
+            tables,
+            tables.made(Wording, "wordings", name),
+            ("wordings", name),
+            texts=("rubric",),
+            paths=("rubric_file",),
         )
         for name in tables.table("wordings")
     }
     own = {name: tables.made(OwnRewrite, "own_rewrites", name) for name in tables.table("own_rewrites")}
     _check_names(tables, settings, judges, wordings, own)
     own = {
-        name: _checked(tables, table, ("own_rewrites", name), texts=("file", "column")) for name, table in own.items()
+        name: _checked(tables, table, ("own_rewrites", name), texts=("column",), paths=("file",))
+        for name, table in own.items()
     }
     return replace(settings, judges=judges, wordings=wordings, own_rewrites=own)
 
@@ -117,20 +139,24 @@ def _checked(
     path: tuple[str, ...],
     *,
     texts: Sequence[str] = (),
+    paths: Sequence[str] = (),
     numbers: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> Any:
-    """Return settings whose ``texts`` are texts, and lists of ``numbers`` and ``names`` such lists; note the others.
+    """Return settings whose ``texts`` and ``paths`` are such, and lists of ``numbers`` and ``names``; note the others.
 
     Those have their defaults.
     """
     known = len(tables.problems)
     wrong = []
-    for key in (*texts, *numbers, *names):
+    for key in (*texts, *paths, *numbers, *names):
         value = getattr(settings, key)
         if value is None:
             continue
-        if key in texts:
+        if key in paths:
+            if value != "" and (problem := problem_of_path(value)):  # "" is what is not set
+                tables.note(f"{key}={value!r:.60}: {problem}", *path, key)
+        elif key in texts:
             _require_text(tables, value, (*path, key))
         else:
             _require_list(tables, value, (*path, key), texts=key in names)
@@ -148,9 +174,10 @@ def _require_text(tables: Tables, value: Any, path: tuple[str, ...]) -> None:
 
 def _require_list(tables: Tables, value: Any, path: tuple[str, ...], *, texts: bool) -> None:
     """Note a problem if a setting is not a list of texts, or of numbers, that differ."""
-    kinds = "names" if texts else "numbers of at least 0"
+    kinds = "names" if texts else f"numbers from 0 to {_HOTTEST:g}"
     fits = isinstance(value, list | tuple) and all(
-        isinstance(one, str) if texts else (number := finite_number(one)) is not None and number >= 0 for one in value
+        isinstance(one, str) if texts else (number := finite_number(one)) is not None and 0 <= number <= _HOTTEST
+        for one in value
     )
     if not fits:
         tables.note(f"{path[-1]}={value!r:.60}: it must be a list of {kinds}", *path)
@@ -235,10 +262,11 @@ def _texts(settings: Comparison, tables: Tables, folder: Path, groups: Sequence[
         found[name] = rewritten_answers(name, groups, wrong_below=below)
     for name, own in settings.own_rewrites.items():
         try:
-            if own.file is not None and (groups or not (folder / own.file).is_file()):
+            if own.file is not None and (groups or not is_file(folder / own.file)):
                 found[name] = texts_from_file(folder / own.file, groups)
             elif own.column is not None and groups:
                 found[name] = texts_from_column(own.column, groups)
         except InputError as error:
-            tables.note(str(error), "own_rewrites", name)
+            at = Problem(f"[own_rewrites.{name}]: {error}", ("own_rewrites", name, "file" if own.file else "column"))
+            tables.problems.append(at)
     return found

@@ -81,7 +81,7 @@ def lay_out(settings: ClusterSettings, models: Mapping[str, str], guessed: Colle
         if _is_gpu_list(gpus)
     ]
     if len(slots) < len(shares):
-        problem = f"[cluster] run_gpus={shares!r}: it must be a list of lists of GPU numbers"
+        problem = f"[cluster] run_gpus={shares!r:.60}: it must be a list of lists of GPU numbers"
         problems.append(Problem(problem, ("cluster", "run_gpus")))
     sure = not any(problems) and not {"serve", "at_once", "gpus"} & set(guessed)
     if not slots and sure:
@@ -136,9 +136,9 @@ def _serve_settings(
     found = ServeSettings(**table) if isinstance(table, Mapping) and not wrong else None
     if found is not None:
         if not isinstance(found.arguments, list | tuple) or not all(isinstance(one, str) for one in found.arguments):
-            wrong.append(("arguments", f"arguments={found.arguments!r}: it must be a list of texts"))
+            wrong.append(("arguments", f"arguments={found.arguments!r:.60}: it must be a list of texts"))
         if found.gpus is not None and not _is_gpu_list(found.gpus):
-            wrong.append(("gpus", f"gpus={found.gpus!r}: it must be a list of GPU numbers"))
+            wrong.append(("gpus", f"gpus={found.gpus!r:.60}: it must be a list of GPU numbers"))
     place = ("cluster", "serve", name)
     problems += (Problem(f"[{'.'.join(place)}]: {problem}", (*place, key)) for key, problem in wrong)
     return None if wrong else found

@@ -101,13 +101,13 @@ def _wrong(name: str, value: Any) -> str:
     """Return what is wrong with the type of a setting under [cluster], "" for nothing."""
     match name:
         case "model" | "data" | "evaluator" if not isinstance(value, str) or not value:
-            return f"[cluster] {name}={value!r}: it must be text"
+            return f"[cluster] {name}={value!r:.60}: it must be text"
         case "recipes" | "variants" | "evaluate" if not _are_texts(value) or (name == "recipes" and not value):
-            return f"[cluster] {name}={value!r}: it must be a list of names"
+            return f"[cluster] {name}={value!r:.60}: it must be a list of names"
         case "serve" | "calipers" | "verl" if not isinstance(value, Mapping):
             return f"[cluster] {name} must be a table"
         case "run_gpus" if not isinstance(value, list):
-            return f"[cluster] run_gpus={value!r}: it must be a list of lists of GPU numbers"
+            return f"[cluster] run_gpus={value!r:.60}: it must be a list of lists of GPU numbers"
     return ""
 
 
@@ -117,9 +117,9 @@ def _are_texts(value: object) -> bool:
 
 def _named(find: Any, names: object, problems: list[Problem], key: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in names if isinstance(names, list | tuple) else ():
+    for name in dict.fromkeys(map(str, names)) if isinstance(names, list | tuple) else ():
         try:
-            found[str(name)] = find(str(name))
+            found[name] = find(name)
         except ConfigError as error:
             problems.append(Problem(f"[cluster] {error}", ("cluster", key)))
     return found

@@ -16,7 +16,7 @@ from calipers.study.profiles.estimates import estimate, estimate_share, ratio, s
 from calipers.study.profiles.figures import Figure, untold
 from calipers.study.profiles.preferences import has_gold, per_quality
 from calipers.study.profiles.profile import Agreement, Failures
-from calipers.study.profiles.repeats import ORDER, SAME, SHARED, variance_sums
+from calipers.study.profiles.repeats import ALL_EQUAL, ORDER, SAME, SHARED, variance_sums, why_no_noise
 from calipers.types.counted import counted
 
 _NO_GOLD = "the groups have no gold"
@@ -50,7 +50,7 @@ def agreement(table: Answers, placed: Array) -> Agreement:
             np.concatenate([pearson, variances[:, SHARED : SHARED + 2], variances[:, noise : noise + 2]], axis=1),
             _pearson_at_quarter_spread,
             n=counts[SHARED],
-            reason="no question was asked twice: the noise is unknown",
+            reason=_why_no_forecast(table, variances) if pearson[:, 1].any() else _NO_SPREAD,
         ),
     )
 
@@ -95,8 +95,14 @@ def _verdict_rates(table: Answers) -> tuple[Figure, Figure, Figure]:
         estimate_share(sums, place, place + 1, n=sums[:, place + 1].sum(), reason=reason)
         for place, reason in zip((0, 2), missing, strict=True)
     ]
-    difference = estimate(sums, lambda one: ratio(0, 1)(one) - ratio(2, 3)(one), n=known.sum(), reason=missing[0])
+    why = missing[1] if rates[0].known else missing[0]
+    difference = estimate(sums, lambda one: ratio(0, 1)(one) - ratio(2, 3)(one), n=known.sum(), reason=why)
     return rates[0], rates[1], difference
+
+
+def _why_no_forecast(table: Answers, variances: Array) -> str:
+    why = why_no_noise(table, variances)
+    return why if why == ALL_EQUAL else f"{why}: the noise is unknown"
 
 
 def _pearson_at_quarter_spread(sums: Array) -> Array:
@@ -133,6 +139,8 @@ def _linked(table: Answers, failed: Array, other: Array, missing: str, alike: st
     count = int(failed[known].sum())
     if count < _FEWEST:
         return untold(f"{counted(count, 'answer')} failed, fewer than {_FEWEST}" if count else "no answer failed")
+    if count == known.sum():
+        return untold("every answer failed")
     if np.ptp(other[known]) <= 0:
         return untold(alike)
     x, y = np.where(known, failed, 0.0), np.where(known, other - np.mean(other[known]), 0.0)

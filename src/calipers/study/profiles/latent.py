@@ -34,8 +34,8 @@ _MOST = np.array([2.25, 9.0])
 _LEAST_GAIN = 0.1
 _FINE, _MANY, _FEW = 200, 64, 12
 _MOST_LEVELS = 40
-_NO_NOISE = "no question was asked twice: answers to a repeated question are taken to be the same"
-_NO_ORDERS = "no group was shown in two orders: another order is taken to change nothing"
+_NO_NOISE = "answers to a repeated question are taken to be the same"
+_NO_ORDERS = "another order is taken to change nothing"
 _ONE_EACH = "no group has two scored answers with different gold: quality counts as much as it does between groups"
 _NO_GOLD = "agreement with gold is unknown: it must be given"
 
@@ -139,9 +139,13 @@ def _assumed(profile: Profile, table: Answers) -> tuple[str, ...]:
     found = []
     if not profile.agreement.per_quality.known:
         found.append(_NO_GOLD if np.isnan(table.quality).all() else _ONE_EACH)
-    found += [] if profile.repeatability.noise.known else [_NO_NOISE]
+    repeats = profile.repeatability
+    found += [] if repeats.noise.known else [f"{repeats.noise.reason}: {_NO_NOISE}"]
     shown = table.key.mode != "pointwise"
-    return (*found, *([_NO_ORDERS] if shown and not profile.repeatability.order_noise.known else []))
+    return (
+        *found,
+        *([f"{repeats.order_noise.reason}: {_NO_ORDERS}"] if shown and not repeats.order_noise.known else []),
+    )
 
 
 def _solved(task: _Task) -> tuple[Array, Probit]:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from calipers.backends.names import name_without_password
@@ -19,7 +17,7 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.judging.judge import Judge
-from calipers.ledger import Ledger, Replayer
+from calipers.ledger import Replayer, open_ledger
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryGroup
 
 
@@ -49,7 +47,7 @@ async def replayed_answers(
     name = os.fspath(location)
     groups: dict[str, tuple[int, TrajectoryGroup]] = {}
     asked: list[_Asked] = []
-    with closing(Ledger(Path(location), create=False)) as ledger:
+    with open_ledger(name, create=False) as ledger:
         runs = [int(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")]
         chosen: list[int | None] = [run] if run is not None or not runs else [*runs]
         for number in chosen:

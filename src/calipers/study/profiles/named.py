@@ -18,6 +18,7 @@ from calipers.study.profiles.fidelity import agreement_for, with_agreement
 from calipers.study.profiles.files import parse_profile, read_profile
 from calipers.study.profiles.judge import ProfileJudge
 from calipers.study.profiles.profile import Feature, Latent, Profile
+from calipers.study.tables import is_file
 from calipers.testing.features import FeatureOf
 
 _OPTIONS: Final = ("quality", "low", "high", "agreement", "fidelity", "quality_sd", "seed")
@@ -115,7 +116,7 @@ def find_profile(source: str) -> Profile:
     """
     if source in shipped_names():
         return shipped_profile(source)
-    if source.endswith(".json") or Path(source).is_file():
+    if source.endswith(".json") or is_file(Path(source)):
         return read_profile(source)
     if not source:
         raise ConfigError(f"profile: names no profile; {_FORM}")

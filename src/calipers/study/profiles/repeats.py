@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from calipers.calibration.arrays import Array
+from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.measures import centred_values
 from calipers.study.profiles.answers import Answers, pairs_of_lists
 from calipers.study.profiles.estimates import Statistic, estimate, ratio, sum_by_group
@@ -19,6 +19,8 @@ from calipers.study.profiles.figures import Figure, untold
 from calipers.study.profiles.profile import NoiseAt, Repeatability
 
 _NO_REPEATS = "no question was asked twice"
+_UNSCORED = "no two answers about the same candidates have scores that could be compared"
+ALL_EQUAL = "all scores of a group are equal: there is neither spread nor noise"
 _NO_LISTS = "no answer scores two members of a group"
 _NO_ORDERS = "no group was shown in two orders"
 SAME, ORDER, SHARED, WITHIN, BETWEEN = 0, 2, 4, 6, 8
@@ -32,21 +34,35 @@ def repeatability(table: Answers, placed: Array, others: Sequence[Answers] = ())
     """
     sums, counts = variance_sums(table, placed)
     temperatures = _by_temperature([table, *others])
-    reliability_of = _reliability(ORDER if sums[:, ORDER + 1].any() else SAME)
+    noise = ORDER if sums[:, ORDER + 1].any() else SAME
+    again, same = why_no_noise(table, sums), _same_questions(table)
 
     def figure(at: int, reason: str) -> Figure:
         return estimate(sums[:, at : at + 2], ratio(0, 1, root=True), n=counts[at], reason=reason)
 
     return Repeatability(
-        figure(SAME, _NO_REPEATS),
-        figure(ORDER, _NO_ORDERS),
-        figure(SHARED, _NO_REPEATS),
+        figure(SAME, _UNSCORED if same.any() else _NO_REPEATS),
+        figure(ORDER, _UNSCORED if not same.all() else _NO_ORDERS),
+        figure(SHARED, again),
         figure(WITHIN, _NO_LISTS),
         estimate(sums[:, BETWEEN:], _between, n=counts[BETWEEN], reason=_NO_LISTS),
-        estimate(sums, reliability_of, n=counts[SHARED], reason=_NO_REPEATS),
+        estimate(sums, _reliability(noise), n=counts[SHARED], reason=again),
         temperatures,
         _per_temperature([table, *others]),
     )
+
+
+def why_no_noise(table: Answers, sums: Array) -> str:
+    """Return why a judge's noise and the spread without noise cannot be compared, from its ``variance_sums``."""
+    if sums[:, SAME + 1].any() or sums[:, ORDER + 1].any():
+        return ALL_EQUAL  # there are answers to compare, so that only zeros leave nothing to compare
+    return _UNSCORED if len(_same_questions(table)) else _NO_REPEATS
+
+
+def _same_questions(table: Answers) -> Flags:
+    """Return, for every two lists of the same members, whether they answer the same question."""
+    one, other = pairs_of_lists(table)
+    return np.asarray(table.question[one] == table.question[other])
 
 
 def variance_sums(table: Answers, placed: Array) -> tuple[Array, Mapping[int, int]]:

@@ -25,7 +25,9 @@ from calipers.study.simulation.settings import (
     Simulation,
     TreatmentSettings,
 )
-from calipers.study.tables import Problem, Tables
+from calipers.study.simulation.without_effect import differs_from_default, judge_without_effect, without_effect
+from calipers.study.tables import Problem, Tables, is_file, problem_of_name
+from calipers.study.toml_lines import value_at
 
 TABLES: Final = {
     "policy": PolicySettings,
@@ -60,9 +62,9 @@ def read_simulation(config: str, **changes: int | None) -> Simulation:
     ``changes`` are steps, seeds and every, which replace the file's unless they are None. Raises ConfigError with all
     problems of the settings.
     """
-    if config in scenario_names() and not Path(config).is_file():
+    if config in scenario_names() and not is_file(Path(config)):
         tables = Tables.parse(scenario_text(config), f"scenario {config}")
-    elif Path(config).is_file():
+    elif is_file(Path(config)):
         tables = Tables.read(Path(config))
     else:
         hint = did_you_mean(config, scenario_names())
@@ -87,18 +89,20 @@ def _simulation(tables: Tables) -> Simulation:
     arms = [_arm(tables, row, number, shared) for number, row in enumerate(rows)]
     tables.problems += _problems_between(arms)
     simulation = replace(Simulation(tuple(arms)), **given)
-    if given.keys() == content.keys() & _keys(Simulation):
-        tables.problems += (Problem(one) for one in problems_of_size(simulation))
     for problem in problems_of_figures(simulation.figures):
         tables.note(problem, "figures")
+    if given.keys() == content.keys() & _keys(Simulation):
+        tables.problems += (Problem(one, (key,)) for key, one in problems_of_size(simulation))
+    if not tables.problems:
+        tables.problems += _without_effect(tables, arms)
     tables.require_none(why="it cannot be run")
     return simulation
 
 
 def _arm(tables: Tables, row: Mapping[str, Any], number: int, shared: Mapping[str, _Part]) -> Arm:
     place, name = ("arms", number), row.get("name")
-    if not isinstance(name, str) or not name:
-        tables.note("it needs a name, a text", *place, "name")
+    if problem := problem_of_name(name, "it"):
+        tables.note(problem, *place, "name")
     if not isinstance(row.get("against", ""), str):
         tables.note("against must be the name of another arm", *place, "against")
     for key in row.keys() - {*_OWN, *TABLES}:
@@ -115,11 +119,40 @@ def _arm(tables: Tables, row: Mapping[str, Any], number: int, shared: Mapping[st
     panel = tuple(JudgeSettings(**{**judge, **member.values}) for member in members)
     arm = Arm(str(name or ""), str(row.get("against", "")), panel=panel, **made)
     if all(part.fits for part in (*shared.values(), *own.values(), *members)):
-        for problem in problems_of_arm(arm):
-            table = problem.partition(":")[0]
-            written = (table,) if table not in row and table in tables.content else (*place, table)
+        for where, problem in problems_of_arm(arm):
+            # A key that the arm does not write is one of the tables for all arms, or a default of the arm's.
+            table_only = where[0] not in row and where[0] in tables.content
+            shared_key = value_at(row, where) is None and value_at(tables.content, where) is not None
+            written = where if table_only or shared_key else (*place, *where)
             tables.problems.append(Problem(f"{tables.where(*place)}: {problem}", written))
     return arm
+
+
+def _without_effect(tables: Tables, arms: Sequence[Arm]) -> Iterator[Problem]:
+    """Yield the settings in the file that change nothing: in their arm, or, where they are for all arms, in any."""
+    found = [{(table, key): why for table, key, why in without_effect(arm)} for arm in arms]
+    for number, (arm, unused) in enumerate(zip(arms, found, strict=True)):
+        row = tables.content["arms"][number]
+        for (table, key), why in unused.items():
+            if _is_set(row, table, key):
+                yield _nothing(tables, why, "arms", number, table, key)
+        for one, judge in enumerate(arm.panel):
+            for key, why in judge_without_effect(judge):
+                if key in row["panel"][one] and differs_from_default(JudgeSettings, key, row["panel"][one][key]):
+                    yield _nothing(tables, why, "arms", number, "panel", one, key)
+    for table, key in found[0]:
+        if _is_set(tables.content, table, key) and all((table, key) in one for one in found):
+            yield _nothing(tables, f"{found[0][table, key]}, in every arm", table, key)
+
+
+def _is_set(tables: Mapping[str, Any], table: str, key: str) -> bool:
+    """Whether a file's tables set a key to another value than its default."""
+    value = value_at(tables, (table, key))
+    return value is not None and differs_from_default(TABLES[table], key, value)
+
+
+def _nothing(tables: Tables, why: str, *place: str | int) -> Problem:
+    return Problem(f"{tables.where(*place[:-1])}: {place[-1]} changes nothing: {why}; leave it out", place)
 
 
 class _Part(NamedTuple):
@@ -140,8 +173,10 @@ def _part(tables: Tables, kind: Any, value: object, *place: str | int) -> _Part:
 def _with_profile(tables: Tables, table: Mapping[str, Any], *place: str | int) -> Mapping[str, Any]:
     """Return a judge's table with what follows from its profile, if it names one; its own keys win."""
     name = table.get("profile", "")
-    if not isinstance(name, str):
-        tables.note(f"profile={name!r}: it must be a profile's name or file, such as gpt-5.4-mini", *place, "profile")
+    if not isinstance(name, str) or not name.isprintable():
+        tables.note(
+            f"profile={name!r:.60}: it must be a profile's name or file, such as gpt-5.4-mini", *place, "profile"
+        )
         return {key: value for key, value in table.items() if key != "profile"}
     try:
         return {**settings_of_profile(name), **table} if name else table
@@ -174,7 +209,7 @@ def _problems_between(arms: list[Arm]) -> Iterator[Problem]:
 
 
 def _known(names: list[str]) -> str:
-    return f" Known: {', '.join(names)}." if names else ""
+    return f" Known: {', '.join(name for name in names if name.isprintable())}." if names else ""
 
 
 def settings_as_tables(arm: Arm) -> dict[str, Any]:

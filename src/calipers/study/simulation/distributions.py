@@ -9,6 +9,8 @@ import numpy as np
 from calipers.study.simulation.arrays import Array
 from calipers.study.simulation.settings import PolicySettings
 
+_FARTHEST = 1e9
+
 
 def sigmoid(x: Array) -> Array:
     """Return 1 / (1 + e^-x), a probability of a policy, without overflow."""
@@ -62,8 +64,12 @@ def log_sum(x: Array) -> Array:
 
 
 def _root(falling: Callable[[float], float]) -> float:
-    """Return where a falling function of one variable is 0, by bisection in [-100, 100]."""
+    """Return where a falling function of one variable is 0, by bisection; the nearest end of [-1e9, 1e9] if nowhere."""
     low, high = -100.0, 100.0
+    while low > -_FARTHEST and falling(low) < 0:
+        low *= 2
+    while high < _FARTHEST and falling(high) > 0:
+        high *= 2
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return middle

@@ -6,6 +6,8 @@ not centred by group. Not responsible for what missing scores become (``treatmen
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from calipers.study.simulation.arrays import Array, Flags
@@ -15,10 +17,23 @@ from calipers.study.simulation.orders import first_positions, has_position_effec
 from calipers.study.simulation.panel import combine
 from calipers.study.simulation.policy import Policy, Responses
 from calipers.study.simulation.settings import Arm, JudgeSettings
+from calipers.study.simulation.standard_errors import PooledNoise
 
 
-def judge_responses(arm: Arm, policy: Policy, responses: Responses, draws: Draws) -> Array:
-    """Return the scores of a step's responses, (S, B, G); NaN where a score is missing.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A step's scores (S, B, G), NaN where one is missing, and their standard errors.
+
+    ``stderr`` has the shape (S, B, G), or (S, 1, 1) where all scores of a run have the same. It is NaN where the arm's
+    treatment does not use it.
+    """
+
+    scores: Array
+    stderr: Array
+
+
+def judge_responses(arm: Arm, policy: Policy, responses: Responses, draws: Draws) -> Judged:
+    """Return what the judges of an arm make of a step's responses.
 
     A judge's score is the mean of its answers that did not fail, over all orders and samples. A panel's score is NaN
     only where all its judges' scores are.
@@ -28,7 +43,12 @@ def judge_responses(arm: Arm, policy: Policy, responses: Responses, draws: Draws
     ]
     if len(seen) == 1:
         return seen[0]
-    return combine(seen, [judge.weight for judge in arm.judges], arm.treatment.panel)
+    weights = [judge.weight for judge in arm.judges]
+    return Judged(combine([one.scores for one in seen], weights, arm.treatment.panel), _no_errors(responses))
+
+
+def _no_errors(responses: Responses) -> Array:
+    return np.full((len(responses.z), 1, 1), np.nan)
 
 
 class _Shown:
@@ -47,24 +67,31 @@ class _Shown:
         return self.responses.z.shape[1:]
 
 
-def _scores(arm: Arm, judge: JudgeSettings, number: int, shown: _Shown) -> Array:
+def _scores(arm: Arm, judge: JudgeSettings, number: int, shown: _Shown) -> Judged:
     opinions = _opinions(judge, shown)
     if judge.response_noise:
         opinions = opinions + judge.response_noise * shown.draws.normal("response noise", *shown.shape, judge=number)
     total, count = np.zeros_like(opinions), np.zeros_like(opinions)
     answers = arm.asking.orders * arm.asking.samples
+    noise = PooledNoise(judge, shown.responses.optional[2]) if arm.treatment.uses_errors else None
     for answer in range(answers):
         positions = positions_in(answer % arm.asking.orders, shown.first, arm.asking)
-        given = _answer(judge, opinions, positions, shown, number, answer)
+        placed = _placed(judge, opinions, positions)
+        given = _answer(judge, placed, shown, number, answer)
         if arm.treatment.known_slope or arm.treatment.known_first:
             known = arm.treatment
             given = given - position_effects(positions, slope=known.known_slope, first=known.known_first)
-        if not judge.failures:
-            total, count = total + given, count + 1
-            continue
-        usable = ~_fails(judge, shown, number, answer, reasks=arm.asking.reasks)
-        total, count = total + np.where(usable, given, 0.0), count + usable
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+        usable = np.ones_like(count, dtype=bool)
+        if judge.failures:
+            usable = ~_fails(judge, shown, number, answer, reasks=arm.asking.reasks)
+            given = np.where(usable, given, 0.0)
+        total, count = total + given, count + usable
+        if noise:
+            noise.add(placed, usable)
+    scores = np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+    if not noise:
+        return Judged(scores, _no_errors(shown.responses))
+    return Judged(scores, noise.stderr(count if judge.failures and answers > 1 else answers))
 
 
 def _opinions(judge: JudgeSettings, shown: _Shown) -> Array:
@@ -76,10 +103,15 @@ def _opinions(judge: JudgeSettings, shown: _Shown) -> Array:
     return found + judge.confidence * shown.responses.confidence if judge.confidence else found
 
 
-def _answer(judge: JudgeSettings, opinions: Array, positions: Array, shown: _Shown, number: int, answer: int) -> Array:
-    """Return what one answer of a judge says of each response."""
-    if has_position_effects(judge):
-        opinions = opinions + position_effects(positions, slope=judge.slope, first=judge.first, last=judge.last)
+def _placed(judge: JudgeSettings, opinions: Array, positions: Array) -> Array:
+    """Return a judge's opinions with what it adds for positions."""
+    if not has_position_effects(judge):
+        return opinions
+    return opinions + position_effects(positions, slope=judge.slope, first=judge.first, last=judge.last)
+
+
+def _answer(judge: JudgeSettings, opinions: Array, shown: _Shown, number: int, answer: int) -> Array:
+    """Return what one answer of a judge says of each response, given its opinions with those on positions."""
     if judge.injection:
         obeyed = shown.draws.uniform("obedience", *shown.shape, judge=number, answer=answer) < judge.obeys
         opinions = opinions + judge.injection * shown.responses.optional[2] * obeyed

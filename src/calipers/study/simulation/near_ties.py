@@ -40,28 +40,75 @@ class Clusters:
         return np.asarray(self.start[..., :, None] == self.start[..., None, :])
 
 
-def near_tied(scores: Array, *, stderr: float, within: float) -> Clusters:
+def near_tied(scores: Array, *, stderr: float | Array, within: float) -> Clusters:
     """Return the clusters in which any two scores (S, B, G) differ by at most ``within`` standard errors.
 
-    ``stderr`` (above 0) is that of every score. NaN scores are in no cluster. The two nearest neighbours by score are
-    joined first, by complete linkage, and of equally near ones those with the higher scores.
+    ``stderr`` is that of every score, or an array: (S, 1, 1), or (S, B, G) where scores have errors of their own, of
+    which equal scores take the least. Where it is 0, only equal scores are tied. NaN scores are in no cluster. The two
+    nearest neighbours by score are joined first, by complete linkage, and of equally near ones those with the higher
+    scores.
     """
     values = np.where(np.isnan(scores), -np.inf, scores)
     order = np.argsort(-values, axis=-1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=-1)
     joined = (ranked[..., :-1] == ranked[..., 1:]) & np.isfinite(ranked[..., 1:])
-    unit = math.sqrt(2) * stderr
+    errors = np.asarray(stderr)
+    linkage = _Linkage(ranked, np.take_along_axis(errors, order, axis=-1)) if _differ(errors) else None
     while True:
         start, end = _bounds(joined)
-        top = np.take_along_axis(ranked, start[..., :-1], axis=-1)
-        bottom = np.take_along_axis(ranked, end[..., 1:], axis=-1)
-        with np.errstate(invalid="ignore"):  # between missing scores
-            distance = (top - bottom) / unit
+        if linkage is None:
+            top = np.take_along_axis(ranked, start[..., :-1], axis=-1)
+            bottom = np.take_along_axis(ranked, end[..., 1:], axis=-1)
+            distance = _in_errors(top, bottom, math.sqrt(2) * errors)
+        else:
+            distance = linkage.distances(start)
         open_ = ~joined & (distance <= within)
         if not open_.any():
             return Clusters(order, start, end)
         nearest = np.argmin(np.where(open_, np.round(distance, _DIGITS), np.inf), axis=-1)[..., None]
-        np.put_along_axis(joined, nearest, np.take_along_axis(joined | open_, nearest, axis=-1), axis=-1)
+        joins = np.take_along_axis(open_, nearest, axis=-1)
+        if linkage is not None:
+            linkage.join(start, nearest, np.where(joins, nearest + 1, nearest))
+        np.put_along_axis(joined, nearest, np.take_along_axis(joined, nearest, axis=-1) | joins, axis=-1)
+
+
+def _differ(errors: Array) -> bool:
+    """Whether scores of a group may have different standard errors."""
+    return errors.ndim > 0 and errors.shape[-1] > 1
+
+
+def _in_errors(higher: Array, lower: Array, error: Array) -> Array:
+    """Return the differences of scores in standard errors; NaN between missing scores."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # between missing scores, and without error
+        return np.asarray((higher - lower) / error)
+
+
+class _Linkage:
+    """The distances between clusters where scores have standard errors of their own, each at its clusters' starts.
+
+    The distance of two clusters is the largest between their scores, in standard errors of the difference.
+    """
+
+    def __init__(self, ranked: Array, errors: Array) -> None:
+        equal = ranked[..., :, None] == ranked[..., None, :]
+        least = np.where(equal, errors[..., None, :], np.inf).min(axis=-1)
+        error = np.hypot(least[..., :, None], least[..., None, :])
+        usable = (least[..., :, None] > 0) & (least[..., None, :] > 0)
+        distance = np.abs(_in_errors(ranked[..., :, None], ranked[..., None, :], error))
+        self._between = np.where(usable, distance, np.inf)
+
+    def distances(self, start: Integers) -> Array:
+        """Return the distances between the clusters of neighbouring places, (S, B, G - 1)."""
+        size = start.shape[-1]
+        flat = self._between.reshape(*start.shape[:-1], size * size)
+        return np.asarray(np.take_along_axis(flat, start[..., :-1] * size + start[..., 1:], axis=-1))
+
+    def join(self, start: Integers, one: Integers, other: Integers) -> None:
+        """Join the clusters of two places (S, B, 1) of each group; the same place twice changes nothing."""
+        one, other = (np.take_along_axis(start, place, axis=-1)[..., None] for place in (one, other))
+        for axis in (-2, -1):
+            largest = np.maximum(*(np.take_along_axis(self._between, place, axis=axis) for place in (one, other)))
+            np.put_along_axis(self._between, one, largest, axis=axis)
 
 
 def _bounds(joined: Flags) -> tuple[Integers, Integers]:

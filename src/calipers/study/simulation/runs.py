@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calipers.errors import ConfigError
 from calipers.study.simulation.advantages import advantages
 from calipers.study.simulation.arrays import Array
 from calipers.study.simulation.audit import audit
@@ -20,7 +21,7 @@ from calipers.study.simulation.policy import Policy
 from calipers.study.simulation.settings import Arm
 from calipers.study.simulation.treatment import group_weights, rewards_of
 
-_TOGETHER = 32
+TOGETHER = 32
 """Runs that are computed together: enough to hide Python's own time, few enough to stay in the processor's cache."""
 
 
@@ -38,11 +39,12 @@ def run_arm(
     """Return the curves of an arm's runs, one for each seed.
 
     Curves have a point before the first step, then one every ``every`` steps, and one after the last. ``done`` is
-    called with the number of steps that were made, over all runs, since it was last called.
+    called with the number of steps that were made, over all runs, since it was last called. Raises ConfigError for runs
+    whose policy leaves what numbers can hold.
     """
     recorded = tuple(sorted({*range(0, steps, every), steps}))
     parts = [
-        _run(arm, seeds[start : start + _TOGETHER], steps, recorded, done) for start in range(0, len(seeds), _TOGETHER)
+        _run(arm, seeds[start : start + TOGETHER], steps, recorded, done) for start in range(0, len(seeds), TOGETHER)
     ]
     return Curves(recorded, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
@@ -58,13 +60,19 @@ def _run(
         kinds = draws.uniform("prompts", arm.grpo.groups)
         uniforms = draws.uniform("responses", policy.draws, arm.grpo.groups, arm.grpo.size)
         responses = policy.respond(learner.theta, kinds, uniforms)
-        scores = judge_responses(arm, policy, responses, draws)
-        rewards = rewards_of(arm, scores, responses)
+        judged = judge_responses(arm, policy, responses, draws)
+        rewards = rewards_of(arm, judged, responses)
         gained = advantages(rewards, scale=arm.grpo.scale, epsilon=arm.grpo.epsilon)
-        gained = gained * group_weights(arm, scores, responses)
+        gained = gained * group_weights(arm, judged, responses)
         if point is not None:
-            points.append(point | audit(responses, scores, gained))
-        learner.update(responses, gained)
+            points.append(point | audit(responses, judged.scores, gained))
+        with np.errstate(over="ignore", invalid="ignore"):  # what comes of it is found below
+            learner.update(responses, gained)
+        if not np.isfinite(learner.theta).all():
+            raise ConfigError(
+                f"arm {arm.name!r}: in step {step + 1} its policy left what numbers can hold: lower learning_rate, or "
+                "kl, under grpo"
+            )
         done(len(seeds))
     points.append(_expected(policy, learner.theta))
     unknown = np.full(len(seeds), np.nan)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from calipers.config.option import any_value, choice, number, whole_number
 from calipers.study.tables import require_line
@@ -23,6 +23,10 @@ OnFailure: TypeAlias = Literal["abstain", "zero", "drop"]
 Reward: TypeAlias = Literal["score", "rank", "min_max"]
 Weights: TypeAlias = Literal["none", "reliability", "oracle"]
 Combination: TypeAlias = Literal["standardised", "mean"]
+LARGEST: Final = 1e6
+"""The largest opinion, rate or weight: squares of sums of such numbers are exact enough, those of 1e154 overflow."""
+_OPINION: Final = {"low": -LARGEST, "high": LARGEST}
+_LOG_ODDS: Final = {"low": -100, "high": 100}
 
 
 @dataclass(frozen=True)
@@ -34,24 +38,29 @@ class PolicySettings:
     )
     shares: Sequence[float] = any_value((), "How frequent each kind of prompt is; empty: all equally.")
     ease: float = number(
-        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds; 1 as features.", low=0
+        1.0,
+        "How easily quality is learned: the log-odds that a unit of its parameter adds; 1 as features.",
+        low=0,
+        high=100,
     )
     criteria: int = whole_number(1, "Criteria per prompt; with 1, a response is right or wrong.", low=1, high=50)
-    length_floor: int = whole_number(3, "The shortest response, in tokens.", low=1)
+    length_floor: int = whole_number(3, "The shortest response, in tokens.", low=1, high=1999)
     length_cap: int = whole_number(24, "The longest response, in tokens.", low=2, high=2000)
-    length_mean: float = number(9.7, "The mean length, in tokens.", low=1)
+    length_mean: float = number(9.7, "The mean length, in tokens.", low=1, high=2000)
     length_tail: Tail = choice("geometric", Tail, "The distribution of lengths.")
-    length_sd: float = number(4.0, "The standard deviation of lengths, for the normal tail only.", low=0, above=True)
+    length_sd: float = number(4.0, "The standard deviation of lengths, for the normal tail only.", low=0.1, high=2000)
     format: float = number(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
     flattery: float = number(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
     confidence: float = number(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
     injection: float = number(
         0.03, "The rate of responses that address the judge.", low=0, high=1, above=True, below=True
     )
-    length_effect: float = number(0.0, "What a standard deviation of length adds to the log-odds of quality.")
-    format_effect: float = number(0.0, "What format adds to the log-odds of quality.")
-    flattery_effect: float = number(0.0, "What flattery adds to the log-odds of quality.")
-    injection_effect: float = number(0.0, "What injected text adds to the log-odds of quality.")
+    length_effect: float = number(
+        0.0, "What a standard deviation of length adds to the log-odds of quality.", **_LOG_ODDS
+    )
+    format_effect: float = number(0.0, "What format adds to the log-odds of quality.", **_LOG_ODDS)
+    flattery_effect: float = number(0.0, "What flattery adds to the log-odds of quality.", **_LOG_ODDS)
+    injection_effect: float = number(0.0, "What injected text adds to the log-odds of quality.", **_LOG_ODDS)
 
 
 @dataclass(frozen=True)
@@ -61,15 +70,15 @@ class GrpoSettings:
     groups: int = whole_number(64, "Prompts a step.", low=1, high=4096)
     size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
     scale: Scale = choice("group", Scale, "What the centred rewards are divided by: the standard deviation, or 1.")
-    epsilon: float = number(1e-4, "What is added to the standard deviation (TRL 1e-4, verl 1e-6).", low=0)
+    epsilon: float = number(1e-4, "What is added to the standard deviation (TRL 1e-4, verl 1e-6).", low=0, high=LARGEST)
     iterations: int = whole_number(1, "Updates on each batch.", low=1, high=100)
-    clip: float = number(0.2, "PPO's clipping range of the probability ratio.", low=0, above=True)
-    kl: float = number(0.0, "The weight of the divergence from the first policy.", low=0)
+    clip: float = number(0.2, "PPO's clipping range of the probability ratio.", low=0, high=LARGEST, above=True)
+    kl: float = number(0.0, "The weight of the divergence from the first policy.", low=0, high=LARGEST)
     divergence: Divergence = choice(
         "weighted", Divergence, "Its estimate: weighted by the probability ratio (TRL's default), or plain (verl's)."
     )
     optimizer: Optimizer = choice("sgd", Optimizer, "How the gradient becomes a step.")
-    learning_rate: float = number(0.2, "The step size.", low=0, above=True)
+    learning_rate: float = number(0.2, "The step size.", low=1e-9, high=LARGEST)
 
 
 @dataclass(frozen=True)
@@ -83,29 +92,33 @@ class JudgeSettings:
     profile: str = any_value(
         "", "A profile, a file or a name such as gpt-5.4-mini: the other settings follow from it unless they are set."
     )
-    gain: float = number(1.0, "What quality from 0 to 1 adds.")
-    noise: float = number(0.0, "The standard deviation of each answer's own error.", low=0)
-    response_noise: float = number(0.0, "That of an error that a response keeps in every answer.", low=0)
-    length: float = number(0.0, "What each doubling of a response's length adds.")
-    format: float = number(0.0, "What format adds.")
-    flattery: float = number(0.0, "What flattery adds.")
-    confidence: float = number(0.0, "What stated confidence adds.")
-    injection: float = number(0.0, "What injected text adds where the judge obeys it.")
+    gain: float = number(1.0, "What quality from 0 to 1 adds.", **_OPINION)
+    noise: float = number(0.0, "The standard deviation of each answer's own error.", low=0, high=LARGEST)
+    response_noise: float = number(0.0, "That of an error that a response keeps in every answer.", low=0, high=LARGEST)
+    length: float = number(0.0, "What each doubling of a response's length adds.", **_OPINION)
+    format: float = number(0.0, "What format adds.", **_OPINION)
+    flattery: float = number(0.0, "What flattery adds.", **_OPINION)
+    confidence: float = number(0.0, "What stated confidence adds.", **_OPINION)
+    injection: float = number(0.0, "What injected text adds where the judge obeys it.", **_OPINION)
     obeys: float = number(1.0, "How often an answer obeys injected text.", low=0, high=1)
-    slope: float = number(0.0, "What the last position of a list adds, less the first, along a straight line.")
-    first: float = number(0.0, "What the first position adds beyond that.")
-    last: float = number(0.0, "What the last position adds beyond that.")
+    slope: float = number(
+        0.0, "What the last position of a list adds, less the first, along a straight line.", **_OPINION
+    )
+    first: float = number(0.0, "What the first position adds beyond that.", **_OPINION)
+    last: float = number(0.0, "What the last position adds beyond that.", **_OPINION)
     levels: int = whole_number(0, "Equally spaced scores from 0 to 1 that are given; 0: any number.", low=0, high=1001)
     thresholds: Sequence[float] = any_value((), "Opinions at which the score changes, ascending, for uneven levels.")
     scores: Sequence[float] = any_value((), "The scores below, between and above the thresholds, ascending.")
     tpr: float | None = number(None, "With fpr: answers are verdicts; how often full quality passes.", low=0, high=1)
     fpr: float | None = number(None, "How often quality 0 passes. What is added changes these chances.", low=0, high=1)
     failures: float = number(0.0, "How often an answer cannot be used, at the mean length.", low=0, high=1, below=True)
-    failures_by_length: float = number(0.0, "What each doubling of length adds to the log-odds of a failure.")
-    failures_by_format: float = number(0.0, "What format adds to them.")
-    failures_by_flattery: float = number(0.0, "What flattery adds to them.")
+    failures_by_length: float = number(
+        0.0, "What each doubling of length adds to the log-odds of a failure.", **_LOG_ODDS
+    )
+    failures_by_format: float = number(0.0, "What format adds to them.", **_LOG_ODDS)
+    failures_by_flattery: float = number(0.0, "What flattery adds to them.", **_LOG_ODDS)
     fails: Unit = choice("response", Unit, "What a failure loses: one response's score, or the whole group's.")
-    weight: float = number(1.0, "The judge's weight in a panel.", low=0, above=True)
+    weight: float = number(1.0, "The judge's weight in a panel.", low=1e-3, high=1e3)
 
 
 @dataclass(frozen=True)
@@ -116,9 +129,8 @@ class AskingSettings:
     arrival: float = number(
         1.0,
         "The correlation of arrival time and length under the first policy; longer responses arrive later.",
-        low=0,
+        low=0.001,
         high=1,
-        above=True,
     )
     orders: int = whole_number(1, "How many orders each group is shown in.", low=1, high=64)
     turning: Turning = choice(
@@ -136,18 +148,27 @@ class TreatmentSettings:
         "abstain", OnFailure, "A missing score is no signal (calipers' contract), a reward of zero, or drops its group."
     )
     reward: Reward = choice("score", Reward, "What the reward is.")
-    ties: float = number(0.0, "Equal rewards within so many standard errors; 0: off.", low=0)
+    ties: float = number(0.0, "Equal rewards within so many standard errors; 0: off.", low=0, high=1000)
     length_control: float = number(0.0, "The strength of length control; 0: off.", low=0, high=1)
-    length_within: float = number(1.0, "Length control acts within so many standard errors.", low=0, above=True)
+    length_within: float = number(
+        1.0, "Length control acts within so many standard errors.", low=0, high=1000, above=True
+    )
     weights: Weights = choice(
         "none",
         Weights,
         "Advantages times the square root of their group's reliability; or times 0 where quality has no spread "
         "(oracle), which no trainer can know.",
     )
-    known_slope: float = number(0.0, "The slope over positions that is subtracted, as learned from a ledger.")
-    known_first: float = number(0.0, "The extra of the first position that is subtracted.")
+    known_slope: float = number(
+        0.0, "The slope over positions that is subtracted, as learned from a ledger.", **_OPINION
+    )
+    known_first: float = number(0.0, "The extra of the first position that is subtracted.", **_OPINION)
     panel: Combination = choice("standardised", Combination, "How the scores of a panel are combined.")
+
+    @property
+    def uses_errors(self) -> bool:
+        """Whether standard errors of scores are used."""
+        return bool(self.ties or self.length_control or self.weights == "reliability")
 
 
 @dataclass(frozen=True)
@@ -180,5 +201,5 @@ class Simulation:
     title: str = any_value("", "One line about what is compared.", check=require_line)
     steps: int = whole_number(200, "Steps of each run.", low=1, high=100_000)
     seeds: int = whole_number(20, "Runs of each arm.", low=1, high=10_000)
-    every: int = whole_number(2, "Steps between points of the curves.", low=1)
+    every: int = whole_number(2, "Steps between points of the curves.", low=1, high=100_000)
     figures: Sequence[str] = any_value(("truth", "length", "drift_length"), "The figures in the printed table.")

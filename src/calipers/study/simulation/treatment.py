@@ -1,32 +1,27 @@
 """From scores to rewards and to the weights of advantages: what calipers, or a careless pipeline, makes of scores.
 
-The transforms are those of ``calipers.rewards``, for many groups at once; standard errors follow from the judge's
-noise and the number of its answers.
+The transforms are those of ``calipers.rewards``, for many groups at once. Not responsible for standard errors
+(``standard_errors``).
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from calipers.study.simulation.arrays import Array
+from calipers.study.simulation.judge import Judged
 from calipers.study.simulation.near_ties import near_tied
 from calipers.study.simulation.policy import Responses
 from calipers.study.simulation.settings import Arm, OnFailure, Reward
 
 _DIGITS = 9
+_RELIABILITY_DIGITS = 6
 
 
-def standard_error(arm: Arm) -> float:
-    """Return the standard error of a score: the judge's noise over the root of its number of answers."""
-    return arm.judge.noise / math.sqrt(arm.asking.orders * arm.asking.samples)
-
-
-def rewards_of(arm: Arm, scores: Array, responses: Responses) -> Array:
-    """Return the rewards of a step's scores (S, B, G); NaN is no signal."""
+def rewards_of(arm: Arm, judged: Judged, responses: Responses) -> Array:
+    """Return the rewards (S, B, G) of a step's scores; NaN is no signal."""
+    scores, error = judged.scores, judged.stderr
     rewards = transform(scores, arm.treatment.reward)
-    error = standard_error(arm)
     if arm.treatment.length_control:
         rewards = control_length(
             rewards,
@@ -41,14 +36,14 @@ def rewards_of(arm: Arm, scores: Array, responses: Responses) -> Array:
     return without_failures(rewards, arm.treatment.failures)
 
 
-def group_weights(arm: Arm, scores: Array, responses: Responses) -> Array:
+def group_weights(arm: Arm, judged: Judged, responses: Responses) -> Array:
     """Return what each group's advantages are multiplied by, (S, B, 1)."""
     match arm.treatment.weights:
         case "reliability":
-            return np.sqrt(reliability(scores, stderr=standard_error(arm)))
+            return np.sqrt(reliability(judged.scores, stderr=judged.stderr))
         case "oracle":
             return np.asarray(np.ptp(responses.quality, axis=-1, keepdims=True) > 0, dtype=float)
-    return np.ones((*scores.shape[:2], 1))
+    return np.ones((*judged.scores.shape[:2], 1))
 
 
 def reliability(scores: Array, *, stderr: float | Array) -> Array:
@@ -91,7 +86,7 @@ def _beaten(values: Array) -> Array:
     return np.asarray((one > other).sum(axis=-1) + ((one == other).sum(axis=-1) - 1) / 2)
 
 
-def tie(rewards: Array, scores: Array, *, stderr: float, within: float) -> Array:
+def tie(rewards: Array, scores: Array, *, stderr: float | Array, within: float) -> Array:
     """Return rewards (S, B, G) with near ties made exact, as ``rewards.ties`` does: each cluster gets its mean."""
     clusters = near_tied(scores, stderr=stderr, within=within)
     ranked = clusters.sorted(rewards)
@@ -102,11 +97,12 @@ def tie(rewards: Array, scores: Array, *, stderr: float, within: float) -> Array
 
 
 def control_length(
-    rewards: Array, scores: Array, lengths: Array, *, stderr: float, strength: float, within: float
+    rewards: Array, scores: Array, lengths: Array, *, stderr: float | Array, strength: float, within: float
 ) -> Array:
     """Return rewards (S, B, G) under length control, as ``rewards.length`` does.
 
-    Within a cluster of near-tied scores, shorter responses move up in the cluster's range of rewards.
+    Within a cluster of near-tied scores, shorter responses move up in the cluster's range of rewards. The changes have
+    at most the share ``strength`` of a group's variance, and a group without reliability has none.
     """
     clusters = near_tied(scores, stderr=stderr, within=within)
     ranked, length = clusters.sorted(rewards), clusters.sorted(lengths)
@@ -120,7 +116,29 @@ def control_length(
     alone = others == 0
     with np.errstate(invalid="ignore"):  # missing rewards are alone
         moved = (1 - strength) * ranked + strength * (low + shorter * (high - low))
-    return clusters.unsorted(np.where(alone, ranked, np.clip(np.round(moved, _DIGITS), low, high)))
+    moved = np.where(alone, ranked, np.clip(np.round(moved, _DIGITS), low, high))
+    factor = _share_of_change(ranked, moved, most=strength)
+    factor = np.where(np.round(reliability(scores, stderr=stderr), _RELIABILITY_DIGITS) > 0, factor, 0.0)
+    with np.errstate(invalid="ignore"):  # missing rewards are alone
+        smaller = np.clip(np.round(ranked + factor * (moved - ranked), _DIGITS), low, high)
+    changed = np.where(factor < 1, np.where(alone | (factor == 0), ranked, smaller), moved)
+    return clusters.unsorted(changed)
+
+
+def _share_of_change(before: Array, after: Array, *, most: float) -> Array:
+    """Return the factors (..., 1) of ``rewards.length.share_of_change``; NaN rewards are left out."""
+    known = ~np.isnan(before) & ~np.isnan(after)
+    count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    reward, shift = np.where(known, before, 0.0), np.where(known, after - before, 0.0)
+    reward = np.where(known, reward - reward.sum(axis=-1, keepdims=True) / count, 0.0)
+    shift = np.where(known, shift - shift.sum(axis=-1, keepdims=True) / count, 0.0)
+    variance, change, both = (
+        (a * b).sum(axis=-1, keepdims=True) for a, b in ((reward, reward), (shift, shift), (reward, shift))
+    )
+    root = np.sqrt((most * both) ** 2 + (1 - most) * most * change * variance)
+    divisor = root - most * both
+    bounded = np.where(divisor > 0, np.minimum(most * variance / np.where(divisor > 0, divisor, 1.0), 1.0), 0.0)
+    return np.asarray(np.where(change <= most * (variance + 2 * both + change), 1.0, bounded))
 
 
 def without_failures(rewards: Array, how: OnFailure) -> Array:

@@ -16,10 +16,11 @@ from calipers.errors import CalipersError, ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.study.profiles.named import profile_judge_of
+from calipers.study.toml_lines import Place
 from calipers.study.training.arrival import ArrivalJudge
 from calipers.study.training.seeds import PANEL, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
-from calipers.study.training.simulated import Truth, vices_from
+from calipers.study.training.simulated import NOT_RANDOM, Truth, problems_of_vices, vices_from
 from calipers.study.training.task_text import RUBRIC
 from calipers.testing import SimulatedJudge
 from calipers.testing.features import own_text
@@ -47,29 +48,95 @@ def truth_for(table: JudgeTable) -> Truth:
     values = [finite_number(one) for one in table.quality] if isinstance(table.quality, list | tuple) else []
     known = [one for one in values if one is not None and 0 <= one <= 1]
     if len(known) != 2 or len(values) != 2:
-        raise ConfigError(f"quality={table.quality!r}: it must be two numbers from 0 to 1, for wrong and right")
+        raise ConfigError(f"quality={table.quality!r:.60}: it must be two numbers from 0 to 1, for wrong and right")
+    if known[0] > known[1]:
+        raise ConfigError(
+            f"quality={table.quality!r}: the wrong response comes first; a judge that is wrong has the vice Inverted"
+        )
     return Truth(*known)
 
 
-def problems_of_judge(arm: Arm) -> Iterator[str]:
-    """Yield what is wrong with the judge of an arm: with its qualities, with its options, and with itself."""
-    truth = Truth(0.0, 1.0)
+def problems_of_judge(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with the judge of an arm: with its table, its options, and itself, each with its place.
+
+    ``name`` is the judge's under [judges].
+    """
+    of_table, of_options = [*_problems_of_table(arm.judge, name)], [*_problems_of_options(arm, name)]
+    of_panel = [*_problems_of_panel(arm, name)]
+    yield from (*of_table, *of_options, *of_panel)
+    if any(place[2] != "panel" for place, _ in of_panel):
+        return  # its judges cannot be made
+    right = replace(arm.judge, quality=_QUALITY)
+    if any(place[2:3] == ("vices",) for place, _ in of_table):
+        right = replace(right, vices=None)
+    if of_options:
+        arm = replace(arm, options={})
     try:
-        truth = truth_for(arm.judge)
+        judge_for(replace(arm, judge=right), 0, Truth(0.0, 1.0)).close()
+    except (CalipersError, OSError, ValueError) as error:  # the last two are of paths that cannot be
+        kind = next((kind for kind in ("panel", "model", "profile") if getattr(arm.judge, kind) is not None), "vices")
+        yield ("judges", name, kind), str(error)
+
+
+def _problems_of_table(table: JudgeTable, name: str) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with a judge's own keys, but for its options."""
+    here = ("judges", name)
+    try:
+        truth_for(table)
     except ConfigError as error:
-        yield str(error)
-    try:
-        judge_for(arm, 0, truth).close()
-    except CalipersError as error:
-        found = problems_of_options(arm.options)
-        yield from found or [str(error)]
-        if found:
-            yield from problems_of_judge(replace(arm, judge=replace(arm.judge, quality=_QUALITY), options={}))
+        yield (*here, "quality"), str(error)
+    else:
+        if list(table.quality) != list(_QUALITY) and (why := _no_quality(table)):
+            yield (*here, "quality"), f"quality is for judges with vices: {why}"
+    if table.vices is not None:
+        yield from (((*here, "vices", *place), problem) for place, problem in problems_of_vices(table.vices))
 
 
-def problems_of_options(options: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with single options of a judge in a study."""
-    return [*_set_elsewhere(options), *option_problems(options)]
+def _problems_of_panel(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with the tables of a panel's judges, and with judges that are named twice."""
+    if not arm.members:
+        return
+    names = list(arm.judge.panel or ())
+    for one, member in zip(names, arm.members, strict=True):
+        yield from _problems_of_table(member, one)
+        if names.count(one) > 1 and not _draws(member):
+            yield (
+                ("judges", name, "panel"),
+                (
+                    f"panel: {one} is named {names.count(one)} times, and each time gives the same answers: name it "
+                    "once, or give it noise"
+                ),
+            )
+
+
+def _draws(table: JudgeTable) -> bool:
+    """Whether two members of a panel with the same table may answer differently."""
+    if table.profile is not None or table.model is not None:  # a panel refuses the same model twice by itself
+        return True
+    vices = table.vices if isinstance(table.vices, list | tuple) else ()
+    return any(_is_random(vice) for vice in vices)
+
+
+def _is_random(vice: object) -> bool:
+    kind = vice.get("kind") if isinstance(vice, Mapping) else None
+    return kind not in NOT_RANDOM
+
+
+def _no_quality(table: JudgeTable) -> str:
+    """Return why a judge has no use for qualities; "" if it has."""
+    if table.model is not None:
+        return f"{table.model} reads the answers"
+    if table.profile is not None:
+        return "to a profile, a wrong response is worth 0 and a right one 1"
+    return ""
+
+
+def _problems_of_options(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with single options of an arm's judge, at the arm or at the judge, where they are set."""
+    for key, value in arm.options.items():
+        where: Place = ("arms", arm.name) if key in (arm.table.options or {}) else ("judges", name)
+        for problem in (*_set_elsewhere({key: value}), *option_problems({key: value})):
+            yield (*where, "options", key), problem
 
 
 def _set_elsewhere(options: Mapping[str, Any]) -> list[str]:
@@ -115,16 +182,8 @@ def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
     if table.model is not None:
         return table.model
     if table.profile is not None:
-        return _profile(table.profile, table, seed, truth)
+        return profile_judge_of(table.profile, truth.is_right, seed=seed, features={"markdown": _headings})
     return SimulatedJudge(truth, *vices_from(table.vices or ()), seed=seed)
-
-
-def _profile(name: str, table: JudgeTable, seed: int, truth: Truth) -> Backend:
-    if table.quality != _QUALITY:
-        raise ConfigError(
-            "quality is for judges with vices: to a profile, a wrong response is worth 0 and a right one 1"
-        )
-    return profile_judge_of(name, truth.is_right, seed=seed, features={"markdown": _headings})
 
 
 def _headings(view: RenderedGroup) -> list[float]:

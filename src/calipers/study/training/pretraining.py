@@ -30,7 +30,7 @@ def pretrain(size: Size, how: Pretraining, seed: int) -> Parameters:
             group["lr"] = how.learning_rate * _share_of_rate(step, how.steps)
         most = {"most_fillers": _SHORT_FILLERS} if step < how.short * how.steps else {}
         prompts = draw_prompts(how.batch, generator)
-        responses = torch.from_numpy(draw_responses(prompts, generator, **most))
+        responses = torch.from_numpy(draw_responses(prompts, generator, how.right, **most))
         mask = response_mask(responses)
         longest = min(int(mask.sum(dim=1).max()), RESPONSE_LENGTH)
         responses, mask = responses[:, :longest], mask[:, :longest]

@@ -14,10 +14,17 @@ from typing import Final
 
 from calipers.config.option import did_you_mean
 from calipers.study.tables import Problem
-from calipers.study.training.judges import problems_of_judge, problems_of_options
+from calipers.study.toml_lines import Place
+from calipers.study.training.judges import problems_of_judge
 from calipers.study.training.settings import Arm, TrainingStudy
+from calipers.study.training.without_effect import without_effect
 
 _NAMES: Final = re.compile(r"[\w .,=+:-]{1,100}")
+_MOST_STEPS: Final = 1_000_000
+"""Steps of all runs: each is a row of every curve in results.json, and a million of them take some 500 MB."""
+_MOST_ROLLOUTS: Final = 65_536
+"""Rollouts that are sampled and judged together."""
+_MOST_PRETRAINED: Final = 10**9
 _INSTALL: Final = {
     "torch": "pip install 'calipers[train]'",
     "pyarrow": "pip install 'calipers[train]'",
@@ -43,15 +50,38 @@ def problems_of_study(study: TrainingStudy, unread: Sequence[str] = (), *, whole
             yield Problem(f"{count} arms have the name {name!r}", ("arms", name, "name"))
         elif folders[folder_name(name)] > 1:
             yield Problem(f"arm {name!r}: another arm's name differs in spaces only", ("arms", name, "name"))
+    told: set[tuple[Place, str]] = set()
     for arm in study.arms:
-        for key, problem in _problems_of_arm(arm, study, unread):
-            yield Problem(f"arm {arm.name!r}: {problem}", ("arms", arm.name, key))
-        own = problems_of_options(arm.table.options or {})
-        for problem in problems_of_judge(arm):
-            place = ("arms", arm.name, "options") if problem in own else ("judges", arm.table.judge)
-            yield Problem(f"arm {arm.name!r}: judge {arm.table.judge!r}: {problem}", place)
+        for place, problem in _problems_of_arm(arm, study, unread):
+            yield Problem(f"arm {arm.name!r}: {problem}", ("arms", arm.name, *place))
+        for found in problems_of_judge(arm, arm.table.judge):
+            if found not in told:  # the arms that share a judge share what is wrong with it
+                told.add(found)
+                yield Problem(f"arm {arm.name!r}: judge {arm.table.judge!r}: {found[1]}", found[0])
     yield from _problems_of_watch(study)
     yield from _problems_of_trl(study, whole=whole)
+    yield from _problems_of_size(study)
+    if whole:
+        yield from without_effect(study)
+
+
+def problems_of_rest(judges: Sequence[Arm]) -> Iterator[Problem]:
+    """Yield what is wrong with judges that no arm of a training study asks, each in an arm with its name."""
+    for arm in judges:
+        for place, problem in problems_of_judge(arm, arm.name):
+            yield Problem(f"[judges.{arm.name}]: {problem}", place)
+
+
+def _problems_of_size(study: TrainingStudy) -> Iterator[Problem]:
+    """Yield why a training study is too large to be run, or its results to be written."""
+    runs = sum(arm.seeds for arm in study.arms)
+    if runs * study.steps > _MOST_STEPS:
+        problem = f"{runs:,} runs of {study.steps:,} steps: at most {_MOST_STEPS:,} steps in all: lower steps or seeds"
+        yield Problem(problem, ("steps",))
+    made = study.pretraining.steps * study.pretraining.batch
+    if made > _MOST_PRETRAINED:
+        problem = f"[pretraining]: {made:,} responses, steps times batch; at most {_MOST_PRETRAINED:,}: lower one"
+        yield Problem(problem, ("pretraining", "steps"))
 
 
 def missing_libraries(study: TrainingStudy) -> Iterator[str]:
@@ -67,24 +97,29 @@ def folder_name(arm: str) -> str:
     return "_".join(arm.replace(":", "-").split())
 
 
-def _problems_of_arm(arm: Arm, study: TrainingStudy, unread: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _problems_of_arm(arm: Arm, study: TrainingStudy, unread: Sequence[str]) -> Iterator[tuple[Place, str]]:
     """Yield what is wrong with an arm of a study, with the key that it is about."""
     table = arm.table
     if not _NAMES.fullmatch(arm.name):
-        yield "name", "a name has at most 100 letters, digits, spaces and . , = + : - _"
+        yield ("name",), "a name has at most 100 letters, digits, spaces and . , = + : - _"
     if table.jitter is not None and table.correlation is not None:
-        yield "jitter", "jitter and correlation both say how rollouts arrive: leave one of them out"
+        yield ("jitter",), "jitter and correlation both say how rollouts arrive: leave one of them out"
     if arm.seeds > study.seeds:
-        yield "seeds", f"seeds={arm.seeds} is more than the study's {study.seeds}"
+        yield ("seeds",), f"seeds={arm.seeds} is more than the study's {study.seeds}"
+    for key, groups in (("prompts", arm.training.prompts), ("learn", table.learn)):
+        if (rows := groups * arm.training.group_size) > _MOST_ROLLOUTS:
+            place = ("learn",) if key == "learn" else ("training", key)
+            problem = f"{key}={groups} times group_size={arm.training.group_size} are {rows:,} rollouts at a time"
+            yield place, f"{problem}; at most {_MOST_ROLLOUTS:,}: lower one of them"
     if table.weights == "reliability" and not (table.learn or _asks_twice(arm)):
         problem = (
             'weights = "reliability" needs standard errors, which one answer without history has not: set options = '
             "{ orders = 2 }, resolve, or learn"
         )
-        yield "weights", problem
-    yield from (("against", one) for one in _problems_of_pair(arm, study, unread))
+        yield ("weights",), problem
+    yield from ((("against",), one) for one in _problems_of_pair(arm, study, unread))
     if arm.engine == "trl" and arm.training.updates > 1 and not arm.training.clip:
-        yield "training", "training: clip must be above 0 with several updates"
+        yield ("training", "clip"), "training: clip must be above 0 with several updates"
 
 
 def _asks_twice(arm: Arm) -> bool:
@@ -111,8 +146,8 @@ def _problems_of_watch(study: TrainingStudy) -> Iterator[Problem]:
         yield Problem("[stop]: it has no rule: set gap, fidelity, length or kl", ("stop",))
     if study.auditor is not None and study.audit is not None:
         name = study.audit.judge
-        for one in problems_of_judge(study.auditor):
-            yield Problem(f"[audit]: judge {name!r}: {one}", ("judges", name))
+        for place, one in problems_of_judge(study.auditor, name):
+            yield Problem(f"[audit]: judge {name!r}: {one}", place)
 
 
 def _problems_of_trl(study: TrainingStudy, *, whole: bool) -> Iterator[Problem]:

@@ -6,19 +6,15 @@ The columns and keys are a contract; ``format`` changes with them. Not responsib
 from __future__ import annotations
 
 import json
-import platform
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 from calipers._version import __version__
 from calipers.errors import ConfigError
 from calipers.study.intervals import Estimate
-from calipers.study.profiles.files import profile_as_text
-from calipers.study.profiles.named import profile_named
+from calipers.study.provenance import git_state, profiles_of, versions
 from calipers.study.training.auditing import AUDITED
 from calipers.study.training.matrix import Failed, runs_of
 from calipers.study.training.one_run import Run, settings_of_run, starts_in
@@ -37,7 +33,6 @@ from calipers.study.training.summary import (
 from calipers.types.encoding import to_json
 
 FORMAT: Final = "calipers-training/1"
-_PROFILE: Final = "profile:"
 _LIBRARIES: Final = ("numpy", "torch", "transformers", "trl", "accelerate", "datasets", "pyarrow")
 
 
@@ -179,7 +174,8 @@ def write_study(study: TrainingStudy, text: str, out: Path) -> None:
     profiles = _profiles(study)
     _require_same_profiles(out, profiles)
     (out / "study.toml").write_text(text, encoding="utf-8")
-    recorded = {"settings": asdict(study), "profiles": profiles, "versions": versions(), "git": git_state(Path.cwd())}
+    made_with = {"versions": versions(_LIBRARIES), "git": git_state(Path.cwd())}
+    recorded = {"settings": asdict(study), "profiles": profiles, **made_with}
     _write_json(out / "study.json", {"format": FORMAT, **recorded})
 
 
@@ -187,10 +183,7 @@ def _profiles(study: TrainingStudy) -> dict[str, Any]:
     """Return the contents of all profiles that judges of a study answer with, by the name that the study gives them."""
     arms = (*study.arms, *([study.auditor] if study.auditor is not None else []))
     tables = [table for arm in arms for table in (arm.judge, *arm.members)]
-    named = [table.profile for table in tables if table.profile is not None]
-    models = [table.model for table in tables if table.model is not None]
-    named += [model.removeprefix(_PROFILE) for model in models if model.startswith(_PROFILE)]
-    return {name: json.loads(profile_as_text(profile_named(name))) for name in sorted(set(named))}
+    return profiles_of((table.profile for table in tables), (table.model for table in tables))
 
 
 def _require_same_profiles(out: Path, profiles: Mapping[str, Any]) -> None:
@@ -204,31 +197,6 @@ def _require_same_profiles(out: Path, profiles: Mapping[str, Any]) -> None:
                 f"{out}: the study there was begun with another content of profile {name!r}; name another folder with "
                 "-o, or delete this one"
             )
-
-
-def versions() -> dict[str, str | None]:
-    """Return the versions of Python, calipers and the libraries that a training study uses."""
-    found: dict[str, str | None] = {"python": platform.python_version(), "calipers": __version__}
-    for name in _LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return {**found, "machine": platform.machine(), "system": platform.system()}
-
-
-def git_state(folder: Path) -> dict[str, Any] | None:
-    """Return the commit of the git repository that holds ``folder``, and whether files differ; None without one."""
-    try:
-        commit = _git(folder, "rev-parse", "HEAD")
-        return {"commit": commit.strip(), "changed": bool(_git(folder, "status", "--porcelain").strip())}
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    asked = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(asked, check=True, capture_output=True, text=True, timeout=30).stdout  # noqa: S603 - git
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -15,13 +15,14 @@ from typing import Any, Final
 from calipers.judging.judge import Judge
 from calipers.study.training.arrival import arrival_places
 from calipers.study.training.auditing import Auditing
-from calipers.study.training.judged import Judged, reliability_weights
+from calipers.study.training.judged import Judged
 from calipers.study.training.seeds import ARRIVAL, generator_of
 from calipers.study.training.settings import Arm, Missing
 from calipers.study.training.simulated import Truth
 from calipers.study.training.task import Features, Tokens
 from calipers.study.training.task_text import texts_of
 from calipers.trainers.trl import BlockingReward, reward_func
+from calipers.trainers.weights import reliability_weight
 from calipers.types import GroupResult, TrajectoryGroup
 
 
@@ -143,9 +144,9 @@ class Rewarder:
     def _weights(self, places: Sequence[int]) -> list[float]:
         """Return the weight of each row's advantage: that of its group."""
         found = [1.0] * len(places)
-        for result, weight in zip(self.tally.results, reliability_weights(self.tally.results), strict=True):
+        for result in self.tally.results:
             for one in result.trajectories:
-                found[places[int(one.id) - 1]] = weight
+                found[places[int(one.id) - 1]] = reliability_weight(result)
         return found
 
 

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError
-from calipers.types.encoding import to_json
+from calipers.study.json_text import why_no_json
+from calipers.types.encoding import finite_number, to_json
 
 STEPS: Final = "steps.jsonl"
 EVALUATIONS: Final = "evaluations.jsonl"
 _SETTINGS, _DONE, _STATE, _ERROR = "settings.json", "done.json", "state.pt", "error.txt"
+
+_TIMES: Final = ("seconds", "judging_seconds")
+"""Facts about every finished run of an arm; a first policy has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class RunFolder:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ConfigError(
-                f"{self.path / file}:{number}: not JSON ({error}); delete the folder {self.path}"
+                f"{self.path / file}:{number}: {why_no_json(error)}; delete the folder {self.path}"
             ) from error
         if not isinstance(row, dict) or "step" not in row:
             raise ConfigError(f"{self.path / file}:{number}: not a row of a run; delete the folder {self.path}")
@@ -115,8 +119,14 @@ class RunFolder:
 
     @property
     def finished(self) -> dict[str, Any] | None:
-        """The facts about the finished run; None while it is not."""
-        return self._read(_DONE)
+        """The facts about the finished run; None while it is not. Raises ConfigError for a damaged file."""
+        found = self._read(_DONE)
+        if found and None in (finite_number(found.get(key)) for key in _TIMES):
+            raise ConfigError(
+                f"{self.path / _DONE}: it says nothing of {' and '.join(_TIMES)}; delete the folder {self.path}, and "
+                "the run is made again"
+            )
+        return found
 
     @property
     def error(self) -> str | None:
@@ -131,8 +141,12 @@ class RunFolder:
             found: dict[str, Any] = json.loads((self.path / file).read_bytes())
         except FileNotFoundError:
             return None
-        except ValueError as error:
-            raise ConfigError(f"{self.path / file}: not JSON ({error}); delete the folder {self.path}") from error
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"{self.path / file}: {why_no_json(error)}; delete the folder {self.path}, and the run is made again"
+            ) from error
+        if not isinstance(found, dict):
+            raise ConfigError(f"{self.path / file}: it is no JSON object; delete the folder {self.path}")
         return found
 
     def _write(self, file: str, content: bytes) -> None:

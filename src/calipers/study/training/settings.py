@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from calipers.config.option import any_value, choice, flag, number, whole_number
 from calipers.errors import ConfigError
@@ -22,6 +22,17 @@ Missing: TypeAlias = Literal["none", "group", "zero"]
 Weights: TypeAlias = Literal["none", "reliability"]
 Optimizer: TypeAlias = Literal["adam", "sgd"]
 Control: TypeAlias = Literal["true", "placebo"]
+RIGHT_BY_DIFFICULTY: Final = (0.95, 0.5, 0.1)
+"""The share of right answers in pre-training, by difficulty: it gives groups of all sorts, and room to improve."""
+
+LARGEST: Final = 1e6
+"""The largest weight or width of a study: sums and squares of larger ones leave what single precision holds."""
+
+
+def _require_shares(name: str, value: object) -> None:
+    given = list(value) if isinstance(value, list | tuple) else []
+    if len(given) != len(RIGHT_BY_DIFFICULTY) or not all(type(one) in {int, float} and 0 <= one <= 1 for one in given):
+        raise ConfigError(f"{name}={value!r:.60}: it must be three numbers from 0 to 1: easy, medium and hard prompts")
 
 
 @dataclass(frozen=True)
@@ -40,11 +51,19 @@ class Pretraining:
 
     steps: int = whole_number(800, "Steps.", low=1, high=1_000_000)
     batch: int = whole_number(128, "Responses a step.", low=1, high=65_536)
-    learning_rate: float = number(3e-3, "The highest learning rate.", low=0, above=True)
+    learning_rate: float = number(3e-3, "The highest learning rate.", low=0, high=1000, above=True)
     short: float = number(
         0.75, "The first share of the steps, in which responses have at most one filler.", low=0, high=1
     )
-    seed: int | None = whole_number(None, "One seed for all runs' first policies; without it, each run's own.", low=0)
+    right: Sequence[float] = any_value(
+        RIGHT_BY_DIFFICULTY,
+        "The share of right answers that it shows to easy, medium and hard prompts: near 0 or 1, most groups of the "
+        "first policy are all right or all wrong.",
+        check=_require_shares,
+    )
+    seed: int | None = whole_number(
+        None, "One seed for all runs' first policies; without it, each run's own.", low=0, high=2**53
+    )
 
 
 @dataclass(frozen=True)
@@ -54,7 +73,7 @@ class Training:
     prompts: int = whole_number(16, "Prompts a step.", low=1, high=4096)
     group_size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
     optimizer: Optimizer = choice("adam", Optimizer, "AdamW, or SGD without momentum.")
-    learning_rate: float = number(2e-4, "The optimizer's learning rate, constant.", low=0)
+    learning_rate: float = number(2e-4, "The optimizer's learning rate, constant.", low=0, high=1000)
     loss: Loss = choice(
         "dr_grpo",
         Loss,
@@ -62,10 +81,12 @@ class Training:
         "tokens, grpo averages each rollout first.",
     )
     scale: Scale = choice("group", Scale, "What centred rewards are divided by: a standard deviation, or nothing.")
-    kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0)
+    kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0, high=LARGEST)
     updates: int = whole_number(1, "Updates with each batch of rollouts.", low=1, high=64)
-    clip: float = number(0.2, "The clipping range of the probability ratio; it acts from the second update on.", low=0)
-    max_norm: float = number(1.0, "The largest norm of the gradient.", low=0, above=True)
+    clip: float = number(
+        0.2, "The clipping range of the probability ratio; it acts from the second update on.", low=0, high=LARGEST
+    )
+    max_norm: float = number(1.0, "The largest norm of the gradient.", low=0, high=LARGEST, above=True)
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,7 @@ class Evaluation:
     """Held-out prompts, the same for all runs of a seed."""
 
     prompts: int = whole_number(200, "Prompts, each answered once.", low=1, high=100_000)
-    every: int = whole_number(10, "Steps between evaluations.", low=1)
+    every: int = whole_number(10, "Steps between evaluations.", low=1, high=1_000_000)
 
 
 @dataclass(frozen=True)
@@ -81,17 +102,17 @@ class Audit:
     """A second judge that scores a sample of the rollouts, and whose scores never become rewards."""
 
     judge: str = any_value("", "The name of the audit judge under [judges].")
-    every: int = whole_number(10, "Steps between audits.", low=1)
-    sample: int = whole_number(8, "Groups of a step that are audited.", low=1)
+    every: int = whole_number(10, "Steps between audits.", low=1, high=1_000_000)
+    sample: int = whole_number(8, "Groups of a step that are audited.", low=1, high=4096)
 
 
 def _require_judge(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or not value.isprintable():
         raise ConfigError(f"{name}={value!r:.60}: it must be a judge's name, such as openai/gpt-5-mini")
 
 
 def _require_profile(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or not value.isprintable():
         raise ConfigError(f"{name}={value!r:.60}: it must be a profile's name or file, such as gpt-5.4-mini")
 
 
@@ -138,7 +159,10 @@ class ArmTable:
         "content", Order, "Candidates in the order that calipers draws from their content, or as they arrived."
     )
     jitter: float | None = number(
-        None, "Rollouts arrive in order of length plus noise with this standard deviation, in tokens.", low=0
+        None,
+        "Rollouts arrive in order of length plus noise with this standard deviation, in tokens.",
+        low=0,
+        high=LARGEST,
     )
     correlation: float | None = number(
         None, "Rollouts arrive in an order with about this correlation to their length.", low=-1, high=1
@@ -153,7 +177,10 @@ class ArmTable:
         "max(0, 1 - mean squared standard error / variance).",
     )
     learn: int = whole_number(
-        0, "Groups that are judged before the run in 4 orders, so that the judge's position bias is known.", low=0
+        0,
+        "Groups that are judged before the run in 4 orders, so that the judge's position bias is known.",
+        low=0,
+        high=4096,
     )
     seeds: int | None = whole_number(None, "Runs of this arm; by default the study's.", low=1, high=10_000)
     engine: Engine | None = choice(None, Engine, "What trains; by default the study's.")
@@ -197,7 +224,7 @@ class TrainingStudy:
     seeds: int = whole_number(10, "Runs of each arm.", low=1, high=10_000)
     steps: int = whole_number(60, "Steps of each run.", low=1, high=1_000_000)
     engine: Engine = choice("loop", Engine, "What trains: calipers' own loop, or TRL's GRPOTrainer.")
-    window: int = whole_number(10, "The last steps of a run over which its figures are means.", low=1)
+    window: int = whole_number(10, "The last steps of a run over which its figures are means.", low=1, high=1_000_000)
     policy: Size = field(default_factory=Size)
     pretraining: Pretraining = field(default_factory=Pretraining)
     evaluation: Evaluation = field(default_factory=Evaluation)

@@ -6,13 +6,14 @@ Not responsible for the vices themselves (``calipers.testing``, ``vices``).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
 import calipers.testing
 from calipers.config.option import did_you_mean
 from calipers.errors import ConfigError
+from calipers.study.toml_lines import Place
 from calipers.study.training import vices as own_vices
 from calipers.testing import Bias, Fault, Slip, Vice
 from calipers.types.encoding import finite_number
@@ -54,6 +55,15 @@ def _vice_kinds() -> dict[str, type[Vice]]:
 
 VICES: Final = _vice_kinds()
 """The vices that a study's TOML can name."""
+NOT_RANDOM: Final = frozenset({
+    "Coarse", "HollowAnswers", "Inverted", "LengthBias", "Levels", "PairLevels", "PositionBias",
+    "PositionCurve", "Preference", "Ranked", "Severity", "Sycophancy",
+})  # fmt: skip
+"""Vices that draw nothing: two judges with the same ones answer alike."""
+_LARGEST: Final = 1e6
+"""The largest number of a vice: opinions are from 0 to 1, and sums of larger ones lose what they are added to."""
+_MOST_VICES: Final = 100
+_MOST_VALUES: Final = 10_000
 
 
 def vices_from(tables: Sequence[Mapping[str, Any]]) -> tuple[Vice, ...]:
@@ -61,53 +71,110 @@ def vices_from(tables: Sequence[Mapping[str, Any]]) -> tuple[Vice, ...]:
 
     Raises ConfigError with every unknown kind or field, and every value that the vice does not take.
     """
-    if not isinstance(tables, list | tuple):
-        raise ConfigError("vices must be a list of tables")
-    made, problems = [], []
-    for number, table in enumerate(tables, 1):
-        try:
-            made.append(_vice(table, f"vice {number}"))
-        except ConfigError as error:
-            problems.append(str(error))
-    if problems:
+    if problems := [problem for _, problem in problems_of_vices(tables)]:
         raise ConfigError("; ".join(problems))
-    return tuple(made)
+    return tuple(_vice(table) for table in tables)
 
 
-def _vice(table: object, where: str) -> Vice:
+def problems_of_vices(tables: object) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with the vices that a study's TOML describes, each with its place in the list."""
+    if not isinstance(tables, list | tuple):
+        yield (), "vices must be a list of tables"
+        return
+    if len(tables) > _MOST_VICES:
+        yield (), f"{len(tables):,} vices; a judge may have {_MOST_VICES}"
+        return
+    for number, table in enumerate(tables):
+        for place, problem in _problems_of_vice(table):
+            within = "".join(f", {part}" for part in place if part == "into")
+            yield (number, *place), f"vice {number + 1}{within}: {problem}"
+
+
+def _problems_of_vice(table: object) -> Iterator[tuple[Place, str]]:
     if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
-        raise ConfigError(f'{where}: it must be a table with kind, such as {{kind = "Noise", sd = 0.1}}')
+        yield (), 'it must be a table with kind, such as {kind = "Noise", sd = 0.1}'
+        return
     name = table["kind"]
     if name not in VICES:
-        raise ConfigError(f"{where}: there is no vice {name!r}.{did_you_mean(name, VICES)}")
-    kind = VICES[name]
-    given = {key: value for key, value in table.items() if key != "kind"}
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]  # every vice is a dataclass
-    if unknown := [f"{name} has no {key!r}.{did_you_mean(key, known)}" for key in given if key not in known]:
-        raise ConfigError(f"{where}: {' '.join(unknown)}")
-    values = {key: _value(key, value, where) for key, value in given.items()}
+        yield ("kind",), f"there is no vice {name!r:.60}.{did_you_mean(name, VICES)}"
+        return
+    known = {one.name: str(one.type) for one in fields(VICES[name])}  # type: ignore[arg-type]  # each is a dataclass
+    wrong = False
+    for key, value in table.items():
+        if key != "kind":
+            for place, problem in _problems_of_field(name, key, value, known):
+                wrong = True
+                yield (key, *place), problem
+    if not wrong and (problem := _refusal(table)):
+        yield next(((key,) for key in known if key in table and f"{name} {key} " in problem), ()), problem
+
+
+def _problems_of_field(vice: str, key: str, value: object, known: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+    """Yield what is wrong with the value of one field of a vice, by the field's type."""
+    if key not in known:
+        yield (), f"{vice} has no {key!r:.60}.{did_you_mean(key, known)}"
+    elif key == "into":
+        yield from _problems_of_vice(value)
+    elif key == "curve":
+        if _curve(value) is None:
+            names = ", ".join(own_vices.CURVES)
+            yield (), f"curve={value!r:.60}: it must be one of {names}, or a list of numbers, first place to last"
+    elif "Callable" in known[key]:
+        yield (), f"{vice} {key} is a function, which TOML cannot hold; leave it out"
+    elif wanted := _wanted(known[key], value):
+        yield (), f"{vice} {key}={value!r:.60}: it must be {wanted}"
+
+
+def _wanted(type_: str, value: object) -> str:
+    """Return what a field of a vice must be, by its ``type_`` as Python writes it; "" if ``value`` is that."""
+    match type_.removesuffix(" | None"):
+        case "float" if not _is_number(value):
+            return f"a number from {-_LARGEST:g} to {_LARGEST:g}"
+        case "int" if not _is_number(value) or not isinstance(value, int):
+            return f"a whole number from {-_LARGEST:g} to {_LARGEST:g}"
+        case "tuple[float, ...]" | "tuple[float, float]" if not _is_list_of(value, _is_number):
+            return f"a list of numbers from {-_LARGEST:g} to {_LARGEST:g}"
+        case "tuple[str, ...]" if not _is_list_of(value, lambda one: isinstance(one, str)):
+            return "a list of texts"
+        case other if other.startswith(("Literal", "TextFeature", "str")) and not isinstance(value, str):
+            return "a text"
+    return ""
+
+
+def _is_number(value: object) -> bool:
+    number = finite_number(value)
+    return number is not None and abs(number) <= _LARGEST
+
+
+def _is_list_of(value: object, is_one: Callable[[object], bool]) -> bool:
+    return isinstance(value, list | tuple) and len(value) <= _MOST_VALUES and all(map(is_one, value))
+
+
+def _refusal(table: Mapping[str, Any]) -> str:
+    """Return why a vice with fields of the right types cannot be made; "" if it can."""
     try:
-        return kind(**values)
+        _vice(table)
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        return str(error)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: {name} cannot be made of these values: {error}") from error
+        return f"{table['kind']} cannot be made of these values: {error}"
+    return ""
 
 
-def _value(key: str, value: Any, where: str) -> Any:
+def _vice(table: Mapping[str, Any]) -> Vice:
+    return VICES[table["kind"]](**{key: _value(key, value) for key, value in table.items() if key != "kind"})
+
+
+def _value(key: str, value: Any) -> Any:
     if key == "curve":
-        return _curve(value, where)
+        return _curve(value)
     if key == "into":
-        return _vice(value, f"{where}, into")
+        return _vice(value)
     return tuple(value) if isinstance(value, list) else value
 
 
-def _curve(value: Any, where: str) -> Any:
-    if isinstance(value, list) and value:
-        points = tuple(finite_number(one) for one in value)
-        if None not in points:
-            return own_vices.Curve(tuple(point for point in points if point is not None))
-    if isinstance(value, str) and value in own_vices.CURVES:
-        return own_vices.CURVES[value]
-    names = ", ".join(own_vices.CURVES)
-    raise ConfigError(f"{where}: curve={value!r}: it must be one of {names}, or a list of numbers, first place to last")
+def _curve(value: Any) -> Any:
+    """Return the curve of a position bias that a study's TOML names or lists; None if it is none."""
+    if isinstance(value, list) and value and _is_list_of(value, _is_number):
+        return own_vices.Curve(tuple(float(one) for one in value))
+    return own_vices.CURVES.get(value) if isinstance(value, str) else None

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from calipers.errors import ConfigError
+from calipers.study.json_text import why_no_json
 from calipers.study.training.measures import response_figures
 from calipers.study.training.seeds import EVALUATION, GATE, POLICY, generator_of, seed_of
 from calipers.study.training.settings import Pretraining, Size
 from calipers.study.training.task import draw_prompts, features
-from calipers.types.encoding import to_json
+from calipers.types.encoding import finite_number, to_json
 
 _GROUPS = 64
 _GROUP_SIZE = 8
@@ -68,8 +70,17 @@ class Starts:
         return found
 
     def facts(self, seed: int) -> dict[str, float]:
-        """Return what was measured of the first policy of a run with ``seed``: figures, and ``truth_spread``."""
-        found: dict[str, float] = json.loads(self.path(seed).with_suffix(".json").read_bytes())
+        """Return what was measured of the first policy of a run with ``seed``: figures, and ``truth_spread``.
+
+        Raises ConfigError for a damaged file.
+        """
+        path = self.path(seed).with_suffix(".json")
+        try:
+            found = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}: {why_no_json(error)}; delete it, and the first policy is made again") from error
+        if not isinstance(found, dict) or finite_number(found.get("truth_spread")) is None:
+            raise ConfigError(f"{path}: it has no truth_spread; delete it, and the first policy is made again")
         return found
 
 

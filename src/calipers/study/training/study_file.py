@@ -8,6 +8,7 @@ fits together (``problems``).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -16,8 +17,8 @@ from typing import Any, Final
 
 from calipers.config.option import did_you_mean, options_of
 from calipers.errors import ConfigError
-from calipers.study.tables import Tables
-from calipers.study.training.problems import problems_of_study
+from calipers.study.tables import Problem, Tables, is_file, problem_of_name
+from calipers.study.training.problems import problems_of_rest, problems_of_study
 from calipers.study.training.settings import (
     Arm,
     ArmTable,
@@ -37,6 +38,15 @@ _CLUSTER: Final = "cluster"
 """The table for ``calipers study export``, which is not read here."""
 _SCENARIOS: Final = "calipers.study.training"
 _MOST_SEEDS: Final = 10_000
+_MOST_ARMS: Final = 1000
+_MOST_JUDGES: Final = 64
+_NOT_VARIED: Final = {
+    "name": "the values are in the names already",
+    "against": "a variant is compared with the variant that has the same values",
+    "vary": "write its keys beside the others",
+    "options": "vary one option, such as options.orders",
+    "training": "vary one setting, such as training.kl",
+}
 
 
 def scenario_names() -> list[str]:
@@ -61,7 +71,7 @@ def read_study(config: str, **changes: int | None) -> tuple[TrainingStudy, str]:
     ``changes`` (steps, seeds) replace the file's, unless they are None; no arm has more seeds than these. Raises
     ConfigError with all problems.
     """
-    if Path(config).is_file():
+    if is_file(Path(config)):
         tables = Tables.read(Path(config))
     elif config in scenario_names():
         tables = Tables.parse(scenario_text(config), f"study {config}")
@@ -87,7 +97,7 @@ def study_from(content: Mapping[str, Any], *, source: str) -> TrainingStudy:
 
 def _checked(tables: Tables) -> TrainingStudy:
     found = study_tables(tables)
-    more = problems_of_study(found.study, found.unread, whole=not tables.problems)
+    more = [*problems_of_study(found.study, found.unread, whole=not tables.problems), *problems_of_rest(found.rest)]
     tables.require_none([*tables.problems, *more], why="it cannot be run")
     return found.study
 
@@ -96,12 +106,14 @@ def _checked(tables: Tables) -> TrainingStudy:
 class StudyTables:
     """What the tables of a training study say: the study, and its judges by name.
 
-    The study has its defaults where a table is wrong, and lacks the arms in ``unread``, by their names.
+    The study has its defaults where a table is wrong, and lacks the arms in ``unread``, by their names. ``rest`` holds
+    the judges that none of its arms, the audit and their panels ask, each in an arm with its name.
     """
 
     study: TrainingStudy
     judges: Mapping[str, JudgeTable]
     unread: Sequence[str]
+    rest: Sequence[Arm]
 
 
 def study_tables(tables: Tables) -> StudyTables:
@@ -111,7 +123,7 @@ def study_tables(tables: Tables) -> StudyTables:
     """
     reading = _Reading(tables)
     study = reading.study()
-    return StudyTables(study, reading.judges, reading.unread)
+    return StudyTables(study, reading.judges, reading.unread, reading.rest(study))
 
 
 @dataclass(slots=True)
@@ -129,6 +141,8 @@ class _Reading:
         given = self.tables.values(TrainingStudy, content, also={*_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER})
         tables = {name: self._made(kind, content.get(name, {}), name) or kind() for name, kind in _TABLES.items()}
         for name, table in self.tables.mapping(content.get("judges", {}), "judges").items():
+            if problem := problem_of_name(name, "a judge"):
+                self.tables.note(problem, "judges", name)
             judge = self._made(JudgeTable, table, "judges", name)
             self.judges[name] = judge or JudgeTable()
             if judge is None:
@@ -150,29 +164,49 @@ class _Reading:
         }
         if "audit" not in given:
             return given
-        name, known = given["audit"].judge, len(self.tables.problems)
+        name = given["audit"].judge
         judge = self.judges.get(name) if isinstance(name, str) else None
         if judge is None:
-            self.tables.note(f"there is no judge {name!r}.{did_you_mean(str(name), self.judges)}", "audit", "judge")
+            self.tables.note(
+                f"there is no judge {name!r:.60}.{did_you_mean(str(name)[:60], self.judges)}", "audit", "judge"
+            )
             return given
+        auditor = self._alone(judge, name, "audit")
+        return given if auditor is None else {**given, "auditor": auditor}
+
+    def rest(self, study: TrainingStudy) -> list[Arm]:
+        """Return the judges that none of the study's arms, its audit and their panels ask, each in an arm."""
+        asked = {id(one) for arm in study.arms for one in (arm.judge, *arm.members)}
+        if study.auditor is not None:
+            asked |= {id(one) for one in (study.auditor.judge, *study.auditor.members)}
+        left = [(name, judge) for name, judge in self.judges.items() if id(judge) not in asked]
+        return [arm for name, judge in left if (arm := self._alone(judge, name, name)) is not None]
+
+    def _alone(self, judge: JudgeTable, name: str, arm: str) -> Arm | None:
+        """Return an arm with a judge's own settings, to check it; None where these are wrong, which is noted."""
+        known = len(self.tables.problems)
         options = self.tables.mapping(judge.options or {}, "judges", name, "options")
         members = tuple(self._members(judge, name))
         if name in self.wrong_judges or len(self.tables.problems) > known:
-            return given
-        auditor = Arm("audit", judge, ArmTable(), Training(), options, "loop", 1, members=members)
-        return {**given, "auditor": auditor}
+            return None
+        return Arm(arm, judge, ArmTable(), Training(), options, "loop", 1, members=members)
 
     def _arm_tables(self) -> Iterator[ArmTable]:
         rows = self.tables.content.get("arms", [])
         if not isinstance(rows, list) or not rows:
             self.tables.note("arms: write at least one [[arms]] table with a name and a judge", "arms")
             return
+        if (made := sum(map(_variants, rows))) > _MOST_ARMS:
+            many = max(range(len(rows)), key=lambda number: _variants(rows[number]))
+            problem = f"{made:,} arms, with the variants by vary; a study may have {_MOST_ARMS:,}: vary fewer values"
+            self.tables.note(problem, "arms", many, "vary")
+            return
         for number, row in enumerate(rows):
             known = len(self.tables.problems)
             table: ArmTable | None = self._made(ArmTable, row, "arms", number)
             name = row.get("name") if isinstance(row, Mapping) else None
-            if isinstance(row, Mapping) and (not isinstance(name, str) or not name):
-                self.tables.note("it needs a name, a text", "arms", number, "name")
+            if isinstance(row, Mapping) and (problem := problem_of_name(name, "it")):
+                self.tables.note(problem, "arms", number, "name")
             elif table is not None and len(self.tables.problems) == known:
                 yield from self._varied(table, number)
             elif isinstance(name, str):
@@ -181,12 +215,19 @@ class _Reading:
     def _varied(self, table: ArmTable, number: int) -> Iterator[ArmTable]:
         """Yield a table for each combination of the values in ``vary``, with the values in its name."""
         vary = self.tables.mapping(table.vary or {}, "arms", number, "vary")
-        lists = [value if isinstance(value, list) and value else None for value in vary.values()]
-        if None in lists:
-            self.tables.note("vary: each key needs a list of values", "arms", number, "vary")
+        known = len(self.tables.problems)
+        for key, value in vary.items():
+            if not isinstance(value, list) or not value:
+                self.tables.note("each key needs a list of values", "arms", number, "vary", key)
+            elif key in _NOT_VARIED:
+                self.tables.note(f"{key} cannot be varied: {_NOT_VARIED[key]}", "arms", number, "vary", key)
+        if table.vary == {}:
+            self.tables.note("vary: it has no key; leave it out", "arms", number, "vary")
+        if len(self.tables.problems) > known:
             self.unread.append(table.name)
             return
-        for values in itertools.product(*(one or () for one in lists)):
+        lists = [value if isinstance(value, list) else [] for value in vary.values()]
+        for values in itertools.product(*lists):
             row: dict[str, Any] = {}
             for key, value in zip(vary, values, strict=True):
                 group, _, inner = key.rpartition(".")
@@ -205,8 +246,8 @@ class _Reading:
         place, known = ("arms", table.name), len(self.tables.problems)
         judge = self.judges.get(table.judge) if isinstance(table.judge, str) else None
         if judge is None:
-            hint = did_you_mean(str(table.judge), self.judges) if self.judges else " Write [judges.NAME] tables."
-            self.tables.note(f"there is no judge {table.judge!r}.{hint}", *place, "judge")
+            hint = did_you_mean(str(table.judge)[:60], self.judges) if self.judges else " Write [judges.NAME] tables."
+            self.tables.note(f"there is no judge {table.judge!r:.60}.{hint}", *place, "judge")
         base = {option.name: getattr(training, option.name) for option in options_of(Training)}
         own = self.tables.mapping(table.training or {}, *place, "training")
         made = self._made(Training, {**base, **own}, *place, "training")
@@ -227,10 +268,16 @@ class _Reading:
         if not isinstance(judge.panel, list) or len(judge.panel) < 2:
             self.tables.note("panel must be a list of two or more names of judges", *place)
             return
-        for one in judge.panel:
+        if len(judge.panel) > _MOST_JUDGES:
+            problem = f"panel: it has {len(judge.panel):,} judges; at most {_MOST_JUDGES} are asked"
+            self.tables.note(problem, *place)
+            return
+        for number, one in enumerate(judge.panel):
             member = self.judges.get(one) if isinstance(one, str) else None
             if member is None:
-                self.tables.note(f"panel: there is no judge {one!r}.{did_you_mean(str(one), self.judges)}", *place)
+                hint = did_you_mean(str(one), self.judges)
+                problem = f"[judges.{name}]: panel: there is no judge {one!r:.60}.{hint}"
+                self.tables.problems.append(Problem(problem, (*place, number)))
             elif member.panel is not None or member.options is not None or member.quality != judge.quality:
                 self.tables.note(
                     f"panel: {one} cannot be in it: panel, options and quality are set in the panel's own table", *place
@@ -243,6 +290,13 @@ class _Reading:
         found = len(self.tables.problems)
         given = self.tables.values(kind, self.tables.mapping(value, *place), *place)
         return None if len(self.tables.problems) > found else kind(**given)
+
+
+def _variants(row: object) -> int:
+    """Return how many arms a table under [[arms]] describes, without making them."""
+    vary = row.get("vary") if isinstance(row, Mapping) else None
+    lists = vary.values() if isinstance(vary, Mapping) else ()
+    return math.prod(len(one) or 1 for one in lists if isinstance(one, list))
 
 
 def _given(table: ArmTable) -> dict[str, Any]:

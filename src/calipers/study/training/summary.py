@@ -39,6 +39,8 @@ CURVES: Final = (
 HELD_OUT_CURVES: Final = (*_HELD_OUT, "groups", "calls")
 """Figures of evaluations that have a curve: ``kl``, ``groups`` and ``calls`` are there to be drawn against."""
 
+_SAME: Final = 1e-9
+"""Gains of held-out truth that differ by less are equal: they are whole numbers of prompts."""
 _SPREAD: Final = (0.2, 0.8)
 """The share of groups with truth spread that a valid study starts with."""
 
@@ -151,7 +153,8 @@ def validity(arms: Sequence[Arm], summaries: Sequence[ArmSummary], spreads: Sequ
 
     ``spreads`` are the shares of the first policies' groups whose responses are not all right or all wrong; their mean
     is to be from 20 to 80 %. Held-out truth has to rise in arms with ``control = "true"``, and not in those with
-    "placebo"; an interval decides, so it takes two seeds.
+    "placebo"; an interval decides, so it takes two seeds, and gains that are not all the same: runs that gain alike
+    show nothing of chance, and the check is then unknown. If they gain nothing, or lose, truth does not rise.
     """
     checks: list[tuple[bool | None, str]] = []
     if spreads:
@@ -170,6 +173,10 @@ def validity(arms: Sequence[Arm], summaries: Sequence[ArmSummary], spreads: Sequ
 def _control(arm: Arm, gain: Estimate | None) -> tuple[bool | None, str]:
     if gain is None or gain.half_width is None:
         return None, f"{arm.name}: fewer than two finished runs"
+    if gain.half_width < _SAME < gain.mean:
+        # Two prompts more in each of a few runs happens by chance, and an interval of ± 0 would call it certain.
+        same = f"{arm.name}: held-out truth {gain.mean:+.3f} in each of {gain.n} runs"
+        return None, f"{same}, whose chance is unknown: run more seeds"
     improved = gain.is_clear and gain.mean > 0
     wanted = arm.table.control == "true"
     said = f"{arm.name}: held-out truth {gain.mean:+.3f} ± {gain.half_width:.3f}"

@@ -9,11 +9,14 @@ passes, so no data set is needed, and none can be memorised. Not responsible for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from calipers.study.training.settings import RIGHT_BY_DIFFICULTY
 
 Tokens: TypeAlias = NDArray[np.int64]
 """Token numbers: prompts are (prompts, PROMPT_LENGTH), responses (rollouts, RESPONSE_LENGTH), filled up with PAD."""
@@ -62,9 +65,6 @@ RESPONSE_LENGTH: Final = 24
 SHORTEST: Final = 3
 """Tokens of the shortest response with an answer: the answer's introduction, a digit, the end."""
 
-RIGHT_BY_DIFFICULTY: Final = (0.95, 0.5, 0.1)
-"""The share of right answers in pre-training, by difficulty: it gives groups of all sorts, and room to improve."""
-
 _MORE_FILLERS: Final = 0.85
 _MOST_FILLERS: Final = 14
 _SURE: Final = 0.3
@@ -89,16 +89,22 @@ def right_answers(prompts: Tokens) -> Tokens:
     return np.where(asked < SHOWN_DIGITS, by_place, np.where(asked == SHOWN_DIGITS, digits.max(1), digits.min(1)))
 
 
-def draw_responses(prompts: Tokens, generator: np.random.Generator, *, most_fillers: int = _MOST_FILLERS) -> Tokens:
+def draw_responses(
+    prompts: Tokens,
+    generator: np.random.Generator,
+    right_by_difficulty: Sequence[float] = RIGHT_BY_DIFFICULTY,
+    *,
+    most_fillers: int = _MOST_FILLERS,
+) -> Tokens:
     """Return a response to each prompt of the task, as pre-training shows them, (prompts, RESPONSE_LENGTH).
 
-    An answer is right with the probability in RIGHT_BY_DIFFICULTY, and otherwise another of the five digits.
+    An answer is right with its difficulty's probability, and otherwise another of the five digits.
     """
     count = len(prompts)
     digits, right = prompts[:, 2 : 2 + SHOWN_DIGITS], right_answers(prompts)
     others = digits[digits != right[:, None]].reshape(count, SHOWN_DIGITS - 1)
     wrong = others[np.arange(count), generator.integers(SHOWN_DIGITS - 1, size=count)]
-    chance = np.array(RIGHT_BY_DIFFICULTY)[prompts[:, 1] - DIFFICULTIES[0]]
+    chance = np.array(right_by_difficulty)[prompts[:, 1] - DIFFICULTIES[0]]
     said = np.where(generator.random(count) < chance, right, wrong)
     fillers = np.minimum(generator.geometric(1 - _MORE_FILLERS, count) - 1, most_fillers)
     words = generator.integers(len(FILLERS), size=(count, _MOST_FILLERS)) + FILLERS[0]

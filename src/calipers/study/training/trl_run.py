@@ -29,6 +29,7 @@ from calipers.study.training.seeds import SAMPLING, seed_of
 from calipers.study.training.settings import Arm, TrainingStudy
 from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, Tokens, features
 from calipers.study.training.task_text import texts_of
+from calipers.trainers.trl import weighted
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # TRL calls rollout_func, which shared_noise uses, experimental
 
@@ -91,7 +92,8 @@ class TrlRun:
         self._study, self._arm, self._seed, self._start = study, arm, seed, start
         self._rewarder, self._folder = rewarder, folder
         self._rows: dict[int, dict[str, Any]] = {}
-        self._weights: list[float] | None = None
+        self.weights: Sequence[float] | None = None
+        """The weights of the batch's advantages, for ``weighted``."""
         self.seconds = 0.0
         """CPU time of the run since it was last started, evaluation and judging included."""
 
@@ -109,7 +111,7 @@ class TrlRun:
         prompts = [step_prompts(self._arm, self._seed, step) for step in range(self._study.steps)]
         size = self._arm.training.group_size
         rows = [text for of_step in prompts for text in texts_of(of_step[::size])]
-        trainer = self._trainer_class()(
+        trainer = weighted(trl.GRPOTrainer, self)(
             model=save_gpt2(self._start, self._study.policy, self._folder.path / _FIRST),
             reward_funcs=[self._reward_function()],
             args=trl.GRPOConfig(**arguments),
@@ -149,7 +151,7 @@ class TrlRun:
                 raise ConfigError("TRL passed other prompts than those of its step: the study's order was changed")
             found = features(asked, _padded(completion_ids))
             judged = self._rewarder.rewards_of_texts(step, prompts, completions, found, columns)
-            self._weights = judged.weights
+            self.weights = judged.weights
             given = advantages(judged.rewards, size, scale, judged.weights)
             figures = step_figures(found, judged, given.numpy(), size)
             tally = self._rewarder.tally
@@ -160,21 +162,6 @@ class TrlRun:
             return judged.rewards
 
         return judge
-
-    def _trainer_class(self) -> Any:
-        """Return TRL's GRPOTrainer, with the advantages of each batch multiplied by the arm's weights."""
-        import trl  # noqa: PLC0415 - heavy, and an extra
-
-        run = self
-
-        class Weighted(trl.GRPOTrainer):  # type: ignore[misc]  # untyped
-            def _generate_and_score_completions(self, inputs: Any) -> Any:
-                found = super()._generate_and_score_completions(inputs)
-                if run._weights is not None:
-                    found["advantages"] = found["advantages"] * torch.tensor(run._weights).to(found["advantages"])
-                return found
-
-        return Weighted
 
     def _shared_rollouts(self, _: Sequence[str], trainer: Any) -> dict[str, Any]:
         """Return rollouts for TRL that the loop would sample from the same policy, for rollout_func."""

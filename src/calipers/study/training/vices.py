@@ -52,6 +52,22 @@ class Random(Bias):
 
 
 @dataclass(frozen=True, slots=True)
+class Undecided(Bias):
+    """Thinks 0.5 of every candidate in a ``share`` (0-1) of the groups, in every question about such a group alike.
+
+    With noise after it, the scores of these groups are noise alone, as where a judge cannot tell the responses apart.
+    """
+
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        require_probability("Undecided share", self.share)
+
+    def sway(self, opinions: Sequence[float], question: Question) -> list[float]:
+        return [0.5] * len(opinions) if question.by_group().random() < self.share else list(opinions)
+
+
+@dataclass(frozen=True, slots=True)
 class Unread(Fault):
     """Omits candidates from the reply, each with the probability ``rate``, in every question about the group alike.
 

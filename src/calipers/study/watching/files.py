@@ -17,6 +17,7 @@ from typing import Any, Final
 from calipers._version import __version__
 from calipers.errors import ConfigError, InputError
 from calipers.study.curves import StudyCurves
+from calipers.study.json_text import why_no_json
 from calipers.study.watching.curves import watched_curves
 from calipers.study.watching.rows import WatchedGroup
 from calipers.study.watching.rules import BrokenRule
@@ -119,8 +120,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines[:-1], 1):
         try:
             row = json.loads(line)
-        except ValueError as error:
-            raise ConfigError(f"{path}:{number}: not JSON ({error})") from error
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}:{number}: {why_no_json(error)}; delete the line") from error
         if not isinstance(row, dict):
             raise ConfigError(f"{path}:{number}: not a JSON object")
         yield row

@@ -25,6 +25,7 @@ from calipers.study.watching.rows import Split
 from calipers.study.watching.rules import BrokenRule
 from calipers.study.watching.verl_settings import WatchSettings, logged_by_verl, read_watch_settings
 from calipers.study.watching.watch import Watch
+from calipers.trainers.rollouts.steps import updates_before
 from calipers.trainers.verl.agent_loop import AgentLoopManager as JudgingManager
 from calipers.trainers.verl.agent_loop import JudgingWorker
 from calipers.types import GroupResult, TrajectoryGroup
@@ -70,7 +71,7 @@ class WatchingWorker(JudgingWorker):
 
     def _noted(self, verl_step: int, *, validate: bool) -> _Prompt:
         split: Split = "held_out" if validate else "train"
-        step = verl_step if validate else verl_step - 1
+        step = updates_before(verl_step, validate=validate)
         due = validate or step % self._every == 0
         self._begun[step, split] += 1
         return _Prompt(step, split, due, due and self._begun[step, split] <= self._share)
@@ -108,6 +109,7 @@ class AgentLoopManager(JudgingManager):
         rules, stop = self._watching.stop_rules, self._watching.stop
         self._watch = Watch(self._watching.folder, rules=rules, stop=stop, title=title, on_broken=_report)
         self._is_begun = False
+        self._told: set[str] = set()
 
     async def _init_agent_loop_workers(self) -> None:
         audit = self._watching.make_audit()
@@ -130,13 +132,18 @@ class AgentLoopManager(JudgingManager):
             self._is_begun = True
         super().generate_sequences(prompts)
 
+    def _tell_once(self, problem: str) -> None:
+        if problem not in self._told:
+            self._told.add(problem)
+            _log.warning("%s", problem)
+
     def _look(self) -> None:
         """Read what the workers have measured, and end the run if a stop rule says so."""
         watch = self._watch
         watch.restore()
         if self._watching.log is not None:
             last = max((int(row["step"]) for row in watch.log), default=-1)
-            for row in logged_by_verl(self._watching.log, after=last):
+            for row in logged_by_verl(self._watching.log, after=last, on_problem=self._tell_once):
                 figures = {name: value for name, value in row.items() if name != "step"}
                 watch.add_log(int(row["step"]), figures)
         watch.check()

@@ -6,7 +6,7 @@ Needs neither verl nor Ray. Not responsible for watching (``verl``).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -105,21 +105,41 @@ def _problems_of_rules(rules: object) -> list[str]:
     return [f"+watch.rules: {problem}" for _, problem in problems_of_keys(StopRules, rules)]
 
 
-def logged_by_verl(path: str, *, after: int) -> list[dict[str, float]]:
+def logged_by_verl(path: str, *, after: int, on_problem: Callable[[str], None]) -> list[dict[str, float]]:
     """Return what verl's file of metrics says of a watched run's steps above ``after``, under the curves' names.
 
-    A file that is not there yet says nothing. verl's step 1 is step 0 here: the number of updates before its rollouts.
+    A file that is not there yet says nothing. A file that cannot be read, and each line that is no row of metrics, such
+    as one that a killed run had begun, is told to ``on_problem``, and the run goes on. verl's step 1 is step 0 here:
+    the number of updates before its rollouts.
     """
     try:
         lines = Path(path).read_bytes().split(b"\n")[:-1]
-    except OSError:
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        on_problem(f"verl's metrics cannot be read, so they are not watched: {error}")
         return []
     found: dict[int, dict[str, float]] = {}
-    for line in lines:
-        row = json.loads(line)
-        step = int(row["step"]) - 1
-        numbers = {own: finite_number(row["data"].get(name)) for name, own in _LOGGED.items()}
+    for number, line in enumerate(lines, 1):
+        row = _metrics(line)
+        if row is None:
+            on_problem(f"{path}:{number}: this line is no row of verl's metrics, and is left out")
+            continue
+        step, data = row
+        numbers = {own: finite_number(data.get(name)) for name, own in _LOGGED.items()}
         known = {name: value for name, value in numbers.items() if value is not None}
         if step > after and known:
             found[step] = {"step": step, **known}
     return list(found.values())
+
+
+def _metrics(line: bytes) -> tuple[int, Mapping[str, Any]] | None:
+    """Return the step of a watched run and verl's metrics of it, or None if the line holds neither."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or not isinstance(row.get("data"), dict):
+        return None
+    step = finite_number(row.get("step"))
+    return None if step is None else (int(step) - 1, row["data"])

@@ -1,4 +1,4 @@
-"""ART (OpenPipe): RULER's functions, in which a failed judgment never becomes a number."""
+"""ART (OpenPipe): RULER's functions, in which a failed judgment never becomes a number, and weighted advantages."""
 
 from calipers.trainers.art.reward import (
     DEFAULT_RUBRIC,
@@ -7,6 +7,7 @@ from calipers.trainers.art.reward import (
     ruler,
     ruler_score_group,
 )
+from calipers.trainers.art.weights import weighted
 
 __all__ = [
     "DEFAULT_RUBRIC",
@@ -14,4 +15,5 @@ __all__ = [
     "TrajectoryScore",
     "ruler",
     "ruler_score_group",
+    "weighted",
 ]

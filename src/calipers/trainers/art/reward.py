@@ -20,10 +20,12 @@ from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.scores import Response, TrajectoryScore
+from calipers.trainers.art.weights import WEIGHT
 from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, one_line, reasons_by_member
 from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.once import once_per_process
+from calipers.trainers.weights import reliability_weight
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 __all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
@@ -186,9 +188,16 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
     return _copied(
         group,
         trajectories=[_with_reward(member, one) for member, one in pairs if one.reward is not None],
-        metrics={**before.metrics, "calipers/unscored": len(missing)},
+        metrics={**before.metrics, "calipers/unscored": len(missing), **_reliability(result)},
         logs=[*before.logs, *(f"calipers: {note}" for note in _log_notes(result, missing))],
     )
+
+
+def _reliability(result: GroupResult) -> dict[str, float]:
+    """Return the metrics of an ART group's reliability, and its weight for ``weighted``; none if it is unknown."""
+    if result.reliability.value is None:
+        return {}
+    return {"calipers/reliability": result.reliability.value, WEIGHT: reliability_weight(result)}
 
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any, Final, Self
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import CalipersError, InputError
 from calipers.judging.preparing import Preparing
+from calipers.trainers.cohorts.keys import name_of_key
 from calipers.trainers.cohorts.pending import (
     UNNAMED,
     ClosedGroup,
@@ -26,12 +27,13 @@ from calipers.trainers.cohorts.pending import (
     PendingGroup,
     Timer,
     assembled_group,
+    member_results,
     member_sort_key,
+    no_reward,
     read_common_fields,
     read_member,
     require_matching,
 )
-from calipers.trainers.no_signal.rewards import trajectory_rewards
 from calipers.types import GroupResult, TrajectoryGroup
 
 __all__ = ["Cohorts", "GroupJudge", "Later", "MemberResult"]
@@ -64,7 +66,11 @@ class Cohorts:
 
     A key is free for the next group as soon as each member of the last group has arrived, is reported lost, or is past
     the grace period. A key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at
-    a time. ``on_lost`` is called with the name of every group that is given up before it is judged, and the reason.
+    a time. ``on_lost`` is called with the name of every group that is given up before it has a result, and the reason.
+    ``on_closed`` is called with the key of every group that takes no more members.
+
+    ``limit`` is in seconds from the first member until every member has its result, for engines that ask again after
+    some time. Judging that is not finished then is cancelled, and no member gets a reward.
 
     With ``preparing`` (``Judge.preparing``, ``Hybrid.preparing``) a rollout is prepared for judging when it arrives,
     while its siblings are still rolled out. So the judge is asked sooner after the last rollout.
@@ -78,17 +84,20 @@ class Cohorts:
         preparing: Preparing | None = None,
         quorum: int = 2,
         deadline: float | None = 600.0,
+        limit: float | None = None,
         grace: float | None = None,
         remembered: int = 4096,
         later: Later = _call_later,
         on_lost: Callable[[str, str], object] | None = None,
+        on_closed: Callable[[Hashable], object] | None = None,
     ) -> None:
-        require_callable(judge=judge, preparing=preparing, on_lost=on_lost)
+        require_callable(judge=judge, preparing=preparing, on_lost=on_lost, on_closed=on_closed)
         require_whole(size=size, quorum=quorum, remembered=remembered)
-        require_above_zero(size=size, quorum=quorum, remembered=remembered, deadline=deadline, grace=grace)
+        require_above_zero(size=size, quorum=quorum, remembered=remembered, deadline=deadline, grace=grace, limit=limit)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._preparing, self._on_lost = preparing, on_lost
+        self._preparing, self._on_lost, self._on_closed = preparing, on_lost, on_closed
         self._deadline, self._grace = deadline, grace or deadline or _GRACE
+        self._limit = limit
         self._remembered, self._later = remembered, later
         self._open: dict[Hashable, PendingGroup] = {}
         self._closed: OrderedDict[Hashable, ClosedGroup] = OrderedDict()
@@ -110,31 +119,68 @@ class Cohorts:
         ``group`` that differs from that of its siblings, and for a ``group`` that cannot be read. Also raises whatever
         ``judge`` or ``preparing`` raises.
         """
+        member_result, pending, number = self._enter(key, member, size, group, comes_again=False)
+        try:
+            return await member_result
+        except asyncio.CancelledError:
+            if pending is not None:
+                self._withdraw(key, pending, number)
+            raise
+
+    def enter(
+        self,
+        key: Hashable,
+        member: object,
+        *,
+        size: int | None = None,
+        group: Mapping[str, Any] | TrajectoryGroup | None = None,
+    ) -> asyncio.Future[MemberResult]:
+        """Add a trainer's rollout to its group, and return the future of its result at once.
+
+        For servers: the member stays in its group whether or not a caller still waits, and several callers may wait for
+        the same future, each behind ``asyncio.shield``. ``group`` may be a TrajectoryGroup without trajectories, which
+        is not read again. Raises as ``join`` does. After an error that is not calipers' own (out of memory or threads,
+        for example) the group still waits for the member, because its request may come again.
+        """
+        return self._enter(key, member, size, group, comes_again=True)[0]
+
+    def is_open(self, key: Hashable) -> bool:
+        """Return whether a group of this key still takes members. A group that is being judged does not."""
+        return key in self._open
+
+    def _enter(
+        self,
+        key: Hashable,
+        member: object,
+        size: int | None,
+        group: Mapping[str, Any] | TrajectoryGroup | None,
+        *,
+        comes_again: bool,
+    ) -> tuple[asyncio.Future[MemberResult], PendingGroup | None, int]:
+        """Return the future of a member's result, its group, and its number there. A member that gets its result at
+        once has no group.
+        """
         self._bind()
         trajectory, unfit = read_member(member)
         if late := self._late(key, trajectory.id):
-            return MemberResult(None, late)
+            return no_reward(late), None, 0
         pending = self._pending(key, size)
         if unfit is not None:
             self._lost(key, pending)
-            return MemberResult(None, unfit)
-        with self._lost_if_raised(key, pending):
-            common = read_common_fields(group or {}, trajectory)
+            return no_reward(unfit), None, 0
+        with self._lost_if_raised(key, pending, comes_again=comes_again):
+            common = group if isinstance(group, TrajectoryGroup) else read_common_fields(group or {}, trajectory)
             if pending.common is None and self._preparing is not None:
                 pending.prepare = self._preparing(common)
             pending.common = pending.common or common
         require_matching(key, pending, common, trajectory)
-        with self._lost_if_raised(key, pending):
+        with self._lost_if_raised(key, pending, comes_again=comes_again):
             ready = pending.prepare(trajectory)
         number, pending.arrived = pending.arrived, pending.arrived + 1
         member_result: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
         pending.members[number] = Member(ready, member_result, member_sort_key(ready))
         self._judge_if_complete(key, pending)
-        try:
-            return await member_result
-        except asyncio.CancelledError:
-            self._withdraw(key, pending, number)
-            raise
+        return member_result, pending, number
 
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a trainer's group will not come, so that the others do not wait for it."""
@@ -168,6 +214,26 @@ class Cohorts:
         """Return the number of members that wait for their group, or for the judge."""
         waiting = (*self._open.values(), *self._judging.values())
         return sum(not member.result.done() for one in waiting for member in one.members.values())
+
+    def abandon(self, error: Exception) -> None:
+        """Raise ``error`` in all rollouts of the trainer whose group is not being judged. Those groups are forgotten.
+
+        Groups that are being judged are not touched.
+        """
+        abandoned = dict(self._open)
+        self._open.clear()
+        for key, pending in abandoned.items():
+            _stop(pending.timer)
+            if self._on_closed is not None:
+                self._on_closed(key)
+            for member in pending.members.values():
+                if not member.result.done():
+                    member.result.set_exception(error)
+
+    async def finish(self) -> None:
+        """Wait until no group of the trainer is being judged. Incomplete groups are not waited for."""
+        while self._judging:
+            await asyncio.wait(tuple(self._judging))
 
     async def aclose(self) -> None:
         """Release all waiting rollouts of the trainer.
@@ -210,11 +276,14 @@ class Cohorts:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
             self._open[key] = fresh = PendingGroup(wanted)
+            if self._limit is not None:
+                fresh.ends = asyncio.get_running_loop().time() + self._limit
             if self._deadline is not None:
                 fresh.timer = self._later(self._deadline, partial(self._close, key, fresh))
         pending = self._open[key]
         if pending.size != wanted:
-            raise InputError(f"group {key!r} has {pending.size} members, but this member joins a group of {wanted}")
+            group = f"group {name_of_key(key)!r}"
+            raise InputError(f"{group} has {pending.size} members, but this member joins a group of {wanted}")
         return pending
 
     def _late(self, key: Hashable, name: str) -> str | None:
@@ -245,11 +314,13 @@ class Cohorts:
             del self._closed[key]
 
     @contextmanager
-    def _lost_if_raised(self, key: Hashable, pending: PendingGroup) -> Iterator[None]:
+    def _lost_if_raised(self, key: Hashable, pending: PendingGroup, *, comes_again: bool) -> Iterator[None]:
+        """Count a member as lost if it cannot enter: its siblings need not wait for it, unless it comes again."""
         try:
             yield
-        except Exception:
-            self._lost(key, pending)
+        except Exception as error:
+            if isinstance(error, CalipersError) or not comes_again:
+                self._lost(key, pending)
             raise
 
     def _needed(self, pending: PendingGroup) -> int:
@@ -275,6 +346,8 @@ class Cohorts:
     def _close(self, key: Hashable, pending: PendingGroup) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
         del self._open[key]
+        if self._on_closed is not None:
+            self._on_closed(key)
         _stop(pending.timer)
         arrived, needed = len(pending.members), self._needed(pending)
         if pending.missing > 0:
@@ -283,9 +356,7 @@ class Cohorts:
         if arrived < needed:
             rest = f"{pending.lost} lost and {pending.missing} still missing"
             why = f"too few members of its group arrived to judge it: {arrived} of {pending.size}, with {rest}"
-            pending.give_no_reward(why)
-            if self._on_lost is not None:
-                self._on_lost(pending.name or str(key), why)
+            self._give_up(pending.name or name_of_key(key), pending, why)
             return
         task = asyncio.get_running_loop().create_task(self._ask(pending))
         self._judging[task] = pending
@@ -293,9 +364,14 @@ class Cohorts:
 
     async def _ask(self, pending: PendingGroup) -> None:
         members, group = assembled_group(pending)
+        limited = asyncio.timeout_at(pending.ends)
         try:
-            results = _member_results(await self._judge(group), len(members), self._needed(pending))
+            async with limited:
+                results = member_results(await self._judge(group), len(members), self._needed(pending))
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
+            if limited.expired():
+                self._give_up(group.group_id, pending, f"its group was not judged within {self._limit:g} seconds")
+                return
             for member in members:
                 if not member.result.done():
                     member.result.set_exception(error)
@@ -304,24 +380,15 @@ class Cohorts:
             if not member.result.done():
                 member.result.set_result(found)
 
+    def _give_up(self, name: str, pending: PendingGroup, why: str) -> None:
+        pending.give_no_reward(why)
+        if self._on_lost is not None:
+            self._on_lost(name, why)
+
     def _done(self, task: asyncio.Task[None]) -> None:
         pending = self._judging.pop(task, None)
         if pending is not None:
             pending.give_no_reward("the judging of its group was cancelled")
-
-
-def _member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:
-    if len(result.trajectories) != count:
-        raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
-    rewards = trajectory_rewards(result)
-    scored = count - rewards.count(None)
-    few = f"too few members of its group were scored: {scored} of {count}" if scored < needed else None
-    return [
-        MemberResult(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
-        if reward is None
-        else MemberResult(None if few else reward, few, row, result, 0 if few else scored)
-        for row, reward in zip(result.trajectories, rewards, strict=True)
-    ]
 
 
 def _stop(timer: Timer | None) -> None:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from calipers.errors import CalipersError, InputError
+from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory
 from calipers.inputs.groups import derived_group_id
 from calipers.judging.preparing import Prepare
+from calipers.trainers.cohorts.keys import name_of_key
+from calipers.trainers.no_signal.rewards import trajectory_rewards
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 UNNAMED: Final = "?"
@@ -70,6 +72,7 @@ class PendingGroup:
     """A group of rollouts that is not judged yet. ``size`` members are expected; ``lost`` of them will never arrive.
 
     ``common`` is what the members share, as a group without members. ``arrived`` is how many members have arrived.
+    ``ends`` is when every member must have its result, on the event loop's clock; None means no limit.
     """
 
     size: int
@@ -79,6 +82,7 @@ class PendingGroup:
     lost: int = 0
     arrived: int = 0
     timer: Timer | None = None
+    ends: float | None = None
 
     @property
     def missing(self) -> int:
@@ -114,6 +118,13 @@ class ClosedGroup:
     timer: Timer | None = None
 
 
+def no_reward(reason: str) -> asyncio.Future[MemberResult]:
+    """Return the future of a trainer's rollout whose result is known already: no reward."""
+    known: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
+    known.set_result(MemberResult(None, reason))
+    return known
+
+
 def read_member(member: object) -> tuple[Trajectory, str | None]:
     """Return a trainer's rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
     try:
@@ -133,12 +144,13 @@ def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> Trajecto
     return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
 
 
-def require_matching(key: object, pending: PendingGroup, common: TrajectoryGroup, member: Trajectory) -> None:
+def require_matching(key: Hashable, pending: PendingGroup, common: TrajectoryGroup, member: Trajectory) -> None:
     """Raise InputError for a trainer's rollout that does not belong to the group it joined."""
+    group = f"group {name_of_key(key)!r}"
     if pending.common != common:
-        raise InputError(f"group {key!r} has members with another context, tools, rubric or id than this one's")
+        raise InputError(f"{group} has members with another context, tools, rubric or id than this one's")
     if member.id in pending.ids:
-        raise InputError(f"group {key!r} already has a member with the id {member.id!r}")
+        raise InputError(f"{group} already has a member with the id {member.id!r}")
 
 
 def assembled_group(pending: PendingGroup) -> tuple[list[Member], TrajectoryGroup]:
@@ -157,3 +169,21 @@ def member_sort_key(trajectory: Trajectory) -> tuple[str, str]:
     """Return a sort key for a trainer's rollout: its id, which no other member has, or its content if it has no id."""
     named = trajectory.id != UNNAMED
     return trajectory.id, "" if named else json.dumps(trajectory.messages, ensure_ascii=False, default=str)
+
+
+def member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:
+    """Return the result of each of the ``count`` members of a trainer's group, in the group's order.
+
+    If fewer than ``needed`` members were scored, none gets a reward. Raises ConfigError for a result of another length.
+    """
+    if len(result.trajectories) != count:
+        raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
+    rewards = trajectory_rewards(result)
+    scored = count - rewards.count(None)
+    few = f"too few members of its group were scored: {scored} of {count}" if scored < needed else None
+    return [
+        MemberResult(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
+        if reward is None
+        else MemberResult(None if few else reward, few, row, result, 0 if few else scored)
+        for row, reward in zip(result.trajectories, rewards, strict=True)
+    ]

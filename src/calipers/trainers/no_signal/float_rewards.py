@@ -6,6 +6,7 @@ Not responsible for how an engine's rollouts come together (its own module), or 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from calipers.judging.judge import Judge
@@ -39,10 +40,18 @@ def float_reward(member: MemberResult) -> float:
     return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
 
 
-def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Cohorts:
+def complete_cohorts(
+    run: JudgedRun,
+    *,
+    size: int,
+    deadline: float | None,
+    limit: float | None = None,
+    on_closed: Callable[[Hashable], object] | None = None,
+) -> Cohorts:
     """Return cohorts that judge a trainer's group only when all its rollouts have arrived.
 
     A group that is incomplete at the deadline is not judged. ``deadline`` is in seconds, or None for no limit.
+    ``limit`` and ``on_closed`` are those of ``Cohorts``.
     """
     return Cohorts(
         run.wrap(run.judge.score_group),
@@ -50,5 +59,7 @@ def complete_cohorts(run: JudgedRun, *, size: int, deadline: float | None) -> Co
         preparing=run.judge.preparing,
         quorum=_ALL,
         deadline=deadline,
+        limit=limit,
         on_lost=run.lost_before_judging,
+        on_closed=on_closed,
     )

@@ -1,8 +1,8 @@
 """OpenRLHF: judge the rollouts of a prompt against one another, in the three forms in which OpenRLHF takes rewards.
 
 ``agent_executor`` is for ``--train.agent_func_path`` (preferred). ``reward_func`` is for a ``--reward.remote_url`` that
-names a Python file. If that option is a URL, ``python -m calipers.trainers.openrlhf.reward`` starts the server behind
-it. OpenRLHF is imported only to make the executor. Not responsible for the server (``openrlhf.server``).
+names a Python file. If that option is a URL, ``calipers serve`` is the server behind it. OpenRLHF is imported only to
+make the executor. Not responsible for the server (``calipers.server``).
 """
 
 from __future__ import annotations
@@ -183,9 +183,3 @@ def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]
     total = own + float_reward(member)
     logs = {**(output.get("extra_logs") or {}), SCORED: float(is_group_scored(member))}
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
-
-
-if __name__ == "__main__":
-    from calipers.trainers.openrlhf.server import main
-
-    main()

@@ -14,7 +14,7 @@ from calipers.errors import InputError
 from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
-from calipers.rubric.unused_standards import unknown_key_warnings
+from calipers.rubric.unused_standards import keys_in_no_known_form, unknown_key_warnings
 from calipers.types import Rubric
 
 _COLUMNS: Final = STANDARDS_KEYS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
@@ -46,7 +46,8 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
         )
     # Unknown keys may belong to another reward; if the row has a rubric, they do not matter.
     if stated.rubric is None and stated.rules is None:
-        for note in unknown_key_warnings(row, read=READ_KEYS | {"rubric"}, inside=_OBJECTS, kinds=("rubric", "rules")):
+        read = (READ_KEYS | {"rubric"}) - keys_in_no_known_form(row)
+        for note in unknown_key_warnings(row, read=read, inside=_OBJECTS, kinds=("rubric", "rules")):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
     return default if stated.rubric is None else stated.rubric
 

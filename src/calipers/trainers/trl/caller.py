@@ -6,11 +6,15 @@ Not responsible for what follows from them for rewards (``trl.reward``). TRL is 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias
+from urllib.parse import urlsplit
 
 from calipers.errors import ConfigError
+from calipers.rewards.blend import Blend, undone_by_blend
+from calipers.trainers.trl.weights import WEIGHTS_FROM
+from calipers.trainers.weights import undone_by_division
 
 Version: TypeAlias = tuple[int, int]
 
@@ -31,7 +35,10 @@ LOGS_ANY_METRICS: Final[Version] = (1, 15)
 """The first TRL whose processes may log different metrics; older versions wait until all processes log the same."""
 
 
-def check_version(trl: Version | None, *, only_reward: bool, blocking: bool) -> None:
+_DEFAULT_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+
+
+def check_version(trl: Version | None, *, only_reward: bool | None, blocking: bool) -> None:
     """Raise ConfigError if this version of TRL does not support the options; warn if it is newer than the tested
     versions.
     """
@@ -57,7 +64,10 @@ class Caller:
     """The TRL trainer that calls a reward function. A field is None if it is unknown.
 
     ``training`` is False in evaluation. ``group_size`` is the number of completions per prompt in this batch.
-    ``changes_prompts`` is True if the rows of a prompt may have got different prompts.
+    ``changes_prompts`` is True if the rows of a prompt may have got different prompts. ``scale`` is what centred
+    rewards are divided by ("group", "batch", "none"). ``sums_normalised`` is True if
+    TRL divides each function's rewards by their group's deviation first. ``weights_from`` is the source of weights of
+    advantages. ``policy_server`` is the host and port of the vLLM server that generates the policy's completions.
     """
 
     training: bool | None = None
@@ -65,6 +75,10 @@ class Caller:
     reward_functions: int | None = None
     changes_prompts: bool = False
     step: int | None = None
+    scale: str | None = None
+    sums_normalised: bool = False
+    weights_from: object = None
+    policy_server: tuple[str, int] | None = None
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], *, trl: Version | None = None) -> Self:
@@ -88,21 +102,73 @@ class Caller:
             changes_prompts=columns.get("environments") is not None
             or (state is None and (trl is None or trl >= PASSES_STATE)),
             step=getattr(state, "global_step", None),
+            scale=str(scale) if (scale := getattr(trainer, "scale_rewards", None)) is not None else None,
+            sums_normalised=getattr(trainer, "multi_objective_aggregation", None) == "normalize_then_sum",
+            weights_from=getattr(trainer, WEIGHTS_FROM, None),
+            policy_server=_server_of_policy(trainer),
         )
 
-    def size(self, num_generations: int) -> int:
-        """Return the number of completions in a group of the TRL trainer.
+    def warnings(
+        self,
+        reward: object,
+        *,
+        kind: str | None,
+        weighs: bool,
+        judges: Sequence[str] = (),
+        blend: Blend | None = None,
+    ) -> list[str]:
+        """Return what the TRL trainer makes of a ``reward`` function's settings that has no effect, or a bad one.
 
-        Raises ConfigError if the trainer trains on groups of another size.
+        ``kind`` is that of the judge's rewards, ``blend`` how they are put together with a trajectory's own; ``weighs``
+        says whether the function gives weights. ``judges`` are the addresses of the judges.
+        """
+        found: list[str | None] = [
+            f"the judge at {judge} is the vLLM server of the policy in training: it prefers its own answers, its "
+            "standards change with every update of the weights, and a ledger's answers are those of earlier weights. "
+            "Serve a frozen model at another address"
+            for judge in judges
+            if self.policy_server is not None and _host_and_port(judge) == self.policy_server
+        ]
+        # Beside another reward, the size of the judge's has an effect on what the trainer divides.
+        found.append(undone_by_blend(kind, blend) if blend is not None else self._undone_by_division(kind))
+        if weighs and self.training is not None and self.weights_from is not reward:
+            found.append(
+                "weigh= has no effect: the trainer does not multiply advantages by the function's weights. Make it "
+                "with weighted(GRPOTrainer, reward)(...)"
+            )
+        return [one for one in found if one is not None]
+
+    def _undone_by_division(self, kind: str | None) -> str | None:
+        if self.sums_normalised:
+            instead = "Set multi_objective_aggregation to 'sum_then_normalize', and scale_rewards to 'batch' or 'none'"
+        elif self.scale in {"group", "True"} and (self.reward_functions or 1) == 1:
+            instead = "Set scale_rewards to 'batch' or 'none', or weight advantages: weighted(GRPOTrainer, reward)"
+        else:
+            return None
+        return undone_by_division(kind, instead=instead)
+
+    def size(self, num_generations: int | None) -> int:
+        """Return the number of completions in a group of the TRL trainer. ``num_generations=None``: the trainer's own.
+
+        Raises ConfigError if the trainer trains on groups of another size, or if nobody says of which.
         """
         if self.group_size is None:
+            if num_generations is None:
+                raise ConfigError(
+                    "this trainer does not show its group size to reward functions: give reward_func "
+                    "num_generations=, the trainer's own"
+                )
             return num_generations
-        if self.training is not False and self.group_size != num_generations:
+        if num_generations is not None and self.training is not False and self.group_size != num_generations:
             raise ConfigError(
                 f"reward_func was given num_generations={num_generations}, but the trainer has {self.group_size}: "
                 "they must be equal"
             )
         return self.group_size
+
+    def is_only_reward(self, *, trl: Version | None) -> bool:
+        """Return whether the TRL trainer certainly has one reward function, and leaves out rows without a reward."""
+        return self.reward_functions == 1 and trl is not None and trl >= EXCLUDES_MISSING
 
     def check_only_reward(self) -> None:
         """Raise ConfigError if the TRL trainer has other reward functions."""
@@ -112,3 +178,24 @@ class Caller:
                 "the others' sum for a row without a score. Remove only_reward=True: then a whole group gets no "
                 "reward"
             )
+
+
+def _server_of_policy(trainer: object) -> tuple[str, int] | None:
+    """Return host and port of the server that a TRL trainer generates with; None if it generates in its process."""
+    args = getattr(trainer, "args", None)
+    if not getattr(trainer, "use_vllm", False) or getattr(args, "vllm_mode", None) != "server":
+        return None
+    host, port = getattr(args, "vllm_server_host", None), getattr(args, "vllm_server_port", None)
+    return _host_and_port(getattr(args, "vllm_server_base_url", None) or f"http://{host}:{port}")
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    """Return what distinguishes servers, with one name for this machine; None for a judge that is no server."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if host is None or port is None:
+        return None
+    return ("localhost" if host in {"0.0.0.0", "127.0.0.1", "::1", "::"} else host, port)  # noqa: S104 - compared only

@@ -19,7 +19,7 @@ def judge_metrics(
 
     ``rewards`` are the rewards that the trainer gets, with None for those that are withheld. With ``same_names`` the
     names are the same in every process, whatever happened. Without it, means over figures that may be unknown (standard
-    error, cost) are included.
+    error, reliability, cost) are included.
     """
     rows = [row for result in results for row in result.trajectories]
     usage = Usage.total([result.usage for result in results])
@@ -38,6 +38,9 @@ def judge_metrics(
     errors = [row.stderr for row in rows if row.stderr is not None]
     if errors:
         found["stderr"] = fmean(errors)
+    known = [result.reliability.value for result in results if result.reliability.value is not None]
+    if known:
+        found["reliability"] = fmean(known)
     if usage.cost_usd is not None and any(result.attempts or result.judge_calls for result in results):
         found["cost_usd"] = usage.cost_usd / count
     return found

@@ -14,7 +14,7 @@ from functools import partial
 from types import CodeType
 from typing import Any, Final
 
-from calipers.config.arguments import require_text, require_whole
+from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
@@ -23,14 +23,18 @@ from calipers.trainers.process import blocking as synchronous
 from calipers.trainers.process.engines import installed_version
 from calipers.trainers.process.judges import JudgeLike, build_judge
 from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
+from calipers.trainers.rollouts.steps import step_fields
+from calipers.trainers.trl.around import PolicyTools, ReadArtifacts, around_rollouts
 from calipers.trainers.trl.caller import LOGS_ANY_METRICS, Caller, check_version
 from calipers.trainers.trl.metrics import judge_metrics, row_explanations
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import Row, completion_rows, dataset_column, groups_of_rows
 from calipers.trainers.trl.scaffold import scaffolded_rollouts
+from calipers.trainers.trl.weights import weighted
+from calipers.trainers.weights import Weigh, reliability_weight, row_weights, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup
 
-__all__ = ["AsyncReward", "BlockingReward", "reward_func", "scaffolded_rollouts"]
+__all__ = ["AsyncReward", "BlockingReward", "reliability_weight", "reward_func", "scaffolded_rollouts", "weighted"]
 
 _MIN_SCORED: Final = 2
 """The fewest rows with a reward that a group needs to be compared."""
@@ -39,8 +43,8 @@ _MIN_SCORED: Final = 2
 def reward_func(  # noqa: PLR0913 - keywords
     judge: JudgeLike,
     *,
-    num_generations: int,
-    only_reward: bool = False,
+    num_generations: int | None = None,
+    only_reward: bool | None = None,
     blocking: bool = False,
     rubric_column: str | None = "rubric",
     reference_column: str | None = None,
@@ -48,28 +52,36 @@ def reward_func(  # noqa: PLR0913 - keywords
     check: bool = True,
     patience: int | None = None,
     stop: Stop | None = None,
+    weigh: Weigh | None = None,
+    tools: PolicyTools | None = None,
+    artifacts: ReadArtifacts | None = None,
 ) -> Any:
     """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
     It is an AsyncReward, or, with ``blocking=True`` (for TRL before 0.27), a BlockingReward. It returns a reward in the
     judge's ``reward_range``, or None, for each completion of the batch. A group that is split over processes is
-    reunited and judged once. ``only_reward=True`` says that the trainer has no other reward function: then a row
-    without a score gets None. Otherwise the whole group gets None, because TRL adds 0 for a None to the other
-    functions' rewards. ``judge`` may be a function that makes a Judge, because AsyncGRPOTrainer pickles reward
-    functions.
+    reunited and judged once. ``num_generations=None`` is the trainer's own, which GRPOTrainer and RLOOTrainer show from
+    TRL 1.0 on. ``only_reward=True`` says that the trainer has no other reward function: then a row without a score gets
+    None. Otherwise the whole group gets None, because TRL adds 0 for a None to the other functions' rewards.
+    ``only_reward=None`` finds out from the trainer, and means False where that does not show. ``judge`` may be a
+    function that makes a Judge, because AsyncGRPOTrainer pickles reward functions.
 
     The data set's ``rubric_column``, if there is one, holds the rubric of each prompt's group, which replaces the
     judge's rubric. ``reference_column`` holds a reference answer that is added to the rubric. ``name`` is the
     function's name in TRL's log. ``check`` tests whether the judge can be reached, without spending a token.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. ``weigh`` gives each judged group a weight, such as
+    ``reliability_weight``; the function's ``weights`` then are those of the last batch's rows in this process, for the
+    trainer that ``weighted`` makes. ``tools`` are the policy's, which the judge is shown; None means those of the
+    trainer. ``artifacts`` returns what a rollout's environment was left with, for a judge with tools.
 
     Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. In the
     run, the function raises ConfigError for a judge that refuses every question of a batch and has never answered, and
     CalipersError when patience runs out. Both end the run in every process.
     """
-    require_whole(num_generations=num_generations)
+    if num_generations is not None:
+        require_whole(num_generations=num_generations)
     require_text(rubric_column=rubric_column, reference_column=reference_column)
-    if num_generations < 2:
+    if num_generations is not None and num_generations < 2:
         raise ConfigError(
             f"num_generations={num_generations}: a judge compares completions, so a group needs two or more"
         )
@@ -79,7 +91,10 @@ def reward_func(  # noqa: PLR0913 - keywords
         )
     check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
     require_patience(patience, stop)
-    options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
+    require_callable(weigh=weigh, artifacts=artifacts)
+    options = _Options(
+        num_generations, only_reward, rubric_column, reference_column, patience, stop, weigh, tools, artifacts
+    )
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
         for warning in synchronous.run_coroutine(_reachable(reward.judge)):
@@ -89,12 +104,15 @@ def reward_func(  # noqa: PLR0913 - keywords
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    num_generations: int
-    only_reward: bool
+    num_generations: int | None
+    only_reward: bool | None
     rubric_column: str | None
     reference_column: str | None
     patience: int | None
     stop: Stop | None
+    weigh: Weigh | None
+    tools: PolicyTools | None
+    artifacts: ReadArtifacts | None
 
 
 class _Reward:
@@ -105,14 +123,26 @@ class _Reward:
         self._source = judge
         self._options = options
         self._trl = installed_version("trl")
+        self._judge: Judge | None = None
         self._run: JudgedRun | None = None
+        self._is_only = options.only_reward is True
         self._ranks: Ranks | None = None
+        self.weights: Sequence[float] | None = None
+        self._warned = False
+        self._knows_effect = options.weigh is None
         self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
 
     @property
     def judge(self) -> Judge:
         """Return the judge of the TRL reward function, built when first needed."""
-        return self.run.judge
+        if self._judge is None:
+            self._judge = build_judge(self._source)
+        return self._judge
+
+    @property
+    def weighs(self) -> bool:
+        """Whether this TRL reward function gives weights of advantages: it was made with ``weigh=``."""
+        return self._options.weigh is not None
 
     @property
     def run(self) -> JudgedRun:
@@ -122,13 +152,11 @@ class _Reward:
         if self._run is None:
             options = self._options
             self._run = JudgedRun(
-                build_judge(self._source),
+                self.judge,
                 patience=options.patience,
                 stop=options.stop,
-                min_scored=_MIN_SCORED if options.only_reward else None,
-                consequence="so nothing is learned from it"
-                if options.only_reward
-                else "so the judge gives it no reward",
+                min_scored=_MIN_SCORED if self._is_only else None,
+                consequence="so nothing is learned from it" if self._is_only else "so the judge gives it no reward",
             )
         return self._run
 
@@ -138,7 +166,7 @@ class _Reward:
                 "this reward function has to be sent to another process, but a Judge holds connections and cannot "
                 "be: pass reward_func the judge's name, or a module's function that makes the Judge"
             )
-        return self.__dict__ | {"_run": None, "_ranks": None}
+        return self.__dict__ | {"_judge": None, "_run": None, "_ranks": None}
 
     async def _rewards(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
@@ -146,6 +174,15 @@ class _Reward:
         options, caller = self._options, Caller.of(columns, trl=self._trl)
         if options.only_reward:
             caller.check_only_reward()
+        elif options.only_reward is None and self._run is None:
+            self._is_only = caller.is_only_reward(trl=self._trl)
+        first, self._warned = not self._warned, True
+        if first:
+            reward = self.judge.settings.reward
+            at = [judge.endpoint for judge in self.judge.settings.judges]
+            weighs = options.weigh is not None
+            for note in caller.warnings(self, kind=reward.kind, blend=reward.blend, weighs=weighs, judges=at):
+                warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
         size = caller.size(options.num_generations)
         read = partial(_read, prompts, completions, columns, options)
         grouping = partial(
@@ -154,6 +191,7 @@ class _Reward:
             default_rubric=self.judge.settings.standards,
             mixed_prompts=caller.changes_prompts,
             label="" if caller.step is None else f"step {caller.step}, ",
+            extra=step_fields(caller.step, training=caller.training),
         )
         # TRL gives all processes the same number of rows, because otherwise it could not combine their rewards. So all
         # of them decide alike whether to exchange rows.
@@ -161,8 +199,15 @@ class _Reward:
             results, part = await self.run.score(grouping(read())), slice(None)
         else:
             results, part = await self._judged_jointly(read, grouping)
-        rewarded = trajectory_rewards if options.only_reward else rewards_or_none
+        rewarded = trajectory_rewards if self._is_only else rewards_or_none
         rewards = [reward for result in results for reward in rewarded(result)]
+        if options.weigh is not None:
+            self.weights = row_weights(results, options.weigh)[part]
+            # Groups that could not be judged whole tell nothing of the weights of others.
+            if not self._knows_effect and any(one.status == "scored" for one in results):
+                self._knows_effect = True
+                if said := weights_without_effect(results, options.weigh):
+                    warnings.warn(f"{self.__name__}: {said}", stacklevel=2)
         self._log(columns, results, rewards, part)
         return rewards[part]
 
@@ -241,6 +286,7 @@ def _read(
         completions,
         rubrics=dataset_column(columns, options.rubric_column, required=False),
         references=dataset_column(columns, options.reference_column, required=True),
+        around=around_rollouts(columns, len(completions), tools=options.tools, artifacts=options.artifacts),
     )
 
 

@@ -6,7 +6,7 @@ Pure. Not responsible for judging them (``trl.reward``), or for rows of other pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
@@ -16,7 +16,8 @@ from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning
-from calipers.types import Message, Rubric, Trajectory, TrajectoryGroup
+from calipers.trainers.trl.around import Around
+from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
 
 PROBLEM: Final = "trl_problem"
 """The key of a trajectory's metadata with the reason why its completion cannot be read."""
@@ -26,7 +27,8 @@ PROBLEM: Final = "trl_problem"
 class Row:
     """A completion of a TRL batch as plain data, which can be sent to every process of a run.
 
-    ``problem`` is the reason why the completion cannot be read; ``completion`` is then empty.
+    ``problem`` is the reason why the completion cannot be read; ``completion`` is then empty. ``tools`` are the
+    definitions of the tools that the policy had, and ``artifacts`` what its environment was left with.
     """
 
     prompt: tuple[Message, ...]
@@ -34,6 +36,8 @@ class Row:
     rubric: str | Rubric | None = None
     reference: str | None = None
     problem: str | None = None
+    tools: tuple[Tool, ...] | None = None
+    artifacts: Mapping[str, str] = field(default_factory=dict)
 
 
 def completion_rows(
@@ -42,8 +46,10 @@ def completion_rows(
     *,
     rubrics: Sequence[Any] | None,
     references: Sequence[Any] | None,
+    around: Sequence[Around] | None = None,
 ) -> list[Row]:
     """Return a row per completion of TRL. ``rubrics`` and ``references`` are dataset columns, None if there are none.
+    ``around`` is what each rollout had around it: tools, and an environment.
 
     A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
     faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
@@ -58,19 +64,37 @@ def completion_rows(
         rubric = None if rubrics is None else rubric_from_column(rubrics[number - 1], f"row {number}: its rubric")
         reference = None if references is None else references[number - 1]
         reference = None if reference is None or reference == "" else str(reference)
-        found.append(Row(_prompt(prompt, images, number), messages, rubric, reference, problem))
+        beside = Around() if around is None else around[number - 1]
+        found.append(
+            Row(
+                _prompt(prompt, images, number),
+                messages,
+                rubric,
+                reference,
+                problem or beside.problem,
+                beside.tools,
+                beside.artifacts,
+            )
+        )
     return found
 
 
 def groups_of_rows(
-    batch: Sequence[Row], size: int, *, default_rubric: str, mixed_prompts: bool = False, label: str = ""
+    batch: Sequence[Row],
+    size: int,
+    *,
+    default_rubric: str,
+    mixed_prompts: bool = False,
+    label: str = "",
+    extra: Mapping[str, Any] | None = None,
 ) -> list[TrajectoryGroup]:
     """Return groups of ``size`` neighbouring TRL rows each.
 
-    Ids are positions in the batch, from 1; a group's id begins with ``label``. The rows of a group have the same
-    prompt, unless ``mixed_prompts`` is True, which means that something else may have changed the prompts. If a row has
-    a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError if the batch does not
-    consist of whole groups, or if a group has several prompts: then ``size`` is not the trainer's.
+    Ids are positions in the batch, from 1; a group's id begins with ``label``, and ``extra`` is recorded with it. The
+    rows of a group have the same prompt, unless ``mixed_prompts`` is True, which means that something else may have
+    changed the prompts. If a row has a reference but no rubric, the reference is added to ``default_rubric``. Raises
+    ConfigError if the batch does not consist of whole groups, or if a group has several prompts: then ``size`` is not
+    the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -92,6 +116,7 @@ def groups_of_rows(
                     for number, row in enumerate(members, start=start + 1)
                 ),
                 rubric=_rubric(members, where, default_rubric),
+                extra=dict(extra or {}),
             )
         )
     return groups
@@ -104,7 +129,8 @@ def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
     """
     if row.problem is not None:
         return Trajectory(name, (), metadata={PROBLEM: row.problem})
-    return Trajectory(name, row.prompt + row.completion if whole else row.completion)
+    messages = row.prompt + row.completion if whole else row.completion
+    return Trajectory(name, messages, tools=row.tools, artifacts=row.artifacts)
 
 
 def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool) -> bool:

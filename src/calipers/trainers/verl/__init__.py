@@ -1,7 +1,8 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
 For training use ``AgentLoopManager``, or as a fallback ``RewardManager``. ``ScaffoldManager`` puts rubrics into the
-prompts of rollouts. Their rewards come from verl's own reward loop. ``compute_score`` is a reward function for
+prompts of rollouts, and ``ShadowManager`` has a judge score them beside today's reward. Their rewards come from verl's
+own reward loop. ``compute_score`` is a reward function for
 ``main_eval``. ``rubric_batch`` and ``verif`` are reward functions like RuscaRL's and VerIF's. ``docs/trainers/verl.md``
 shows how each is configured. verl and Ray are imported when one of the classes is first used.
 """
@@ -19,6 +20,7 @@ __all__ = [
     "AgentLoopManager",
     "RewardManager",
     "ScaffoldManager",
+    "ShadowManager",
     "compute_score",
     "rubric_batch",
     "verif",
@@ -28,6 +30,7 @@ _MODULES: Final = {
     "AgentLoopManager": "calipers.trainers.verl.agent_loop",
     "RewardManager": "calipers.trainers.verl.reward",
     "ScaffoldManager": "calipers.trainers.verl.scaffold",
+    "ShadowManager": "calipers.trainers.shadow.verl",
 }
 _INSTALL: Final = "pip install 'calipers[verl]', on Python 3.12 or older"
 

@@ -21,14 +21,23 @@ from calipers.judging.judge import Judge
 from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
 from calipers.trainers.no_signal.run import JudgedRun
 from calipers.trainers.verl.recipes import common_group_fields, group_scorer, logged_acc
-from calipers.trainers.verl.rows import member_of_outputs
+from calipers.trainers.verl.reward_model import is_colocated, router_of_workers
+from calipers.trainers.verl.rows import member_of_outputs, step_of_row
 from calipers.trainers.verl.scaffold import (
     ScaffoldingWorker,
     require_scaffold_outside_training,
     require_v1,
     scaffold_in_config,
 )
-from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
+from calipers.trainers.verl.settings import (
+    SIGNAL,
+    WEIGHT,
+    VerlSettings,
+    make_judge,
+    read_settings,
+    undone_rewards,
+)
+from calipers.trainers.weights import is_noise_alone, reliability_weight, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup
 
 _log = logging.getLogger(__name__)
@@ -60,7 +69,8 @@ class JudgingWorker(ScaffoldingWorker):
         super().__init__(*args, **kwargs)
         self._settings = settings_in_config(self.config)
         rollout = self.config.actor_rollout_ref.rollout
-        self._judge = make_judge(self._settings, workers=rollout.agent.num_workers)
+        router = router_of_workers(self.reward_loop_worker_handles)
+        self._judge = make_judge(self._settings, workers=rollout.agent.num_workers, router=router)
         scorer = group_scorer(self._settings, self._judge)
         self._run = judged_run(self._judge, self._settings)
         self._scored = self._run.wrap(scorer.score_group)
@@ -74,10 +84,17 @@ class JudgingWorker(ScaffoldingWorker):
         )
         omit_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
+        self._resamples = resamples(self.config)
+        self._needs_reliability = self._settings.weigh or self._resamples
 
     async def _score_group(self, group: TrajectoryGroup) -> GroupResult:
         """Return the result of a whole group; what watches a run overrides this."""
-        return await self._scored(group)
+        result = await self._scored(group)
+        if self._needs_reliability and result.status == "scored":
+            self._needs_reliability = False
+            if note := weights_without_effect([result]):
+                _log.warning("the first group: %s", note)
+        return result
 
     async def generate_sequences(self, batch: Any) -> None:
         """Start the rollouts of verl's ``batch``.
@@ -116,7 +133,9 @@ class JudgingWorker(ScaffoldingWorker):
                 self._leave_out(result, kwargs)
                 return
             outputs[-1].reward_score = result.reward
-            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(result, self._settings)
+            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(
+                result, self._settings, resamples=self._resamples
+            )
             outputs[-1].metrics.compute_score = time.perf_counter() - start
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
@@ -130,7 +149,8 @@ class JudgingWorker(ScaffoldingWorker):
             )
         member = member_of_outputs(outputs, session, self._decode, limit=self.rollout_config.response_length)
         if group.common is None:
-            group.common = common_group_fields(row, settings, rubric=self._judge.settings.standards)
+            fields = common_group_fields(row, settings, rubric=self._judge.settings.standards)
+            group.common = fields | step_of_row(row, validate=group.validate)
         group.joined.add(session)
         return await self._cohorts.join(uid, member, size=group.size, group=group.common)
 
@@ -157,14 +177,19 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
         self.agent_loop_workers_class = ray.remote(JudgingWorker)
         self._calipers = settings_in_config(self.config)
         require_groups(self.config, self._calipers)
+        require_effect(self.config, self._calipers)
         if scaffold_in_config(self.config) is not None:
             require_scaffold_outside_training(self.config)
 
     async def _init_agent_loop_workers(self) -> None:
-        judge = make_judge(self._calipers)
+        judge = make_judge(self._calipers, router=router_of_workers(self.reward_loop_worker_handles))
         try:
             for warning in await judge.check():
                 _log.warning("the judge: %s", warning)
+            how = self.config.algorithm
+            divides = how.get("norm_adv_by_std_in_grpo", True)
+            if note := undone_rewards(judge.settings.reward, estimator=how.adv_estimator, divides=divides):
+                _log.warning("%s", note)
         finally:
             judge.close()
         await super()._init_agent_loop_workers()
@@ -203,6 +228,12 @@ def settings_in_config(config: Any) -> VerlSettings:
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a version or configuration of verl in which no prompt has several rollouts to compare."""
     require_v1(config)
+    if is_colocated(config):
+        raise ConfigError(
+            "reward.reward_model.enable=true with enable_resource_pool=false: verl wakes a colocated reward model only "
+            "after the rollouts, when agent loops have ended. Set enable_resource_pool=true, or use "
+            "calipers.trainers.verl.RewardManager"
+        )
     rollout = config.actor_rollout_ref.rollout
     if rollout.n < settings.min_group and not settings.absolute:
         raise ConfigError(
@@ -216,15 +247,40 @@ def require_groups(config: Any, settings: VerlSettings) -> None:
         )
 
 
+def require_effect(config: Any, settings: VerlSettings) -> None:
+    """Raise ConfigError if verl's trainer does not use weights."""
+    from verl.trainer.ppo.v1 import get_trainer_cls  # noqa: PLC0415 - verl registers its trainers when it is loaded
+
+    mode = config.trainer.v1.trainer_mode
+    if settings.weigh and not getattr(get_trainer_cls(mode), "calipers_weighted", False):
+        raise ConfigError(
+            f"+calipers.weigh=true: verl's trainer {mode!r} does not multiply advantages by weights. On every node, "
+            "export VERL_USE_EXTERNAL_MODULES=calipers.trainers.verl.weighted"
+        )
+
+
 def has_validation(config: Any) -> bool:
     """Return whether verl will roll out validation prompts."""
     return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
 
 
-def logged_extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
-    """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers."""
+def resamples(config: Any) -> bool:
+    """Return whether verl's filter of groups replaces those whose scores are all noise."""
+    found = OmegaConf.select(config, "algorithm.filter_groups")
+    return found is not None and bool(found.get("enable", False)) and found.get("metric") == SIGNAL
+
+
+def logged_extra_info(result: MemberResult, settings: VerlSettings, *, resamples: bool = False) -> dict[str, float]:
+    """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers.
+
+    With ``resamples``, its filter finds 0.0 for every rollout of a group whose scores are all noise, else the reward.
+    """
     score = result.member.score if result.member is not None else None
     count = len(result.group.trajectories) if result.group is not None else result.rewarded
     reward = result.required()
     info = {"calipers_score": float(reward if score is None else score), "calipers_rewarded": result.rewarded / count}
+    if resamples:
+        info[SIGNAL] = 0.0 if result.group is not None and is_noise_alone(result.group) else float(reward)
+    if settings.weigh:
+        info[WEIGHT] = 1.0 if result.group is None else reliability_weight(result.group)
     return info if settings.recipe is None else info | {"acc": logged_acc(reward, settings.recipe)}

@@ -16,6 +16,7 @@ from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import Standards, ground_truth_object
 from calipers.trainers.no_signal.run import Score
 from calipers.trainers.rollouts.dataset_rows import standards_of_row
+from calipers.trainers.verl.reward_model import with_router
 from calipers.types import GroupResult, TrajectoryResult
 
 VERL_ARGUMENTS: Final = frozenset({"reward_router_address", "reward_model_tokenizer"})
@@ -48,11 +49,12 @@ def reward_of_response(row: TrajectoryResult, data_source: object, *, on_failure
 
 
 def settings_as_text(settings: Mapping[str, Any]) -> str:
-    """Return verl's ``reward_kwargs`` as text, equal for all responses.
+    """Return verl's ``reward_kwargs`` as text, equal for all responses, with verl's router for ``base_url=router``.
 
     Raises ConfigError for a value that cannot be a setting.
     """
     own = {key: value for key, value in settings.items() if key not in VERL_ARGUMENTS}
+    own = with_router(own, settings.get("reward_router_address"))
     return json.dumps(own, sort_keys=True, default=_plain)
 
 

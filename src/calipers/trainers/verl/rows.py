@@ -15,6 +15,7 @@ from calipers.rubric.dataset_standards import Standards, text_of_reference
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import rubric_text_with_reference, split_reasoning
+from calipers.trainers.rollouts.steps import step_fields, updates_before
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
@@ -48,6 +49,12 @@ def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool)
         return {**common, "rubric": own}
     answer = reference_text(stated) if reference else ""
     return {**common, "rubric": rubric_text_with_reference(own or rubric, answer) if answer else own}
+
+
+def step_of_row(row: Mapping[str, Any], *, validate: bool) -> dict[str, Any]:
+    """Return what a group records of the step in which verl rolls a row out; nothing without a step."""
+    step = row.get("global_steps")
+    return {} if step is None else step_fields(updates_before(int(step), validate=validate), training=not validate)
 
 
 def reference_text(stated: Standards) -> str:

@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from calipers.config.arguments import require_above_zero, require_one_of, require_whole
+from calipers.config.arguments import require_above_zero, require_one_of, require_text, require_whole
 from calipers.config.option import did_you_mean
 from calipers.config.options import flat_options
+from calipers.config.score_options import Reward
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
+from calipers.rewards.blend import undone_by_blend
 from calipers.rubric.scaffold import Schedule
+from calipers.trainers.verl.reward_model import with_router
+from calipers.trainers.weights import undone_by_division
 from calipers.verifiers.constraints import RulesAs
 
 CONCURRENCY: Final = 128
@@ -24,6 +28,13 @@ CONCURRENCY: Final = 128
 
 _PYTHON_ONLY: Final = frozenset({"parse", "observer", "watchers"})
 _DIVIDED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
+
+WEIGHT: Final = "calipers_weight"
+"""The name under which the weight of a rollout's advantage is logged with its reward."""
+
+SIGNAL: Final = "calipers_signal"
+"""The name under which verl's filter of groups finds the reward, or 0.0 for a whole group whose scores are all noise.
+"""
 
 Recipe: TypeAlias = Literal["rubric_batch", "verif"]
 _RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {
@@ -42,7 +53,8 @@ class VerlSettings:
     stderr. ``reference`` adds each row's ``reward_model.ground_truth`` to the question. ``wait`` is for the reward
     manager only: the seconds after which a group is judged without its missing rollouts. ``scaffold`` is for the agent
     loops (``read_scaffold``). ``recipe`` selects a way to score rows other than plain comparison, and ``rules`` what
-    the recipe does with rules (``verl.recipes``).
+    the recipe does with rules (``verl.recipes``). ``weigh`` puts the weight of each group's advantages beside its
+    rewards (``verl.weighted``). ``shadow`` is the folder of the records of ``ShadowManager``.
     """
 
     judge: Mapping[str, Any]
@@ -54,6 +66,8 @@ class VerlSettings:
     rules: RulesAs = "code"
     patience: int | None = None
     monitor: bool = False
+    weigh: bool = False
+    shadow: str | None = None
 
     @property
     def absolute(self) -> bool:
@@ -96,7 +110,12 @@ def read_settings(table: object) -> VerlSettings:
             f"+calipers.min_group={settings.min_group}: a single rollout has nothing to be compared with, and verl "
             "would use its reward as its advantage; make it 2 or more"
         )
-    for name, flag in (("reference", settings.reference), ("monitor", settings.monitor)):
+    require_text(shadow=settings.shadow)
+    for name, flag in (
+        ("reference", settings.reference),
+        ("monitor", settings.monitor),
+        ("weigh", settings.weigh),
+    ):
         if not isinstance(flag, bool):
             raise ConfigError(f"+calipers.{name}={flag!r}: it must be true or false")
     return settings
@@ -158,12 +177,13 @@ def _require_known(key: str) -> None:
         raise ConfigError(f"+calipers.{key}: unknown.{did_you_mean(key, known)}")
 
 
-def make_judge(settings: VerlSettings, *, workers: int = 1) -> Judge:
+def make_judge(settings: VerlSettings, *, workers: int = 1, router: str | None = None) -> Judge:
     """Return the judge of one of verl's ``workers`` processes, with its share of the run's limits and budget.
 
+    ``router`` is the address of verl's router of reward-model servers, for ``base_url=router``.
     Raises ConfigError, before any token is paid for, for invalid settings.
     """
-    arguments = {"concurrency": CONCURRENCY, **settings.judge}
+    arguments = {"concurrency": CONCURRENCY, **with_router(settings.judge, router)}
     for name in _DIVIDED:
         arguments[name] = _share(arguments.get(name), workers)
     budget = arguments.get("budget")
@@ -181,3 +201,16 @@ def _share(amount: Any, workers: int) -> Any:
         case float():
             return amount / workers
     return amount
+
+
+def undone_rewards(reward: Reward, *, estimator: str, divides: bool) -> str | None:
+    """Return a warning if a blend, or verl's division, undoes what ``reward`` does to each group.
+
+    ``estimator`` is verl's ``adv_estimator``, and ``divides`` its ``norm_adv_by_std_in_grpo``.
+    """
+    if reward.blend is not None:  # beside another reward, the size of the judge's has an effect on what is divided
+        return undone_by_blend(reward.kind, reward.blend)
+    if not divides or estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
+        return None
+    instead = "Set algorithm.norm_adv_by_std_in_grpo=false, or weight advantages: +calipers.weigh=true"
+    return undone_by_division(reward.kind, instead=instead)

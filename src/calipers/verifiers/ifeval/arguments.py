@@ -56,6 +56,12 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     return tuple(_text(f"{name}[{position}]", item) for position, item in enumerate(value))
 
 
+def _word(name: str, value: Any) -> str:
+    if not isinstance(value, str) and isinstance(value, Sequence) and len(value) == 1:  # as IFEvalG's data have it
+        value = value[0]
+    return _text(name, value)
+
+
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():  # Parquet stores a column with gaps as floats
         return int(value)
@@ -90,18 +96,33 @@ def _shown(value: Any) -> str:
 
 
 _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "N": _count,
     "capital_frequency": _whole,  # the official checker accepts a negative number here
     "capital_relation": _relation,
     "end_phrase": _text,
-    "first_word": _text,
+    "first_word": _word,
     "forbidden_words": _texts,
     "frequency": _count,
     "keyword": _some_text,
+    "keyword1": _some_text,
+    "keyword2": _some_text,
+    "keyword3": _some_text,
+    "keyword4": _some_text,
+    "keyword5": _some_text,
     "keywords": _texts,
     "language": _language,
+    "last_word": _word,
     "let_frequency": _count,
     "let_relation": _relation,
     "letter": _some_text,
+    "m": _count,
+    "max_words": _count,
+    "min_words": _count,
+    "n": _count,
+    "n_end": _count,
+    "n_sent": _count,
+    "n_start": _count,
+    "n_words": _count,
     "nth_paragraph": _count,
     "num_bullets": _count,
     "num_highlights": _count,
@@ -110,8 +131,15 @@ _READERS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "num_sections": _count,
     "num_sentences": _count,
     "num_words": _count,
+    "options": _some_text,
+    "percentage": _count,
+    "phrase": _some_text,
     "postscript_marker": _text,
     "prompt_to_repeat": _some_text,
+    "reference_text": _text,
     "relation": _relation,
     "section_spliter": _text,
+    "sep": _some_text,
+    "small_n": _count,
+    "word": _some_text,
 }

@@ -1,4 +1,4 @@
-"""IFEval's rules on lists, headings, marks, JSON, punctuation, beginnings, endings and repetitions of a response.
+"""Rules of IFEval and IFEvalG on lists, headings, marks, JSON, punctuation, beginnings, endings and repetitions.
 
 The patterns accept the same text as the official patterns, but their time grows only linearly with the length of the
 response, because a policy in training writes the response. ``fixed`` differs where a rule's docstring says so.
@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from calipers.types import Verdict
+from calipers.verifiers.ifeval.period_sentences import split_at_periods
 from calipers.verifiers.ifeval.rule import Mode, Rule, compile_field, count_verdict, verdict_if
 from calipers.verifiers.ifeval.whole_words import normalise_words
 
@@ -146,7 +147,47 @@ def _repeat_prompt(_: Mode, response: str, *, prompt_to_repeat: str) -> Verdict:
     return verdict_if(met=met, otherwise="does not begin with the request")
 
 
+def _sentence_hyphens(_: Mode, response: str) -> Verdict:
+    """Require that the text between hyphens is a sentence each, without blanks around it.
+
+    Only as many pieces are compared as there are sentences when each hyphen is read as a blank.
+    """
+    sentences = split_at_periods(response.replace("-", " "))
+    for piece, sentence in zip(response.split("-"), sentences, strict=False):
+        if piece != sentence:
+            return Verdict(False, f"{piece[:80]!r} between hyphens is no sentence")
+    return Verdict(True)
+
+
+def _square_brackets(_: Mode, response: str) -> Verdict:
+    """Require ``[`` and ``]`` around each word, together with the marks at it."""
+    bare = next((word for word in response.split() if not (word[0] == "[" and word[-1] == "]")), None)
+    return verdict_if(met=bare is None, otherwise=f"not in brackets: {str(bare)[:80]!r}")
+
+
+def _bigram_wrapping(_: Mode, response: str) -> Verdict:
+    """Require ``<<`` and ``>>`` around each two words. A last word without a partner may be anything."""
+    words = response.split()
+    for first, second in zip(words[::2], words[1::2], strict=False):
+        if not (first.startswith("<<") and second.endswith(">>")):
+            return Verdict(False, f"not in << >>: {first[:80]!r} {second[:80]!r}")
+    return Verdict(True)
+
+
+def _no_dot(_: Mode, response: str) -> Verdict:
+    return verdict_if(met="." not in response, otherwise=f"{response.count('.')} dots")
+
+
+def _no_exclamation_mark(_: Mode, response: str) -> Verdict:
+    return verdict_if(met="!" not in response, otherwise=f"{response.count('!')} exclamation marks")
+
+
 RULES: Final[dict[str, Rule]] = {
+    "detectable_format:bigram_wrapping": _bigram_wrapping,
+    "detectable_format:sentence_hyphens": _sentence_hyphens,
+    "detectable_format:square_brackets": _square_brackets,
+    "punctuation:punctuation_dot": _no_dot,
+    "punctuation:punctuation_exclamation": _no_exclamation_mark,
     "detectable_content:number_placeholders": _number_placeholders,
     "detectable_content:postscript": _postscript,
     "detectable_format:number_bullet_lists": _number_bullet_lists,

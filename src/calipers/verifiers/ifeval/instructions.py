@@ -12,13 +12,15 @@ from typing import Any, Final, get_args
 from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
 from calipers.verifiers.answer import AnswerVerifier
-from calipers.verifiers.ifeval import formats, keywords, language, lengths
+from calipers.verifiers.ifeval import copies, formats, ifbench, keywords, language, lengths, places
 from calipers.verifiers.ifeval.arguments import read_arguments
 from calipers.verifiers.ifeval.rule import Mode, Rule
 
-RULES: Final[Mapping[str, Rule]] = keywords.RULES | lengths.RULES | formats.RULES | language.RULES
+RULES: Final[Mapping[str, Rule]] = (
+    keywords.RULES | lengths.RULES | formats.RULES | language.RULES | copies.RULES | places.RULES | ifbench.RULES
+)
 INSTRUCTION_IDS: Final = tuple(sorted(RULES))
-"""The ids of IFEval's 25 instructions."""
+"""The ids of the 25 instructions of IFEval, the 29 further ones of IFEvalG and the 58 of IFBench."""
 
 _BLANK = Verdict(False, "the response is blank")
 

@@ -1,4 +1,4 @@
-"""IFEval's rules ``keywords:...``: words that must occur, must not occur or must occur so often, and letters.
+"""Rules of IFEval and IFEvalG on keywords and letters: words that must occur, must not occur or must occur so often.
 
 In ``official``, keywords are regular expressions that ignore case, and those of ``existence`` and ``frequency`` also
 match inside longer words. In ``fixed``, keywords are literal, and match whole words only if the script separates words.
@@ -53,6 +53,31 @@ def _letter_frequency(mode: Mode, response: str, *, letter: str, let_frequency: 
     return count_verdict(found, f"x {letter!r}", let_relation, let_frequency)
 
 
+def _word_once(mode: Mode, response: str, *, keyword: str) -> Verdict:
+    found = _pattern("keyword", keyword.strip(), mode).finditer(_text(mode, response))
+    return count_verdict(sum(1 for _ in found), f"x {keyword!r}", "exactly", 1)
+
+
+def _count_increment_word(mode: Mode, response: str, *, keyword1: str, keyword2: str) -> Verdict:
+    """Require the first keyword once and the second one twice."""
+    text = _text(mode, response)
+    for field, keyword, asked in (("keyword1", keyword1, 1), ("keyword2", keyword2, 2)):
+        found = sum(1 for _ in _pattern(field, keyword.strip(), mode).finditer(text))
+        if found != asked:
+            return count_verdict(found, f"x {keyword!r}", "exactly", asked)
+    return Verdict(True)
+
+
+def _exclude_word_harder(mode: Mode, response: str, *, keyword: str) -> Verdict:
+    """Forbid a word. ``official`` finds it only with a blank on both sides and with its capitals: ``cat.`` passes."""
+    wanted = keyword.strip()
+    if mode == "fixed":
+        met = not _pattern("keyword", wanted, mode).search(_text(mode, response))
+    else:
+        met = f" {wanted} " not in response
+    return verdict_if(met=met, otherwise=f"found: {wanted}")
+
+
 def _composed(text: str) -> str:
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).lower()
 
@@ -70,4 +95,9 @@ RULES: Final[dict[str, Rule]] = {
     "keywords:frequency": _frequency,
     "keywords:forbidden_words": _forbidden_words,
     "keywords:letter_frequency": _letter_frequency,
+    "count:count_increment_word": _count_increment_word,
+    "keywords:exclude_word_harder": _exclude_word_harder,
+    "keywords:word_count_different_numbers": _frequency,
+    "keywords:word_once": _word_once,
+    "letters:letter_counting2": _letter_frequency,
 }

@@ -1,4 +1,4 @@
-"""IFEval's rules ``length_constraints:...``: numbers of sentences, paragraphs and words.
+"""Rules of IFEval and IFEvalG on lengths: numbers of sentences, paragraphs, words and letters.
 
 ``fixed`` differs from ``official`` in scripts other than Latin.
 """
@@ -6,18 +6,23 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Final
 
 from calipers.errors import InputError
 from calipers.types import Verdict
 from calipers.verifiers.ifeval.arguments import Relation
+from calipers.verifiers.ifeval.period_sentences import split_at_periods
 from calipers.verifiers.ifeval.punkt import parameters
-from calipers.verifiers.ifeval.rule import Mode, Rule, count_verdict
+from calipers.verifiers.ifeval.rule import Mode, Rule, count_verdict, verdict_if
 from calipers.verifiers.ifeval.sentences import split_sentences
+from calipers.verifiers.ifeval.treebank import treebank_words
 from calipers.verifiers.ifeval.whole_words import HANGUL, UNSPACED, normalise_words, word_counts, word_pattern
 
 _DIVIDER = re.compile(r"\s?\*\*\*\s?")
 _WORD = re.compile(r"\w+")
+_LOWER = re.compile(r"\b[a-z]+\b")
+_LETTER = re.compile("[a-zA-Z]")
 _FIRST_WORD_ENDS = re.compile(r"[.,?!'\"]")
 _ATTACHED = re.compile(f"[{UNSPACED}{HANGUL}]$")
 _MARKS = "。！？｡．।॥؟۔።፧။។៕։༎‼⁇⁈⁉᠃᠉"
@@ -45,11 +50,24 @@ def _number_sentences(mode: Mode, response: str, *, num_sentences: int, relation
 
 def _number_paragraphs(_: Mode, response: str, *, num_paragraphs: int) -> Verdict:
     """Count paragraphs, which only ``***`` separates. A response with an empty paragraph between two others fails."""
-    pieces = _DIVIDER.split(response)
+    return _paragraphs(_DIVIDER.split(response), num_paragraphs)
+
+
+def _two_paragraphs(_: Mode, response: str) -> Verdict:
+    """Require two paragraphs, which only ``***`` separates."""
+    return _paragraphs(_DIVIDER.split(response), 2)
+
+
+def _two_paragraphs_apart(_: Mode, response: str) -> Verdict:
+    """Require two paragraphs, which only an empty line separates. A second empty line makes a paragraph."""
+    return _paragraphs(response.split("\n\n"), 2)
+
+
+def _paragraphs(pieces: list[str], asked: int) -> Verdict:
     blank = [position for position, piece in enumerate(pieces) if not piece.strip()]
     if any(0 < position < len(pieces) - 1 for position in blank):
         return Verdict(False, "an empty paragraph between two dividers")
-    return count_verdict(len(pieces) - len(blank), "paragraphs", "exactly", num_paragraphs)
+    return count_verdict(len(pieces) - len(blank), "paragraphs", "exactly", asked)
 
 
 def _number_words(mode: Mode, response: str, *, num_words: int, relation: Relation) -> Verdict:
@@ -91,7 +109,56 @@ def _nth_paragraph_first_word(
     return count_verdict(count, "paragraphs", "exactly", num_paragraphs)
 
 
+def _counting_composition(_: Mode, response: str, *, n_sent: int, n_words: int) -> Verdict:
+    """Require three paragraphs, separated by ``***``, of so many sentences of so many words, where marks are words.
+
+    Blank text before the first or after the last divider is a paragraph without a sentence, so the response fails.
+    """
+    _require_one(n_sent=n_sent, n_words=n_words)
+    pieces = _DIVIDER.split(response)
+    for piece in pieces:
+        sentences = split_at_periods(piece)
+        if len(sentences) != n_sent:
+            return count_verdict(len(sentences), "sentences in a paragraph", "exactly", n_sent)
+        for sentence in sentences:
+            if (words := len(treebank_words(sentence))) != n_words:
+                return count_verdict(words, "words in a sentence", "exactly", n_words)
+    return count_verdict(len(pieces), "paragraphs", "exactly", 3)
+
+
+def _count_unique(_: Mode, response: str) -> Verdict:
+    """Forbid that a word occurs twice with the same capitals. Marks are words: two commas are a repetition."""
+    words = Counter(treebank_words(response))
+    repeated = next((word for word, count in words.items() if count > 1), None)
+    return verdict_if(met=repeated is None, otherwise=f"more than once: {str(repeated)[:80]!r}")
+
+
+def _lowercase_counting(_: Mode, response: str, *, N: int) -> Verdict:  # noqa: N803 - its field
+    """Allow at most ``N`` words of letters from a to z. ``don't`` is two of them."""
+    _require_one(N=N)
+    found = len(_LOWER.findall(response))
+    return verdict_if(met=found <= N, otherwise=f"{found} lower-case words; asked: at most {N}")
+
+
+def _letter_counting(_: Mode, response: str, *, N: int, relation: Relation) -> Verdict:  # noqa: N803 - its field
+    """Count letters from a to z, in both cases."""
+    _require_one(N=N)
+    return count_verdict(len(_LETTER.findall(response)), "letters", relation, N)
+
+
+def _require_one(**fields: int) -> None:
+    for field, number in fields.items():
+        if number < 1:  # the official checker draws a random number then
+            raise InputError(f"{field}: must be 1 or more, is {number}")
+
+
 RULES: Final[dict[str, Rule]] = {
+    "count:count_unique": _count_unique,
+    "count:counting_composition": _counting_composition,
+    "count:lowercase_counting": _lowercase_counting,
+    "letters:letter_counting": _letter_counting,
+    "paragraphs:paragraphs": _two_paragraphs,
+    "paragraphs:paragraphs2": _two_paragraphs_apart,
     "length_constraints:number_sentences": _number_sentences,
     "length_constraints:number_paragraphs": _number_paragraphs,
     "length_constraints:number_words": _number_words,

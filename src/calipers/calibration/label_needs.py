@@ -1,0 +1,98 @@
+"""What 20, 50 or 200 groups with gold suffice for: how exactly a fidelity is known, and which differences show.
+
+Computed from how much the fidelity varies between the groups that have gold now. Not responsible for which groups to
+label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from calipers.calibration import measures
+from calipers.calibration.arrays import Array
+from calipers.calibration.choice import Choice
+from calipers.calibration.ways import Way
+
+LABELS: Final = (20, 50, 200)
+_SURE: Final = 1.96
+_FOUND: Final = 1.96 + 0.8416
+"""A difference of so many standard errors is significant at 5 % in 80 % of samples (Cohen 1988)."""
+_FEWEST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNeed:
+    """With gold in ``groups`` groups: the half width of a fidelity's 95 % interval, and the smallest difference between
+    the recommended way and its rival that would be found in four of five samples.
+    """
+
+    groups: int
+    half_width: float
+    smallest_difference: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNeeds:
+    """What numbers of groups with gold would show of the recommended way and ``rival``, the best way with other judges.
+
+    ``gap`` is the recommended way's fidelity less the rival's, and ``groups_for_gap`` the number of groups that would
+    show this gap in four of five samples (None if there is no gap or no rival).
+    """
+
+    by_number: tuple[LabelNeed, ...]
+    rival: str | None
+    gap: float | None
+    groups_for_gap: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object ``labels`` of the calibration's JSON report."""
+        return {
+            "by_number": [
+                {"groups": one.groups, "half_width": one.half_width, "smallest_difference": one.smallest_difference}
+                for one in self.by_number
+            ],
+            "rival": self.rival,
+            "gap": self.gap,
+            "groups_for_gap": self.groups_for_gap,
+        }
+
+
+def label_needs(choice: Choice | None, ways: Sequence[Way]) -> LabelNeeds | None:
+    """Return what numbers of labelled groups suffice for in a calibration; None below ten groups with gold."""
+    own = np.empty(0) if choice is None else _known(choice.way.fidelity)
+    if choice is None or len(own) < _FEWEST:
+        return None
+    rival, apart = _rival(choice.way, ways)
+    spread = None if rival is None else float(apart.std(ddof=1))
+    gap = None if rival is None else float(apart.mean())
+    by_number = tuple(
+        LabelNeed(
+            count,
+            _SURE * float(own.std(ddof=1)) / math.sqrt(count),
+            None if spread is None else _FOUND * spread / math.sqrt(count),
+        )
+        for count in LABELS
+    )
+    needed = math.ceil((_FOUND * spread / gap) ** 2) if spread and gap else None
+    return LabelNeeds(by_number, None if rival is None else rival.name, gap, needed)
+
+
+def _rival(way: Way, ways: Sequence[Way]) -> tuple[Way | None, Array]:
+    """Return the best way that shares no judge with ``way``, and the differences from it on common groups."""
+    best: tuple[float, Way | None, Array] = (-math.inf, None, np.empty(0))
+    for one in ways:
+        apart = _known(way.fidelity - one.fidelity)
+        if set(one.judges).isdisjoint(way.judges) and len(apart) >= _FEWEST:
+            level = measures.mean_over_groups(one.fidelity)
+            if level is not None and level > best[0]:
+                best = (level, one, apart)
+    return best[1], best[2]
+
+
+def _known(values: Array) -> Array:
+    return np.asarray(values[~np.isnan(values)])

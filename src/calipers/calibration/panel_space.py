@@ -1,0 +1,257 @@
+"""All panels that recorded answers allow, and a search for the good ones among them.
+
+A panel has up to one unit of each judge: the judge with one prompt variant, protocol and temperature. Prompt variants
+may differ between judges, while protocol, orders and samples are the same for all, as in a run. Whether a panel is
+worth its price is decided in ``choice``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from calipers.aggregators.gold_weights import gold_weights
+from calipers.calibration import measures, panels
+from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.costs import Cost, total_cost
+from calipers.calibration.panels import Member
+from calipers.calibration.records import Key
+from calipers.calibration.series import Frame, Series
+from calipers.calibration.written_variants import has_criteria
+
+_COUNTS: Final = (1, 2, 4, 8)
+"""Numbers of calls of each member that are tried."""
+_LARGEST: Final = 8
+"""The most members of a panel."""
+_BEAM: Final = 8
+"""Panels of each size that are extended by one more member, and whose weights are learned."""
+
+_IDLE: Final = 0.01
+"""A member of a panel with less weight is left out."""
+
+Affordable: TypeAlias = Callable[[Cost], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A judge asked in one way; ``calls`` has the shape (groups of the frame, calls, members), NaN for no score.
+
+    The criteria of a judge that was asked about several are averaged. ``price`` is that of one call about a group.
+    """
+
+    key: Key
+    calls: Array
+    price: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A panel: the places of its ``units``, how many calls each makes, and their weights, which sum to 1."""
+
+    units: tuple[int, ...]
+    count: int
+    weights: tuple[float, ...]
+
+
+def units_of(series: Sequence[Series], frame: Frame) -> list[Unit]:
+    """Return the units of a calibration's series, sorted as the series are."""
+    parts: dict[Key, list[Series]] = defaultdict(list)
+    for one in series:
+        parts[dataclasses.replace(one.key, criterion=None)].append(one)
+    rows = range(len(frame.groups))
+    return [
+        Unit(key, panels.averaged_criteria(found, rows, frame), total_cost(one.presentation for one in found))
+        for key, found in parts.items()
+    ]
+
+
+class PanelSpace:
+    """The panels of ``units`` that are ``affordable``, compared with gold on the frame's ``groups``.
+
+    ``tried`` is the number of panels that the last search compared.
+    """
+
+    def __init__(self, units: Sequence[Unit], frame: Frame, groups: Flags, affordable: Affordable) -> None:
+        """Prepare the search. ``groups`` are those that calibration compares all ways on."""
+        self.units, self.tried = units, 0
+        self._gold, self._affordable = frame.gold, affordable
+        self._blocks = [_Block.of(units, found, count, frame.gold, groups) for found, count in _blocks(units)]
+
+    def plans(self, train: Flags) -> list[Plan]:
+        """Return the best panels of each size for the frame's groups in ``train``, with weights learned from them.
+
+        All pairs are compared, with equal weights. The best panels of each size are then extended by every other unit.
+        """
+        self.tried = 0
+        found = (plan for block in self._blocks for plan in self._beam(block, train))
+        return list({(plan.units, plan.count): plan for plan in found}.values())
+
+    def cost(self, plan: Plan) -> Cost:
+        """Return the cost of a panel's calls about a group."""
+        return self._price(plan.units, plan.count)
+
+    def fidelity(self, plan: Plan) -> Array:
+        """Return a panel's fidelity in each group of the frame, NaN where a member or gold is missing."""
+        heard, members = self._members(plan)
+        found = np.full(len(heard), np.nan)
+        found[heard] = panels.panel_fidelity(members, plan.weights, self._gold[heard], plan.count)
+        return found
+
+    def error_correlation(self, plan: Plan) -> float | None:
+        """Return the mean correlation of two members' errors; None if a member makes none."""
+        heard, members = self._members(plan)
+        return panels.error_correlation(members, self._gold[heard])
+
+    def quick_fidelity(self, plan: Plan) -> Array:
+        """Return what ``fidelity`` returns, from the products of scores, in the groups that are compared.
+
+        A member that a unit did not score counts as one with the unit's mean score.
+        """
+        (block,) = (one for one in self._blocks if one.count == plan.count and set(plan.units) <= set(one.units))
+        found = np.full(len(block.groups), np.nan)
+        found[block.groups] = block.fidelity([block.units.index(place) for place in plan.units], plan.weights)
+        return found
+
+    def _members(self, plan: Plan) -> tuple[Flags, list[Member]]:
+        """Return flags of the groups that all members of a panel scored, and the members' calls in them."""
+        calls = [self.units[place].calls for place in plan.units]
+        heard = np.asarray(np.all([(~np.isnan(one)).any(axis=(1, 2)) for one in calls], axis=0))
+        return heard, [Member("", None, one[heard]) for one in calls]
+
+    def _price(self, units: Sequence[int], count: int) -> Cost:
+        return total_cost(self.units[place].price for place in units).times(count)
+
+    def _beam(self, block: _Block, train: Flags) -> Iterator[Plan]:
+        some = block.where(train)
+        beam: list[tuple[int, ...]] = [(place,) for place in range(len(block.units))]
+        for _ in range(2, min(_LARGEST, len(block.units)) + 1):
+            levels: dict[tuple[int, ...], float] = {}
+            for held in beam:
+                allowed = [one for one in range(len(block.units)) if self._may_join(block, held, one)]
+                for place, level in zip(allowed, some.levels_with(held, allowed), strict=True):
+                    levels[tuple(sorted((*held, place)))] = float(level)
+            self.tried += len(levels)
+            beam = sorted(levels, key=lambda one: (-levels[one], one))[:_BEAM]
+            for held in beam:
+                plan = _without_idle(tuple(block.units[place] for place in held), block.count, some.weights(held))
+                if len(plan.units) > 1:
+                    yield plan
+
+    def _may_join(self, block: _Block, held: Sequence[int], place: int) -> bool:
+        units = [block.units[one] for one in (*held, place)]
+        judges = {self.units[one].key.judge for one in units}
+        if len({has_criteria(self.units[one].key) for one in units}) > 1:
+            return False
+        return len(judges) == len(units) and self._affordable(self._price(units, block.count))
+
+
+def _without_idle(units: Sequence[int], count: int, weights: Sequence[float]) -> Plan:
+    """Return a panel without the members that have next to no weight, which would be paid for nothing."""
+    kept = [(unit, share) for unit, share in zip(units, weights, strict=True) if share > _IDLE]
+    total = sum(share for _, share in kept)
+    return Plan(tuple(unit for unit, _ in kept), count, tuple(share / total for _, share in kept))
+
+
+def _blocks(units: Sequence[Unit]) -> Iterator[tuple[list[int], int]]:
+    """Yield the units that can be panel members together, with each number of calls that all of them have."""
+    by_protocol: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(units):
+        by_protocol[one.key.protocol].append(place)
+    for found in by_protocol.values():
+        for count in _COUNTS:
+            deep = [place for place in found if units[place].calls.shape[1] >= count]
+            if len({units[place].key.judge for place in deep}) > 1:
+                yield deep, count
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Units that can be panel members together: products of their standard scores, and of these with gold.
+
+    A panel's scores are a weighted sum of standard scores, so these products suffice for the fidelity of any panel.
+    ``products`` has the shape (units, units, groups, windows), ``with_gold`` (units, groups, windows); gold has
+    variance 1 in each group. ``freedom`` is the number of members with gold less 1. Groups without spread in gold are
+    absent. A member that a unit did not score counts as one with the unit's mean score.
+    """
+
+    units: tuple[int, ...]
+    count: int
+    groups: Flags
+    products: Array
+    with_gold: Array
+    freedom: Array
+
+    @classmethod
+    def of(cls, units: Sequence[Unit], places: Sequence[int], count: int, gold: Array, groups: Flags) -> _Block:
+        """Compute the products for units at ``places``, with ``count`` calls each, over the ``groups`` of a frame."""
+        used = groups & measures.measurable_groups(gold, gold)
+        known = ~np.isnan(gold[used])
+        truth = _unit_variance(np.where(known, gold[used], np.nan))
+        most = max(units[place].calls.shape[1] for place in places)
+        starts = range(most if count < most else 1)
+        scores = np.array(
+            [
+                [_unit_variance(np.where(known, panels.window_mean(units[place].calls[used], start, count), np.nan))
+                 for start in starts]
+                for place in places
+            ]
+        )  # fmt: skip
+        return cls(
+            tuple(places),
+            count,
+            used,
+            np.einsum("usgm,vsgm->uvgs", scores, scores, optimize=True),
+            np.einsum("usgm,gm->ugs", scores, truth, optimize=True),
+            known.sum(axis=1) - 1.0,
+        )
+
+    def where(self, train: Flags) -> _Block:
+        """Return the part of the block in the frame's groups ``train``."""
+        kept = train[self.groups]
+        used = self.groups & train
+        return _Block(
+            self.units, self.count, used, self.products[:, :, kept], self.with_gold[:, kept], self.freedom[kept]
+        )
+
+    def levels_with(self, held: Sequence[int], others: Sequence[int]) -> Array:
+        """Return the mean fidelity of the panel of the units ``held`` and each of ``others``, with equal weights."""
+        own = list(held)
+        size = self.products[np.ix_(own, own)].sum(axis=(0, 1))
+        cross = self.products[own].sum(axis=0)
+        found = np.zeros(len(others))
+        for number, place in enumerate(others):
+            variance = size + 2 * cross[place] + self.products[place, place]
+            product = self.with_gold[own].sum(axis=0) + self.with_gold[place]
+            found[number] = _correlations(product, variance, self.freedom).mean() if product.size else 0.0
+        return found
+
+    def fidelity(self, held: Sequence[int], weights: Sequence[float]) -> Array:
+        """Return the fidelity in each group of a panel of the units ``held``, the mean over windows."""
+        own, shares = list(held), np.array(weights)
+        variance = np.einsum("u,v,uvgs->gs", shares, shares, self.products[np.ix_(own, own)])
+        product = np.einsum("u,ugs->gs", shares, self.with_gold[own])
+        return np.asarray(_correlations(product, variance, self.freedom).mean(axis=1))
+
+    def weights(self, held: Sequence[int]) -> tuple[float, ...]:
+        """Return the weights of a panel of the units ``held``, learned from gold in all groups of the block."""
+        own = list(held)
+        scores, products = self.products[np.ix_(own, own)].mean(axis=3), self.with_gold[own].mean(axis=2)
+        members = float((self.freedom + 1).sum())
+        return gold_weights(scores.sum(axis=2), products.sum(axis=1), members, len(self.freedom))
+
+
+def _correlations(product: Array, variance: Array, freedom: Array) -> Array:
+    """Return fidelities (groups, windows) from a panel's products with gold and with itself; 0 if all are tied."""
+    tied = variance <= 1e-9  # judges that contradict each other exactly leave rounding errors, also below 0
+    size = np.sqrt(np.where(tied, 1.0, variance) * (freedom + 1)[:, None])
+    return np.where(tied, 0.0, product / size)
+
+
+def _unit_variance(values: Array) -> Array:
+    """Return scores (groups, members) with mean 0 and variance 1 in each group; 0 where unknown, or all are equal."""
+    return np.asarray(np.nan_to_num(panels.standard_scores(values)))

@@ -1,0 +1,118 @@
+"""``calipers convert``: writes a groups file from other libraries' rollouts.
+
+Not responsible for the formats (``inputs.foreign.rollouts``) or for which rollouts are of one prompt
+(``inputs.foreign.grouping``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calipers.cli.command_options import InputFile, command_option
+from calipers.cli.messages import BadLines, print_message
+from calipers.cli.overwriting import GROUPS, add_force_option, require_replaceable
+from calipers.errors import InputError
+from calipers.types.counted import counted
+
+if TYPE_CHECKING:
+    from calipers.inputs.foreign.rollouts import Rollout
+
+Place = tuple[str, int]
+
+
+@click.command(short_help="Make a groups file of other libraries' rollouts.")
+@click.argument("files", type=InputFile(), nargs=-1, required=True)
+@command_option(
+    "-o", "--out", required=True, type=click.Path(), named=True, metavar="OUT", help="The groups file to write, or -."
+)
+@command_option(
+    "family", "--format", metavar="NAME", named=True, help="The format of all rows. By default, their keys tell it."
+)
+@command_option(
+    "--group-by",
+    metavar="KEY",
+    named=True,
+    help="Rollouts with the same value of this key of their rows are of one prompt (a.b: the key b in a). By default, "
+    "those of the same task, or with the same messages before the first reply.",
+)
+@add_force_option
+@command_option("--strict", is_flag=True, help="Stop at the first row that cannot be read, with exit code 2.")
+def convert(
+    files: tuple[str, ...], out: str, family: str | None, group_by: str | None, *, force: bool, strict: bool
+) -> int:
+    """Write the rollouts in FILES as a groups file, with the rollouts of one prompt as one group.
+
+    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo or ShareGPT, or
+    JSON lines with messages.
+
+    \b
+    calipers convert runs/*.traj -o groups.jsonl
+    calipers convert rollouts.jsonl -o groups.jsonl --group-by instance_id
+
+    Exit code: 0 all was written, 1 some rows could not be read, 2 nothing was written.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.inputs.foreign.grouping import grouped  # noqa: PLC0415 - --help stays quick
+
+    _check_format(family)
+    beside = {f"the input {file}": file for file in files}
+    require_replaceable("--out", out, GROUPS, force=force, beside=beside)
+    bad = BadLines()
+    lines: list[str] = []
+    members = 0
+    for (source, line), value in grouped(_rollouts(files, family), group_by=group_by):
+        try:
+            found = _group_object(value)
+        except InputError as error:
+            placed = InputError(str(error), source=source, line=line)
+            if strict:
+                raise placed from None
+            bad(placed)
+            continue
+        members += len(found["trajectories"])
+        lines.append(json.dumps(found, ensure_ascii=False) + "\n")
+    if not lines:
+        raise InputError("no rollout could be read; nothing was written", source=", ".join(files))
+    with click.open_file(out, "w", encoding="utf-8") as stream:
+        stream.writelines(lines)
+    unread = f"; {counted(bad.count, 'row')} could not be read" if bad.count else ""
+    print_message(f"{counted(members, 'rollout')} in {counted(len(lines), 'group')}{unread}")
+    return int(bool(bad.count))
+
+
+def _check_format(family: str | None) -> None:
+    from calipers.inputs.foreign.rollouts import FAMILIES  # noqa: PLC0415 - --help stays quick
+
+    if family is not None and family not in FAMILIES:
+        raise click.UsageError(f"--format {family}: unknown; there are {', '.join(FAMILIES)}")
+
+
+def _rollouts(files: tuple[str, ...], family: str | None) -> Iterator[tuple[Place, Rollout | str]]:
+    from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
+
+    for file in files:
+        for line, rollout in file_rollouts(Path(file), family=family):
+            if isinstance(rollout, str):
+                yield (file, line), rollout
+            else:
+                yield (file, line), replace(rollout, metadata={**rollout.metadata, "source": f"{file}:{line}"})
+
+
+def _group_object(value: Any) -> dict[str, Any]:
+    """Return a checked group as an object of a groups file. Raises InputError; text is a row's problem."""
+    from calipers.inputs import as_group  # noqa: PLC0415 - --help stays quick
+
+    if isinstance(value, str):
+        raise InputError(value)
+    group = as_group(value).to_dict()
+    group["trajectories"] = [_without_none(member) for member in group["trajectories"]]
+    return _without_none(group)
+
+
+def _without_none(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if item is not None}

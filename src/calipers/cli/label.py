@@ -1,0 +1,252 @@
+"""``calipers label``: a local page where people rank candidates, and gold from what they say."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calipers.cli.command_options import command_option, is_typed
+from calipers.cli.label_report import print_agreement
+from calipers.cli.messages import BadLines, print_message
+from calipers.cli.overwriting import GOLD, add_force_option, require_replaceable
+from calipers.errors import ConfigError
+
+if TYPE_CHECKING:
+    from calipers.labelling.index import GroupIndex
+    from calipers.labelling.label_file import LabelFile
+    from calipers.labelling.order import Contest
+
+
+@click.command(short_help="Let people rank candidates, for gold.")
+@click.argument("groups", type=click.Path())
+@command_option("--annotator", metavar="NAME", help="Who ranks. [default: the user's name on this machine]")
+@command_option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    named=True,
+    metavar="FILE",
+    help="The file that labels are appended to. Annotators may share it. [default: GROUPS without its suffix, and "
+    ".labels.jsonl]",
+)
+@command_option(
+    "--results",
+    type=click.Path(),
+    metavar="FILE",
+    help="What a judge said of these groups: groups whose labels tell most about it come first.",
+)
+@command_option("--ledger", metavar="URL", help="The same from the latest run of a ledger, or beside --results.")
+@command_option("--port", type=click.IntRange(1, 65535), metavar="N", help="The page's port. [default: a free one]")
+@command_option(
+    "source",
+    "--import",
+    metavar="FILE",
+    type=click.Path(),
+    help="Add labels from a table (.csv, .tsv) or an export of Argilla (.json, .jsonl), and exit.",
+)
+@command_option("--question", metavar="NAME", help="With --import: Argilla's question. [default: the only one]")
+@command_option("--agreement", is_flag=True, help="Print how far annotators agree, and exit.")
+@command_option("--gold", named=True, metavar="OUT", help="Write the labelled groups with gold to OUT, and exit.")
+@command_option(
+    "--random-sample",
+    is_flag=True,
+    help="With --gold: only groups that were drawn at random, for figures that hold for all groups.",
+)
+@add_force_option
+@click.option("--json", "as_json", is_flag=True, help="Print the agreement as one JSON object.")
+def label(groups: str, *, as_json: bool, **options: Any) -> int:
+    """Show the candidates of GROUPS, blinded and shuffled, on a page of this machine, and record how people rank them.
+
+    The page is shown at an address that is printed, and works with the keyboard alone: letters rank candidates best
+    first, = ties, . stands for "can't tell", Enter saves. Every label is on the disk before the page says that it is
+    saved. Ctrl-C ends it; the same command goes on where it stopped.
+
+    \b
+    calipers label groups.jsonl --annotator ann
+    calipers label groups.jsonl --annotator ann --results scored.jsonl
+    calipers label groups.jsonl --import ranked.csv
+    calipers label groups.jsonl --agreement
+    calipers label groups.jsonl --gold gold.jsonl
+    calipers calibrate gold.jsonl --judge openai/gpt-5-mini
+
+    Exit code: 0 done, 1 done but a line could not be read, 2 bad usage or a missing file.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.labelling.index import GroupIndex  # noqa: PLC0415 - --help stays quick
+    from calipers.labelling.label_file import LabelFile  # noqa: PLC0415 - likewise
+
+    _require_one_purpose(options, as_json=as_json)
+    bad = BadLines()
+    where = Path(options["labels"] or _labels_beside(groups))
+    if not where.absolute().parent.is_dir():
+        raise ConfigError(f"--labels {where}: its folder does not exist; create it first")
+    if where.exists() and Path(groups).exists() and where.samefile(groups):
+        raise ConfigError(f"--labels {where}: is the groups file itself; name another file")
+    with GroupIndex(groups, on_error=bad) as index:
+        file = LabelFile(where, on_error=bad)
+        _require_labels_of(index, file)
+        if options["source"] is not None:
+            _import(index, file, options, bad)
+        elif options["gold"] is not None:
+            _write_gold(index, file, groups, options, bad)
+        elif options["agreement"]:
+            print_agreement(index, file, as_json=as_json)
+        else:
+            _serve(index, file, options, bad)
+    return 1 if bad.count else 0
+
+
+def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
+    named = [
+        flag for flag, key in (("--import", "source"), ("--gold", "gold"), ("--agreement", "agreement")) if options[key]
+    ]
+    if len(named) > 1:
+        raise ConfigError(f"{' and '.join(named)}: do one at a time")
+    for flag, key, with_flag in (
+        ("--question", "question", "--import"),
+        ("--random-sample", "random_sample", "--gold"),
+    ):
+        if options[key] and with_flag not in named:
+            raise ConfigError(f"{flag} is for {with_flag}")
+    if as_json and "--agreement" not in named:
+        raise ConfigError("--json is for --agreement")
+    if named and (is_typed("results") or is_typed("port")):
+        raise ConfigError(f"--results and --port are for the page, which {named[0]} does not show")
+
+
+def _labels_beside(groups: str) -> str:
+    if groups == "-":
+        raise ConfigError("--labels: name the file of labels, because the groups come from stdin")
+    stem = groups
+    for suffix in (".gz", ".jsonl", ".json", ".parquet"):
+        stem = stem.removesuffix(suffix)
+    return f"{stem}.labels.jsonl"
+
+
+def _require_labels_of(index: GroupIndex, file: LabelFile) -> None:
+    """Refuse a label file of other groups: none of its groups is in the groups file."""
+    labelled = {one.group_id for one in file.labels()}
+    if labelled and not labelled & index.numbers.keys():
+        raise ConfigError(
+            f"--labels {file.path}: has labels of other groups ({min(labelled)!r} is not in {index.path}); name "
+            "another file, or the groups that were labelled"
+        )
+    if strangers := len(labelled - index.numbers.keys()):
+        print_message(f"{file.path}: {strangers:,} labelled groups are not in {index.path}; they are left as they are")
+
+
+def _serve(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: BadLines) -> None:
+    """Show the page until Ctrl-C."""
+    from calipers.labelling.labels import require_annotator  # noqa: PLC0415 - likewise
+    from calipers.labelling.order import queue  # noqa: PLC0415 - as above
+    from calipers.labelling.serving import LabelServer  # noqa: PLC0415 - likewise
+    from calipers.labelling.session import Session  # noqa: PLC0415 - likewise
+
+    annotator = require_annotator(options["annotator"] or _user())
+    if not len(index):
+        raise ConfigError(f"{index.path}: every group has one trajectory, and there is nothing to rank")
+    if index.single:
+        print_message(f"{index.single:,} groups have one trajectory and are not shown")
+    known = _contests(index, options, bad)
+    session = Session(index, queue(index.ids, known), file, annotator, on_error=bad)
+    with LabelServer(session, port=options["port"] or 0) as server:
+        server.serve_until_interrupted(
+            lambda address: print_message(f"{address}\nLabels of {annotator} go to {file.path}; Ctrl-C ends it")
+        )
+    found = session.progress()
+    print_message(
+        f"{annotator} has labelled {found['labelled']:,} of {found['total']:,} groups. "
+        f"calipers label {index.path} --gold gold.jsonl writes gold for calipers calibrate."
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError) as error:
+        raise ConfigError("--annotator: name who ranks; this machine tells no user's name") from error
+
+
+def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict[str, Contest]:
+    """Return how contested each group is by what a judge said of it; empty without results."""
+    from calipers.cli.report import with_ledger_beside  # noqa: PLC0415 - as above
+    from calipers.labelling.choosing import contests  # noqa: PLC0415 - likewise
+    from calipers.report import open_sources  # noqa: PLC0415 - likewise
+
+    named = [path for path in (options["results"], options["ledger"]) if path is not None]
+    if not named:
+        return {}
+    paths = with_ledger_beside(tuple(named), None) if len(named) == 1 else tuple(named)
+    with open_sources(paths, on_error=bad) as sources:
+        if not (sources.results or sources.ledgers):
+            raise ConfigError(f"{named[0]}: has no judged groups; name a result file of calipers score, or a ledger")
+        found = contests(sources)
+    lacking = sum(name not in found for name in index.ids)
+    if lacking == len(index):
+        raise ConfigError(
+            f"{named[0]}: has no scores of a group in {index.path}; name what a judge said of these groups"
+        )
+    if lacking:
+        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named[0]}; they come in random order")
+    return found
+
+
+def _import(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: BadLines) -> None:
+    from calipers.labelling.imports import labels_from_argilla, labels_from_csv  # noqa: PLC0415 - as above
+
+    source, annotator = options["source"], options["annotator"]
+    if source.endswith((".csv", ".tsv")):
+        if options["question"]:
+            raise ConfigError("--question is for exports of Argilla")
+        found = labels_from_csv(source, index, annotator=annotator, on_error=bad)
+    elif source.endswith((".json", ".jsonl")):
+        found = labels_from_argilla(source, index, question=options["question"], annotator=annotator, on_error=bad)
+    else:
+        raise ConfigError(f"--import {source}: ends in none of .csv, .tsv (tables), .json, .jsonl (Argilla)")
+    new = [one for one in found if _is_new(file, one)]
+    file.append_all(new)
+    print_message(f"{len(new):,} labels were added to {file.path}")
+
+
+def _is_new(file: LabelFile, one: Any) -> bool:
+    held, _ = file.current(one.annotator, one.group_id)
+    return held is None or (held.ranks, held.content) != (one.ranks, one.content)
+
+
+def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[str, Any], bad: BadLines) -> None:
+    from calipers.labelling.gold import gold_lines  # noqa: PLC0415 - as above
+
+    out = options["gold"]
+    beside = {"the groups file": groups, "the label file": str(file.path)}
+    require_replaceable("--gold", out, GOLD, force=options["force"], beside=beside)
+    labels = file.labels()
+    lines = gold_lines(index, labels, at_random=options["random_sample"], on_error=bad)
+    count = _write_lines(Path(out), lines)
+    if not count:
+        raise ConfigError(f"--gold {out}: no group has a label that counts in {file.path}; nothing was written")
+    people = len({one.annotator for one in labels})
+    print_message(
+        f"{out}: gold for {count:,} groups by {people:,} annotator{'s' * (people != 1)}. "
+        f"calipers calibrate {out} measures judges against it."
+    )
+
+
+def _write_lines(out: Path, lines: Iterable[dict[str, Any]]) -> int:
+    """Write JSON lines to ``out`` when they are complete; return their number. Without any, ``out`` stays as it was."""
+    part = out.with_name(f"{out.name}.part")
+    count = 0
+    try:
+        with part.open("w", encoding="utf-8") as stream:
+            for line in lines:
+                stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+                count += 1
+        if count:
+            part.replace(out)
+    except OSError as error:
+        raise ConfigError(f"--gold {out}: cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return count

@@ -1,0 +1,238 @@
+"""``calipers scenarios``: writes training inputs for a task without data, and keeps those whose rollouts differ.
+
+Not responsible for what is written (``scenarios.making``), or for files in other forms (``scenario_files``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from calipers.cli import scenario_files
+from calipers.cli.command_options import FiniteRange, InputFile, command_option
+from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.messages import print_message
+from calipers.cli.overwriting import SCENARIOS, add_force_option, require_replaceable
+from calipers.cli.withheld_keys import key_for
+from calipers.errors import ConfigError, InputError
+from calipers.types.counted import counted
+
+if TYPE_CHECKING:
+    from calipers.scenarios import Kept, Made, Split
+    from calipers.types import Tool
+
+
+class _WithDefault(click.Group):
+    """A group of commands whose first argument, if it names none of them, is the argument of ``write``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["write", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_WithDefault, short_help="Write training inputs for a task without data.")
+def scenarios() -> None:
+    """Write training inputs for a task without data, and keep those that first rollouts show to be useful.
+
+    \b
+    calipers scenarios "task in a sentence" -n 200 -o train.jsonl --judge openai/gpt-5-mini
+    """  # noqa: D301 - click's mark for lines to keep as they are
+
+
+@scenarios.command(short_help="Write scenarios for a task.")
+@click.argument("task")
+@command_option("-n", "--count", default=200, show_default=True, type=click.IntRange(1), help="Scenarios to write.")
+@command_option(
+    "-o",
+    "--out",
+    required=True,
+    named=True,
+    metavar="OUT",
+    help="The file of training inputs (.jsonl, .parquet for verl, .json for ART), or a folder for datasets. "
+    "Validation inputs go beside it.",
+)
+@judge_option(
+    "judge", required=True, multiple=False, help="The model that writes the scenarios: provider/model, as for score."
+)
+@judge_option(
+    "base_url", multiple=False, help="The model's OpenAI-compatible endpoint, if it is not the provider's own."
+)
+@command_option("--tools", type=InputFile(), metavar="FILE", help="Tool definitions (JSON) that the agent has.")
+@command_option(
+    "--mcp",
+    named=True,
+    metavar="SERVER",
+    help="An MCP server whose tools the agent has: its URL, or the command that starts it.",
+)
+@command_option(
+    "--topic", multiple=True, metavar="NAME", help="A sub-topic. May be repeated. [default: the model names them]"
+)
+@command_option(
+    "--topics", "topic_count", default=8, show_default=True, type=click.IntRange(1), help="Sub-topics to have named."
+)
+@command_option(
+    "--calls",
+    type=click.IntRange(1),
+    help="The most questions to the model. [default: 3 for every 10 scenarios, and 3]",
+)
+@command_option(
+    "--validation",
+    default=0.1,
+    show_default=True,
+    type=FiniteRange(0, 0.9),
+    help="The share of scenarios for validation.",
+)
+@judge_option("ledger", help="Where answers are recorded: a path or a URL. [default: OUT.ledger.db]")
+@judge_option("max_tokens")
+@judge_option("concurrency")
+@judge_option("params")
+@add_force_option
+def write(task: str, **options: Any) -> int:
+    """Have a model write scenarios for TASK, a sentence such as "answers questions about train tickets".
+
+    The model names sub-topics. Then each round asks for what the grid of sub-topics and difficulties still lacks;
+    near-duplicates are dropped. Answers are recorded in a ledger next to OUT: run the same command again to continue
+    after an interruption, and no answer is paid for twice.
+
+    \b
+    calipers scenarios "answers questions about train tickets" -n 200 \\
+      -o train.jsonl --judge openai/gpt-5-mini
+    calipers scenarios "looks up orders and refunds them" -o train.parquet \\
+      --judge openai/gpt-5-mini --mcp "python -m shop_server"
+    calipers generate train.jsonl -o groups.jsonl --model openai/gpt-5-nano --n 8
+
+    Exit code: 0 all were written, 1 fewer than asked for or with problems, 2 none, or bad usage.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    out = options["out"]
+    scenario_files.form_of(out)
+    if options["tools"] and options["mcp"]:
+        raise ConfigError("--tools and --mcp both name the agent's tools: leave one out")
+    for path in (out, scenario_files.validation_path(out)):
+        require_replaceable("--out", path, SCENARIOS, force=options["force"], beside={"the ledger": options["ledger"]})
+    return asyncio.run(_write(task, out, options))
+
+
+async def _write(task: str, out: str, options: dict[str, Any]) -> int:
+    from calipers.ledger import open_ledger  # noqa: PLC0415 - --help stays quick
+    from calipers.scenarios import Options, split, write_scenarios  # noqa: PLC0415 - likewise
+    from calipers.scenarios.tools import mcp_tools, read_tools  # noqa: PLC0415 - likewise
+    from calipers.scenarios.writer import connected_writer  # noqa: PLC0415 - likewise
+
+    tools: tuple[Tool, ...] = read_tools(options["tools"]) if options["tools"] else ()
+    if options["mcp"]:
+        tools = await mcp_tools(options["mcp"])
+    with ExitStack() as stack:
+        ledger = open_ledger(options["ledger"] or f"{out}.ledger.db")
+        stack.callback(ledger.close)
+        writer = connected_writer(
+            options["judge"],
+            ledger=ledger,
+            base_url=options["base_url"],
+            api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
+            options=given_options(options, "max_tokens", "concurrency", "params"),
+        )
+        wanted = Options(
+            options["count"], tuple(options["topic"]), options["topic_count"], options["calls"], writer.params
+        )
+        made = await write_scenarios(task, writer.store, writer.backend, wanted, tools=tools)
+    for problem in dict.fromkeys(made.problems):
+        print_message(f"Warning: {problem}")
+    if not made.scenarios:
+        refused = "; ".join(f"{count} × {why}" for why, count in made.refused.most_common())
+        raise InputError(f"no scenario could be used ({refused or 'the replies hold none'})")
+    parts = split(made.scenarios, options["validation"])
+    scenario_files.write_split(parts, out, tools)
+    _print_coverage(made, parts, tools)
+    return int(len(made.scenarios) < options["count"] or bool(made.problems))
+
+
+def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
+    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - --help stays quick
+
+    rows = coverage_table(made.grid, made.scenarios)
+    width = max(len(row[0]) for row in rows)
+    click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
+    for topic, *figures in rows:
+        click.echo("  ".join([f"{topic:{width}}", *(f"{figure:>8}" for figure in figures)]))
+    nearest = "" if parts.nearest is None else f"; the two most alike across them share {parts.nearest:.0%} of words"
+    click.echo(
+        f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')} in "
+        f"{counted(made.rounds, 'round')}: "
+        f"{len(parts.train)} for training, {len(parts.validation)} for validation{nearest}"
+    )
+    if made.refused:
+        listed = ", ".join(f"{count} × {why}" for why, count in made.refused.most_common())
+        click.echo(f"{made.refused.total()} were refused: {listed}")
+    if unused := made.unused_tools(tools):
+        click.echo(f"No scenario is said to need: {', '.join(unused)}")
+
+
+@scenarios.command(short_help="Keep scenarios whose rollouts differ.")
+@click.argument("scenarios", type=InputFile())
+@click.argument("result", type=InputFile())
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="File of the scenarios that are kept.")
+@command_option(
+    "--solved",
+    default=0.5,
+    show_default=True,
+    type=FiniteRange(),
+    help="A rollout is solved from this score on.",
+)
+@command_option(
+    "--spread",
+    default=1e-9,
+    show_default=True,
+    type=FiniteRange(0),
+    help="Keep groups whose scores differ by more than this.",
+)
+@command_option(
+    "--informative",
+    default=16,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Groups that differ, wanted in each training step.",
+)
+@add_force_option
+def keep(scenarios: str, result: str, out: str, **options: Any) -> int:
+    """Keep the scenarios in SCENARIOS whose groups in RESULT differ in score, and advise group size and number.
+
+    RESULT is what calipers score wrote for rollouts of SCENARIOS. A scenario that is always or never solved gives GRPO
+    no advantage.
+
+    \b
+    calipers scenarios keep train.jsonl scored.jsonl -o kept.jsonl
+
+    Exit code: 0 some were kept, 1 none were, 2 bad usage or files that do not belong together.
+    """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.scenarios import keep as sorted_out  # noqa: PLC0415 - --help stays quick
+
+    require_replaceable(
+        "--out", out, SCENARIOS, force=options["force"], beside={"SCENARIOS": scenarios, "RESULT": result}
+    )
+    rows = scenario_files.read_rows(scenarios)
+    groups = scenario_files.read_rollouts(result, rows)
+    found = sorted_out(groups, solved=options["solved"], spread=options["spread"], informative=options["informative"])
+    scenario_files.write_kept([rows[name] for name in found.kept], out)
+    _print_kept(found, len(rows), options["informative"])
+    print_message(f"Wrote {len(found.kept)} scenarios: {Path(out)}")
+    return int(not found.kept)
+
+
+def _print_kept(found: Kept, total: int, informative: int) -> None:
+    judged = [found.kept, found.always, found.never, found.unknown]
+    names = ("differ: kept", "always solved", "never solved", "fewer than two scores")
+    for name, scenarios_of in zip(names, judged, strict=True):
+        click.echo(f"{len(scenarios_of):6}  {name}")
+    click.echo(f"{total - sum(map(len, judged)):6}  without rollouts")
+    if found.advice is None:
+        return
+    shares = ", ".join(f"{share:.0%} at {size}" for size, share in found.advice.differing.items())
+    click.echo(f"Of the kept groups, expected to differ again, by group size: {shares}")
+    click.echo(
+        f"Advice: groups of {found.advice.size}, and {found.advice.groups} of them a step for {informative} that differ"
+    )

@@ -1,0 +1,133 @@
+"""Which written criteria are refused, and why: the writer reads text of others, and what it writes instructs a judge.
+
+Not responsible for finding prompt injection (``guard``), or for reading the writer's reply (``question``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from calipers.guard.injection import find_attacks
+from calipers.render.escapes import escape
+from calipers.replies.criteria.proposed import ProposedCriterion
+from calipers.types import Criterion
+
+LONGEST: Final = 300
+SHORTEST: Final = 8
+ALIKE: Final = 0.7
+"""Two criteria that share at least this part of their words (Jaccard index) are the same one."""
+
+_NAMES_ONE = re.compile(
+    r"\b(?:[Aa]ttempt|[Cc]andidate|[Rr]esponse|[Tt]rajectory|[Cc]ompletion)s?\s+(?:#\s?)?(?:\d{1,3}|[A-Z])\b"
+    r"|\b(?:first|second|third|last|other)\s+(?:attempt|candidate|response|trajectory)\b"
+)
+_SCORES = re.compile(
+    r"\b(?:scores?|points?|marks?|grade[sd]?|rat(?:e|ing)s?)\s+(?:of\s+)?\d{1,3}\b|\b\d{1,3}\s*/\s*\d", re.IGNORECASE
+)
+_FORM: Final = (
+    "length", "long", "longer", "longest", "short", "shorter", "shortest", "brief", "concise", "verbose", "verbosity",
+    "detailed", "thorough", "comprehensive", "in-depth", "word", "words", "characters", "paragraphs", "markdown",
+    "bullet", "bullets", "bulleted", "heading", "headings", "headers", "bold", "italics", "formatted", "formatting",
+    "well-structured", "well-formatted", "emoji",
+)  # fmt: skip
+"""Words of criteria about length and layout, which any answer can have without being good."""
+_FORM_WORDS: Final = re.compile("|".join(rf"\b{re.escape(one)}\b" for one in _FORM), re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Criteria of a reply that may be used, and a reason for each that may not, in fixed words.
+
+    A reason never quotes the criterion, which may hold an attack.
+    """
+
+    kept: tuple[Criterion, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Checks:
+    """Checks one criterion after another; ``task`` is the text of the task in lower case, ``known`` texts that exist.
+
+    ``foreign`` are texts of answers that the writer saw: a criterion may not repeat their words.
+    """
+
+    task: str
+    known: Sequence[str] = ()
+    foreign: Sequence[str] = ()
+    _words: list[frozenset[str]] = field(default_factory=list)
+    _task_words: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the words of the task about length and layout."""
+        self._task_words = frozenset(match[0].casefold() for match in _FORM_WORDS.finditer(self.task))
+
+    def problem(self, text: str) -> str | None:
+        """Return why a criterion may not be used, in fixed words; None if it may."""
+        if not SHORTEST <= len(text) <= LONGEST:
+            return f"it has fewer than {SHORTEST} or more than {LONGEST} characters"
+        words = words_of(text)
+        problems = (
+            (escape(text) != text, "it holds invisible characters, tokens of a chat template or imitated layout"),
+            (_is_attack(text), "it addresses the judge"),
+            (bool(_SCORES.search(text)) and not _SCORES.search(self.task), "it names a score"),
+            (bool(_NAMES_ONE.search(text)), "it names one of the attempts"),
+            (self._is_about_form(text), "it is about length or layout, which the task does not mention"),
+            (self._repeats(text), "it repeats what an answer says"),
+            (self._is_known(words), "it is there already"),
+        )
+        found = next((problem for applies, problem in problems if applies), None)
+        if found is None:
+            self._words.append(words)
+        return found
+
+    def _is_about_form(self, text: str) -> bool:
+        return any(match[0].casefold() not in self._task_words for match in _FORM_WORDS.finditer(text))
+
+    def _is_known(self, words: frozenset[str]) -> bool:
+        return any(overlap(words, one) >= ALIKE for one in (*self._words, *map(words_of, self.known)))
+
+    def _repeats(self, text: str) -> bool:
+        """Whether a criterion has a run of words of an answer that the task does not have."""
+        runs = _runs(text) - _runs(self.task)
+        return any(runs & _runs(one) for one in self.foreign)
+
+
+def _is_attack(text: str) -> bool:
+    return any(hit.certainty != "suspicious" for hit in find_attacks([{"role": "assistant", "content": text}]))
+
+
+_RUN: Final = 6
+"""A criterion with this many words in a row from an answer repeats it."""
+
+
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.casefold())
+    return frozenset(zip(*(words[at:] for at in range(_RUN)), strict=False))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words by which a written criterion is compared with others: those of three letters and more."""
+    return frozenset(word for word in re.findall(r"\w+", text.casefold()) if len(word) > 2 or not word.isascii())
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the share of words that two criteria have in common, from 0 to 1 (Jaccard index)."""
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def check_criteria(proposed: Iterable[ProposedCriterion], checks: Checks, *, most: int) -> Checked:
+    """Return the criteria of a reply that may be used, at most ``most``, and why others may not."""
+    kept: list[Criterion] = []
+    refused: list[str] = []
+    for one in proposed:
+        if len(kept) == most:
+            refused.append(f"there are more than {most}")
+        elif (problem := checks.problem(one.text)) is not None:
+            refused.append(problem)
+        else:
+            kept.append(Criterion(f"w{len(kept) + 1}", one.text, one.points, veto=one.veto))
+    return Checked(tuple(kept), tuple(refused))

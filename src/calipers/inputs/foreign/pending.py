@@ -1,0 +1,50 @@
+"""Tool calls of a foreign message list that have no result yet. Not responsible for the messages themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Pending:
+    """The calls without a result, as name and id, and the requests whose replies are not part of the conversation.
+
+    ``number`` is the 1-based number of the message that is read; ids made here derive from it.
+    """
+
+    number: int = 0
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    ignored: set[str] = field(default_factory=set)
+    _made: int = 0
+
+    def opened(self, name: str, call_id: Any = None) -> str:
+        """Return the id of a call of ``name``, and wait for its result. A call without an id gets one."""
+        if not call_id:
+            self._made += 1
+            call_id = f"call_{self.number}_{self._made}"
+        self.calls.append((name, str(call_id)))
+        return str(call_id)
+
+    def answered(self, name: str | None = None, call_id: Any = None) -> str | None:
+        """Return the id of the call that a result belongs to: its own, or that of the oldest waiting call.
+
+        With ``name``, only calls of that name are considered. Returns None if none waits.
+        """
+        for place, (called, waiting) in enumerate(self.calls):
+            if waiting == str(call_id) if call_id else name in (None, called):
+                del self.calls[place]
+                return waiting
+        return str(call_id) if call_id else None
+
+
+def tool_call(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
+    """Return a tool call in a form that ``tools.openai_tool_call`` reads."""
+    return {"id": call_id, "name": name, "arguments": {} if arguments is None else arguments}
+
+
+def tool_result(content: Any, call_id: str | None, *, name: str | None = None, failed: bool = False) -> dict[str, Any]:
+    """Return a chat message with the result of the call ``call_id``, or of the tool ``name`` if the call is unknown."""
+    caller = {"tool_call_id": call_id} if call_id else {"name": name}
+    message = {"role": "tool", "content": "" if content is None else content, **caller}
+    return message | ({"is_error": True} if failed else {})

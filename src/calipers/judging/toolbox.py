@@ -1,0 +1,203 @@
+"""The tools with which a judge reads what candidates left behind: read-only, over texts in memory.
+
+A policy under training wrote the artifacts, so what is returned is escaped like a transcript and bounded, and a program
+that the judge writes runs in the sandbox. Not responsible for what the judge is told of the tools
+(``protocols.tools``), or for how often it may call them (``inspection``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import unified_diff
+from itertools import islice
+from typing import Any, Final
+
+from calipers.protocols.tools import TASK
+from calipers.render.escapes import escape
+from calipers.types import JudgeRequest, ToolCall
+from calipers.verifiers.sandbox import Job, shared_sandbox
+
+MOST_RESULT: Final = 16_384
+"""The most bytes that one call of a tool returns."""
+_MOST_ARGUMENTS = 20_000
+_MOST_LINE = 2_000
+_MOST_HITS = 200
+_MOST_COMPARED = 2_000
+"""The most lines of a file that ``diff`` compares, because the time grows with the square of their number."""
+
+_PROGRAM: Final = "import json, sys\nfiles = json.load(sys.stdin)\ndel json, sys\n"
+
+
+class ToolError(Exception):
+    """Raised for a call of a tool that cannot be answered. The judge is told the message."""
+
+
+class Toolbox:
+    """The tools of a judge for one question, over the artifacts of the candidates that ``request`` shows.
+
+    Candidates are named by the keys of the question. ``names`` are the tools that the judge has.
+    """
+
+    def __init__(self, request: JudgeRequest, names: Sequence[str]) -> None:
+        view = request.view
+        self._files: dict[str, Mapping[str, str]] = {}
+        for key, item in zip(request.keys, request.ask.order, strict=True):
+            members = view.candidates[item].members  # a decoy answer has none, and no artifacts
+            self._files[key] = view.artifacts[members[0]] if members else {}
+        if view.task_artifacts:
+            self._files[TASK] = view.task_artifacts
+        every: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+            "list_files": self._list_files,
+            "read_file": self._read_file,
+            "search": self._search,
+            "diff": self._diff,
+            "python": self._python,
+        }
+        self._tools = {name: every[name] for name in names}
+
+    def run(self, call: ToolCall, most: int = MOST_RESULT) -> str:
+        """Return what the judge's ``call`` of a tool returns, escaped, in at most ``most`` bytes of UTF-8.
+
+        A call that cannot be answered returns a text that begins with "error: ". May take a second, so that an event
+        loop runs it in a thread. Raises ConfigError if this system has no sandbox for programs.
+        """
+        try:
+            text = self._tool(call.name)(_arguments(call))
+        except ToolError as error:
+            text = f"error: {error}"
+        return _bounded(escape(text), most)
+
+    def _tool(self, name: str) -> Callable[[Mapping[str, Any]], str]:
+        if name not in self._tools:
+            raise ToolError(f"there is no tool {name[:100]!r}; the tools are {', '.join(self._tools)}")
+        return self._tools[name]
+
+    def _list_files(self, _: Mapping[str, Any]) -> str:
+        lines = []
+        for name, files in self._files.items():
+            lines.append(f"{name}:" if files else f"{name}: no files")
+            lines += [f"  {_line(path)} ({_count(text)} lines, {len(text)} characters)" for path, text in files.items()]
+        return "\n".join(lines)
+
+    def _read_file(self, given: Mapping[str, Any]) -> str:
+        name, path = _text(given, "attempt"), _text(given, "path")
+        text = self._file(name, path)
+        if text is None:
+            raise ToolError(f"{name} has no file {path[:200]!r}")
+        first, count = _number(given, "first_line", 1), _number(given, "lines", 200)
+        lines = _lines(text)
+        if first > len(lines) > 0:
+            raise ToolError(f"{path} has {len(lines)} lines")
+        shown = [_line(line) for line in lines[first - 1 : first - 1 + count]]
+        where = f"lines {first} to {first + len(shown) - 1} of {len(lines)}" if shown else "an empty file"
+        return "\n".join([f"{name}, {_line(path)}, {where}:", *shown])
+
+    def _search(self, given: Mapping[str, Any]) -> str:
+        wanted = _text(given, "text").casefold()
+        if not wanted:
+            raise ToolError("'text' is empty")
+        only = _text(given, "attempt") if given.get("attempt") is not None else None
+        if only is not None:
+            self._files_of(only)
+        hits = list(islice(self._hits(wanted, only), _MOST_HITS + 1))
+        if not hits:
+            return "found nowhere"
+        more = [f"... only the first {_MOST_HITS} lines are shown"] if len(hits) > _MOST_HITS else []
+        return "\n".join([*hits[:_MOST_HITS], *more])
+
+    def _hits(self, wanted: str, only: str | None) -> Iterator[str]:
+        for name, files in self._files.items():
+            for path, text in files.items() if only in (None, name) else ():
+                for number, line in enumerate(_lines(text), start=1):
+                    if wanted in line.casefold():
+                        yield f"{name}, {_line(path)}, line {number}: {_line(line)}"
+
+    def _diff(self, given: Mapping[str, Any]) -> str:
+        name = _text(given, "attempt")
+        other = _text(given, "other") if given.get("other") is not None else TASK
+        path = _text(given, "path")
+        before, after = self._file(other, path), self._file(name, path)
+        if before is None or after is None:
+            missing = [one for one, text in ((other, before), (name, after)) if text is None]
+            raise ToolError(f"{' and '.join(missing)} {'has' if len(missing) == 1 else 'have'} no file {path[:200]!r}")
+        old, new = before.split("\n"), after.split("\n")
+        if max(len(old), len(new)) > _MOST_COMPARED:
+            raise ToolError(f"a file has more than {_MOST_COMPARED} lines, too many to compare; read_file shows parts")
+        lines = [_line(line) for line in unified_diff(old, new, f"{other}/{path}", f"{name}/{path}", lineterm="")]
+        return "\n".join(lines) if before != after else "the files are equal"
+
+    def _python(self, given: Mapping[str, Any]) -> str:
+        files = json.dumps({name: dict(found) for name, found in self._files.items()})
+        outcome = shared_sandbox().run([Job(_PROGRAM + _text(given, "code"), stdin=files)])[0]
+        if outcome.failure is not None:
+            raise ToolError(f"the program failed: {outcome.reason}")
+        return outcome.output or "the program printed nothing"
+
+    def _file(self, name: str, path: str) -> str | None:
+        """Return a file's text; None if the attempt has no such file. A path may be as results show it, escaped."""
+        files = self._files_of(name)
+        shown = next((known for known in files if escape(_line(known)) == path), path)
+        return files.get(path, files.get(shown))
+
+    def _files_of(self, name: str) -> Mapping[str, str]:
+        if name not in self._files:
+            raise ToolError(f"there is no attempt {name[:100]!r}; there are {', '.join(self._files)}")
+        return self._files[name]
+
+
+def _arguments(call: ToolCall) -> Mapping[str, Any]:
+    """Return a call's arguments. Raises ToolError if they are too long or not a JSON object."""
+    if len(call.arguments) > _MOST_ARGUMENTS:
+        raise ToolError(f"the arguments have more than {_MOST_ARGUMENTS} characters")
+    try:
+        found = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ToolError("the arguments are not a JSON object")
+    return found
+
+
+def _text(given: Mapping[str, Any], key: str) -> str:
+    value = given.get(key)
+    if not isinstance(value, str):
+        raise ToolError(f"{key!r} must be a text")
+    return value
+
+
+def _number(given: Mapping[str, Any], key: str, default: int) -> int:
+    value = given.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ToolError(f"{key!r} must be a whole number from 1")
+    return value
+
+
+def _count(text: str) -> int:
+    return len(_lines(text))
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of an artifact, which end at a line feed and at nothing else, as for a compiler or a shell."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _line(text: str) -> str:
+    """Return one line of an artifact for a result: with all control characters escaped, and cut if it is very long.
+
+    A carriage return or a vertical tab that was shown as it is could pass for a new line, or hide a part of one.
+    """
+    shown = "".join(
+        char if char.isprintable() or char == "\t" else char.encode("unicode_escape", "backslashreplace").decode()
+        for char in text[: _MOST_LINE + 1]
+    )
+    return shown if len(text) <= _MOST_LINE else f"{shown[:_MOST_LINE]} ... ({len(text)} characters)"
+
+
+def _bounded(text: str, most: int) -> str:
+    """Return ``text`` in at most ``most`` bytes; a text that was cut says so."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return data.decode()
+    note = f"\n... cut: {len(data)} bytes are more than the {most} that are left"
+    return data[: max(0, most - len(note))].decode("utf-8", "ignore") + note if most > len(note) else "error: cut"

@@ -1,0 +1,206 @@
+"""How far annotators agree, and whether they favour places: statistics of labels, with intervals.
+
+The units are pairs of candidates of one group. An annotator says of a pair that the first is worse, tied or better,
+three ordered values; so groups of different sizes, ties and "can't tell" all count as what they are. Krippendorff's
+alpha for ordinal data is computed on these values: Krippendorff, *Content Analysis* (4th ed., 2019), chapter 12. Which
+candidate of a pair is called the first does not matter, because coincidences are averaged over both. Intervals resample
+groups, because pairs of one group depend on one another. Not responsible for what gold becomes of labels (``gold``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from calipers.labelling.labels import Label
+
+Array: TypeAlias = np.ndarray[Any, Any]
+_RESAMPLES: Final = 1000
+_SEED: Final = 0
+_LEAST_GROUPS: Final = 3
+"""Below so many groups, resampling them says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A statistic with its 95 % bootstrap interval over ``groups``; ``value`` or ``interval`` is None if unknown."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorFigures:
+    """What is known of one annotator's labels.
+
+    ``labelled`` counts groups, ``cant_tell`` candidates without a rank, ``tied`` is the share of pairs that are ties.
+    ``place`` is the mean over groups of the correlation between place (1 is the left-most) and rank: above 0, what is
+    shown earlier gets better ranks. ``alpha`` is the agreement with all others.
+    """
+
+    annotator: str
+    labelled: int
+    cant_tell: int
+    tied: float | None
+    place: Estimate
+    alpha: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Holds Krippendorff's ``alpha`` over all annotators, 1 for perfect agreement and 0 for chance, and each one's
+    figures.
+    """
+
+    alpha: Estimate
+    annotators: tuple[AnnotatorFigures, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON-like data."""
+        return asdict(self)
+
+
+def agreement(labels: Iterable[Label]) -> Agreement:
+    """Compare the annotators of ``labels``, each the latest of its annotator about its group."""
+    by_group: dict[str, list[Label]] = {}
+    for label in labels:
+        if label.ranks is not None:
+            by_group.setdefault(label.group_id, []).append(label)
+    groups = [by_group[name] for name in sorted(by_group)]
+    names = sorted({label.annotator for group in groups for label in group})
+    return Agreement(_alpha(groups), tuple(_figures(name, groups) for name in names))
+
+
+def krippendorff_alpha(coincidences: Array) -> float | None:
+    """Return Krippendorff's alpha of a symmetric matrix of coincidences, for ordinal values in their order.
+
+    None if there is no pair of values, or all values are equal, so that no disagreement could be expected.
+    """
+    totals = coincidences.sum(axis=1)
+    count = totals.sum()
+    expected = float(totals @ _ordinal_differences(totals) @ totals)
+    if count < 2 or expected <= 0:
+        return None
+    observed = float((coincidences * _ordinal_differences(totals)).sum())
+    return 1.0 - float(count - 1) * observed / expected
+
+
+def coincidences(units: Iterable[Sequence[int]], values: int) -> Array:
+    """Return how often two annotators gave each pair of ``values`` (numbers from 0) to one unit.
+
+    A unit with m values counts each ordered pair of them as 1 / (m - 1); one with a single value says nothing.
+    """
+    found = np.zeros((values, values))
+    for unit in units:
+        if len(unit) < 2:
+            continue
+        counts = np.bincount(unit, minlength=values).astype(float)
+        found += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return found
+
+
+def _ordinal_differences(totals: Array) -> Array:
+    """Return the squared ordinal distance of every two values: the values between them, and half of either."""
+    sums = np.cumsum(totals)
+    between = np.abs(sums[:, None] - sums[None, :]) + np.where(
+        np.arange(len(totals))[:, None] < np.arange(len(totals))[None, :], totals[:, None], totals[None, :]
+    )
+    distance = between - (totals[:, None] + totals[None, :]) / 2
+    np.fill_diagonal(distance, 0.0)
+    return np.asarray(np.square(distance))
+
+
+def _alpha(groups: Sequence[Sequence[Label]]) -> Estimate:
+    by_group = [_pair_coincidences(group) for group in groups]
+    shared = [one for one in by_group if one.any()]
+    return _estimate(shared, lambda chosen: krippendorff_alpha(np.sum(chosen, axis=0)))
+
+
+def _pair_coincidences(group: Sequence[Label]) -> Array:
+    """Return the coincidences of worse, tied and better over all pairs of a group's candidates."""
+    names = sorted({name for label in group for name in label.ranks or ()})
+    units = []
+    for one, other in combinations(names, 2):
+        given = [((label.ranks or {}).get(one), (label.ranks or {}).get(other)) for label in group]
+        units.append([1 + (b > a) - (b < a) for a, b in given if a is not None and b is not None])
+    found = coincidences(units, 3)
+    return (found + found[::-1, ::-1]) / 2
+
+
+def _figures(annotator: str, groups: Sequence[Sequence[Label]]) -> AnnotatorFigures:
+    own = [label for group in groups for label in group if label.annotator == annotator]
+    pairs = [
+        (a, b)
+        for label in own
+        for a, b in combinations([rank for rank in (label.ranks or {}).values() if rank is not None], 2)
+    ]
+    places = [found for label in own if (found := place_correlation(label)) is not None]
+    return AnnotatorFigures(
+        annotator,
+        labelled=len(own),
+        cant_tell=sum(rank is None for label in own for rank in (label.ranks or {}).values()),
+        tied=sum(a == b for a, b in pairs) / len(pairs) if pairs else None,
+        place=_estimate(places, lambda chosen: float(np.mean(chosen))),
+        alpha=_alpha([_against_others(group, annotator) for group in groups]),
+    )
+
+
+def _against_others(group: Sequence[Label], annotator: str) -> Sequence[Label]:
+    return group if any(label.annotator == annotator for label in group) and len(group) > 1 else ()
+
+
+def place_correlation(label: Label) -> float | None:
+    """Return the correlation of place and rank within a group; None where it is not defined, or places are unknown."""
+    ranks = label.ranks or {}
+    known = [(place, rank) for place, name in enumerate(label.shown, 1) if (rank := ranks.get(name)) is not None]
+    if len(known) < 2 or len({rank for _, rank in known}) < 2:
+        return None
+    by_place, by_rank = (_mid_ranks(np.array(column, dtype=float)) for column in zip(*known, strict=True))
+    return float(np.corrcoef(by_place, by_rank)[0, 1])
+
+
+def _mid_ranks(values: Array) -> Array:
+    """Return ranks from 1, in which equal values share the mean of their ranks."""
+    above = (values[:, None] > values[None, :]).sum(axis=1)
+    equal = (values[:, None] == values[None, :]).sum(axis=1)
+    return np.asarray(above + (equal + 1) / 2)
+
+
+def _estimate(by_group: Sequence[Any], statistic: Callable[[Any], float | None]) -> Estimate:
+    """Return a statistic of the groups, with the 95 % percentile interval of resampled groups, from a fixed seed."""
+    if not by_group:
+        return Estimate(None, None, 0)
+    values = np.array(by_group)
+    value = statistic(values)
+    if value is None or len(by_group) < _LEAST_GROUPS:
+        return Estimate(value, None, len(by_group))
+    generator = np.random.default_rng(_SEED)
+    drawn = [statistic(values[generator.integers(len(values), size=len(values))]) for _ in range(_RESAMPLES)]
+    known = [one for one in drawn if one is not None]
+    if len(known) < _RESAMPLES / 2:
+        return Estimate(value, None, len(by_group))
+    low, high = np.percentile(known, [2.5, 97.5])
+    return Estimate(value, (float(low), float(high)), len(by_group))
+
+
+def combined(labels: Iterable[Label]) -> Mapping[str, float | None]:
+    """Return gold by id from the labels of one group: the share of comparisons won, ties half, from 0 to 1.
+
+    A comparison is an annotator's two ranks for two candidates. None for a candidate that nobody compared. Candidates
+    that every annotator ties, and whom all ranked with the same others, have equal gold.
+    """
+    halves: dict[str, list[int]] = {}
+    for label in labels:
+        ranks = label.ranks or {}
+        for name in ranks:
+            halves.setdefault(name, [])
+        known = [(name, rank) for name, rank in ranks.items() if rank is not None]
+        for (one, a), (other, b) in combinations(known, 2):
+            halves[one].append(1 + (a < b) - (a > b))
+            halves[other].append(1 + (b < a) - (b > a))
+    return {name: round(sum(won) / (2 * len(won)), 6) if won else None for name, won in halves.items()}

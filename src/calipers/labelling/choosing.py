@@ -1,0 +1,120 @@
+"""How contested each group is by what a judge said of it: the labels of contested groups tell most about the judge.
+
+What is known of the judge comes from a result file or a ledger. The rule, in docs/labels.md for users:
+
+1. Groups are ordered by how many of two things hold: judges of a panel prefer different candidates (*disputed*), and a
+   judge prefers another candidate when the order changes (*flipped*).
+2. Among equals, by *doubt*, the larger of two numbers from 0 to 1. The first is the share of error in the spread of the
+   scores: the mean squared standard error, over itself plus the variance of the scores. The second is the disagreement
+   of judges, each weighted by its reliability, which is its mean correlation with the other judges within groups.
+
+Not responsible for the order that follows (``order``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from calipers.labelling.order import Contest
+from calipers.report import Judged
+from calipers.report.flags import is_disputed, is_flipped
+from calipers.types.encoding import finite_number
+
+_ALIKE: Final = 1e-12
+
+
+def contests(judged_groups: Iterable[Judged]) -> dict[str, Contest]:
+    """Return how contested each judged group is, by id. Groups without two scores are left out."""
+    flags: dict[str, int] = {}
+    error: dict[str, float] = {}
+    by_judge: dict[str, dict[int, np.ndarray[Any, Any]]] = {}
+    for judged in judged_groups:
+        members = [one for one in judged.result["trajectories"] if finite_number(one.get("score")) is not None]
+        if len(members) < 2:
+            continue
+        name = str(judged.result["group_id"])
+        questions = _questions(judged)
+        flags[name] = is_disputed(questions) + is_flipped(questions)
+        error[name] = _error_share(members)
+        by_judge[name] = _centred_by_judge(questions)
+    weights = _reliabilities(by_judge.values())
+    return {name: Contest(flags[name], max(error[name], _disagreement(by_judge[name], weights))) for name in flags}
+
+
+def _questions(judged: Judged) -> list[dict[str, Any]]:
+    """Return the judgments of a group's questions, with ``slot``; what is about a decoy is left out."""
+    most = len(judged.result["trajectories"])
+    return [
+        {"judgments": [found for one in _judgments(question.detail) if (found := _real(one, most)) is not None]}
+        for question in judged.questions
+    ]
+
+
+def _judgments(detail: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    found = detail.get("judgments")
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+
+
+def _real(one: Mapping[str, Any], most: int) -> dict[str, Any] | None:
+    named = {key: str(one[key]) for key in ("item", "first", "second") if one.get(key) is not None}
+    if not all(text.isdigit() and int(text) < most for text in named.values()):
+        return None
+    slot = one.get("slot", 0)
+    return {**one, **named, "slot": slot if isinstance(slot, int) else 0}
+
+
+def _error_share(members: Sequence[Mapping[str, Any]]) -> float:
+    errors = [finite_number(one.get("stderr")) for one in members]
+    if None in errors:
+        return 0.0
+    squared = float(np.mean(np.square([one for one in errors if one is not None])))
+    scores = [score for one in members if (score := finite_number(one.get("score"))) is not None]
+    spread = float(np.var(scores))
+    return squared / (squared + spread) if squared + spread > _ALIKE else 0.0
+
+
+def _centred_by_judge(questions: Iterable[Mapping[str, Any]]) -> dict[int, np.ndarray[Any, Any]]:
+    """Return each judge's mean ratings of the candidates that all judges rated, standardised, by slot."""
+    sums: dict[int, dict[str, list[float]]] = {}
+    for question in questions:
+        for one in question["judgments"]:
+            value, margin = finite_number(one.get("value")), finite_number(one.get("margin"))
+            means = sums.setdefault(one["slot"], {})
+            if value is not None and "item" in one:
+                means.setdefault(one["item"], []).append(value)
+            if margin is not None and "first" in one and "second" in one:
+                means.setdefault(one["first"], []).append(margin)
+                means.setdefault(one["second"], []).append(-margin)
+    common = sorted(set.intersection(*(set(means) for means in sums.values()))) if sums else []
+    found = {}
+    for slot, means in sums.items():
+        values = np.array([np.mean(means[item]) for item in common])
+        if len(common) > 1 and values.std() > _ALIKE:
+            found[slot] = (values - values.mean()) / values.std()
+    return found
+
+
+def _reliabilities(groups: Iterable[Mapping[int, np.ndarray[Any, Any]]]) -> dict[int, float]:
+    """Return each judge's mean correlation with the other judges within groups, at least 0, by slot."""
+    found: dict[int, list[float]] = {}
+    for group in groups:
+        for slot, values in group.items():
+            found.setdefault(slot, []).extend(
+                float(np.mean(values * other)) for others, other in group.items() if others != slot
+            )
+    return {slot: max(0.0, float(np.mean(values))) if values else 0.0 for slot, values in found.items()}
+
+
+def _disagreement(group: Mapping[int, np.ndarray[Any, Any]], weights: Mapping[int, float]) -> float:
+    """Return the variance of standardised scores between judges, weighted by their reliability, from 0 to 1."""
+    slots = [slot for slot in group if weights.get(slot, 0.0) > 0]
+    if len(slots) < 2:
+        return 0.0
+    shares = np.array([weights[slot] for slot in slots])
+    shares /= shares.sum()
+    values = np.array([group[slot] for slot in slots])
+    mean = shares @ values
+    return min(1.0, float(np.mean(shares @ np.square(values - mean))))

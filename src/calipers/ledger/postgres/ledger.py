@@ -1,0 +1,267 @@
+"""The ledger in Postgres: one writer in each process, and commits that all answers share that arrive during one.
+
+Not responsible for reading a ledger that others write (``reader``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final
+
+import asyncpg
+
+from calipers.errors import LedgerError
+from calipers.ledger.database import Claim, Row, WritableLedger
+from calipers.ledger.postgres.address import Address
+from calipers.ledger.postgres.claims import RELEASE, Claims, Granted
+from calipers.ledger.postgres.connection import Connection, LoopThread
+from calipers.ledger.postgres.errors import REMEDY_OF_DAMAGE
+from calipers.ledger.postgres.gatherings import PostgresGatherings
+from calipers.ledger.postgres.schema import lock_of, prepare, require_ledger, roll_back
+from calipers.ledger.postgres.values import from_postgres, numbered, to_postgres
+from calipers.ledger.tables import ANSWERS, GROUPS, Table
+
+_BYTES: Final = frozenset((3,))
+"""The position of the column in which answers and groups have compressed texts."""
+
+
+def _columns_in_bytes(statement: str) -> frozenset[int]:
+    return _BYTES if statement in _WITH_BYTES else frozenset()
+
+
+def _statements(table: Table) -> tuple[str, str]:
+    return table.insert_new, table.insert_or_replace
+
+
+_WITH_BYTES: Final = frozenset((*_statements(ANSWERS), *_statements(GROUPS)))
+
+
+class PostgresLedger(WritableLedger):
+    """The ledger at a ``postgresql://`` URL; its schema and tables are created unless ``create`` is False.
+
+    A process that shares it with others on any machine pays for no request that another one is asking. Raises
+    LedgerError, with the remedy, if the server cannot be reached or refuses, or if the database is no ledger. A server
+    that is lost later is waited for, ``patience`` seconds.
+    """
+
+    remedy_of_damage = REMEDY_OF_DAMAGE
+    claims = True
+
+    def __init__(self, location: str, *, create: bool = True, patience: float = 30.0) -> None:
+        self._address = Address.of(location)
+        self._lock = threading.Lock()
+        self._pending: dict[str, list[Row]] = {}
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._writing = False
+        self._written: Future[None] | None = None
+        self._closed = False
+        self._thread = LoopThread()
+        try:
+            self._thread.call(self._open(patience, create=create))
+        except BaseException:
+            self._thread.call(self._disconnect())
+            self._thread.stop()
+            raise
+
+    async def _open(self, patience: float, *, create: bool) -> None:
+        self._writer = Connection(self._address, patience)
+        self._reader = Connection(self._address, patience, self._register)
+        self._claims = Claims(self._reader)
+        self._gatherings = PostgresGatherings(self._address, self._thread, patience)
+        prepared = partial(prepare if create else require_ledger, address=self._address)
+        await self._writer.run("opened", prepared, again=False)
+        await self._reader.run("opened", lambda connection: connection.execute("SELECT 1"), again=False)
+
+    async def _register(self, connection: asyncpg.Connection) -> None:
+        await self._claims.begin(connection)
+
+    @property
+    def name(self) -> str:
+        """The ledger's address without its password, for messages."""
+        return self._address.name
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        """True after a connection to the ledger's server was lost, or another process was."""
+        return self._claims.uncertain
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
+        return self._thread.call(self._fetch(query, values))
+
+    async def look_up(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return what ``rows`` returns from the ledger, without blocking the caller's event loop."""
+        return await self._thread.awaited(self._fetch(query, values))
+
+    async def _fetch(self, query: str, values: Sequence[Any]) -> list[Row]:
+        self._require_open("read")
+        found = await self._reader.run("read", lambda connection: connection.fetch(numbered(query), *values))
+        return from_postgres(found)
+
+    def _require_open(self, verb: str) -> None:
+        if self._closed:
+            raise LedgerError(f"{self.name}: the ledger cannot be {verb}, because it is closed.")
+
+    def has_table(self, name: str) -> bool:
+        """Return whether the ledger has a table."""
+        return bool(self.rows("SELECT to_regclass(?) IS NOT NULL", (name,))[0][0])
+
+    def may_hold(self, key: str) -> bool:  # noqa: ARG002 - as in the interface
+        """Return True: other processes record answers in the same ledger."""
+        return True
+
+    def add_key(self, key: str) -> None:
+        """Do nothing, because every claim looks for the ledger's answer."""
+
+    async def claim(self, key: str) -> Claim:
+        """Wait for the right to ask the request ``key``, or for its answer in the ledger."""
+        self._require_open("read")
+        granted: Granted = Granted()
+        self._thread.loop.call_soon_threadsafe(self._claims.want, key, granted)
+        try:
+            return await asyncio.wrap_future(granted)
+        except asyncio.CancelledError:
+            if not granted.cancelled() and granted.exception() is None and granted.result() != "answered":
+                self.release(key)  # it was granted in the same moment
+                self.commit_soon()
+            raise
+
+    def release(self, key: str) -> None:
+        """Give up the claim to the request ``key``, with the ledger's next commit."""
+        self._claims.held.discard(key)
+        self.put(RELEASE, (key, self._claims.worker))
+
+    def gatherings(self) -> PostgresGatherings:
+        """Return the groups that servers with this ledger gather together."""
+        return self._gatherings
+
+    def put(self, statement: str, values: Row) -> None:
+        """Queue a write to the ledger. It is safe after a later ``commit`` or ``close`` has returned."""
+        row = to_postgres(values, _columns_in_bytes(statement))
+        with self._lock:
+            self._pending.setdefault(statement, []).append(row)
+
+    def insert(self, statement: str, values: Row) -> int:
+        """Insert a row into the ledger at once and return its id."""
+        query, row = f"{numbered(statement)} RETURNING id", to_postgres(values, frozenset())
+        return int(self._thread.call(self._writer.run("written", lambda one: one.fetchval(query, *row))))
+
+    def share_run(self, run: int) -> None:
+        """Let other processes join the ledger's run ``run``."""
+        query = "INSERT INTO shared_runs (run, next) VALUES ($1, 0) ON CONFLICT DO NOTHING"
+        self._thread.call(self._writer.run("written", lambda one: one.execute(query, run)))
+
+    async def take_number(self, run: int) -> int:
+        """Return the next number of a group of the ledger's shared run ``run``, which no other process gets."""
+        self._require_open("written")
+        query = "UPDATE shared_runs SET next = next + 1 WHERE run = $1 RETURNING next - 1"
+        found = await self._thread.awaited(self._writer.run("written", lambda one: one.fetchval(query, run)))
+        if found is None:
+            raise LedgerError(f"{self.name}: run {run} is not shared between processes; begin it with shared=True")
+        return int(found)
+
+    async def commit(self) -> None:
+        """Wait until all queued writes to the ledger are committed. Many waiters share a transaction."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        with self._lock:
+            self._waiting.append((loop, waiter))
+        self.commit_soon()
+        await waiter
+
+    def commit_soon(self) -> None:
+        """Commit the ledger's queue soon, without waiting for it."""
+        self._require_open("written")
+        with self._lock:
+            if self._writing:
+                return
+            self._writing = True
+        self._written = asyncio.run_coroutine_threadsafe(self._write_all(), self._thread.loop)
+
+    async def _write_all(self) -> None:
+        """Write until the queue is empty. What is queued during a transaction shares the next one."""
+        while True:
+            with self._lock:
+                pending, self._pending = self._pending, {}
+                waiting, self._waiting = self._waiting, []
+                if not pending and not waiting:
+                    self._writing = False
+                    return
+            error: LedgerError | None = None
+            if pending:
+                try:
+                    await self._writer.run("written", partial(self._write, pending))
+                except LedgerError as caught:
+                    error = caught
+            _wake(waiting, error)
+
+    async def _write(self, pending: dict[str, list[Row]], connection: asyncpg.Connection) -> None:
+        async with connection.transaction():
+            for statement, rows in sorted(pending.items(), key=lambda one: one[0] == GROUPS.insert_or_replace):
+                if statement == GROUPS.insert_or_replace:
+                    # Groups are committed in the order of their numbers, so that a reader who has seen one misses none.
+                    await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_of(self._address, "groups"))
+                await connection.executemany(numbered(statement), rows)
+
+    def continue_numbers(self) -> None:
+        """Number further runs after those that the ledger has."""
+        query = "SELECT setval(pg_get_serial_sequence('runs', 'id'), max(id)) FROM runs HAVING count(*) > 0"
+        self._thread.call(self._writer.run("written", lambda one: one.execute(query)))
+
+    def roll_back(self, to: int) -> None:
+        """Bring the ledger back to the older format ``to``, for an older calipers, and close it."""
+        back = partial(roll_back, address=self._address, to=to)
+        self._thread.call(self._writer.run("written", back))
+        self.close()
+
+    def close(self) -> None:
+        """Write what is queued, and close the connections to the ledger's server."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        try:
+            self._thread.call(self._finish())
+        finally:
+            self._thread.stop()
+
+    async def _finish(self) -> None:
+        try:
+            if self._written is not None:
+                await asyncio.wrap_future(self._written)
+            with self._lock:
+                pending, self._pending = self._pending, {}
+            if pending:
+                await self._writer.run("written", partial(self._write, pending))
+        finally:
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        await self._claims.stop(LedgerError(f"{self.name}: the ledger is closed."))
+        await self._writer.close()
+        await self._reader.close()
+        await self._gatherings.disconnect()
+
+
+def _wake(waiting: Sequence[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]], error: LedgerError | None) -> None:
+    """Tell those who wait for a commit that it is done, with one call for each of their event loops."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for loop, waiter in waiting:
+        by_loop.setdefault(loop, []).append(waiter)
+    for loop, waiters in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_finish_waiters, waiters, error)
+
+
+def _finish_waiters(waiters: Sequence[asyncio.Future[None]], error: LedgerError | None) -> None:
+    for waiter in waiters:
+        if waiter.done():
+            continue  # cancelled meanwhile; what it queued is written anyway
+        if error is None:
+            waiter.set_result(None)
+        else:
+            waiter.set_exception(error)

@@ -1,0 +1,121 @@
+"""Correlate rewards, and what was lost, with length, formatting, position and reward: a judge's biases, as metrics.
+
+Rewards may be of any finite size: all of a batch are scaled before they are squared. Not responsible for thresholds
+(``alarms``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from calipers.monitoring.answers import Answer, Shape
+from calipers.rewards.magnitude import exponent_of
+from calipers.types import GroupResult, TrajectoryResult
+from calipers.types.steps import Steps
+
+MIN_PAIRS: Final = 8
+"""The least number of pairs of values from which a correlation is reported; with fewer pairs, it is mostly chance."""
+
+Pairs: TypeAlias = list[tuple[float, float]]
+
+
+def correlations_in_steps(results: Sequence[GroupResult], answers: Sequence[Answer]) -> Steps[dict[str, float | None]]:
+    """Return health metrics that are correlations, by name: None for one that is not known."""
+    scale = -exponent_of([one.reward for result in results for one in result.trajectories if one.reward is not None])
+    yield
+    found: dict[str, float | None] = {}
+    for pairs_of in (_of_length_and_marks, _of_positions, _of_unread_answers, _of_lost_rewards):
+        for name, pairs in pairs_of(results, answers, scale).items():
+            yield
+            found[name] = _correlation(pairs)
+    return found
+
+
+def _of_length_and_marks(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:
+    """Return rewards with length, and with markdown, each less its mean in the group."""
+    lengths: Pairs = []
+    marks: Pairs = []
+    for trajectories, shapes in _trajectories_with_shapes(results, answers):
+        scored = [
+            (math.ldexp(trajectory.reward, scale), shapes[trajectory.id])
+            for trajectory in trajectories
+            if trajectory.reward is not None and trajectory.id in shapes
+        ]
+        lengths += _centred([(reward, math.log1p(shape.characters)) for reward, shape in scored])
+        marks += _centred([(reward, shape.marks / (1 + shape.characters)) for reward, shape in scored])
+    return {"length_correlation": lengths, "markdown_correlation": marks}
+
+
+def _of_positions(_: Sequence[GroupResult], answers: Sequence[Answer], __: int) -> dict[str, Pairs]:
+    """Return scores with the positions in which their candidates were shown, each less its mean in the answer."""
+    pairs = [pair for answer in answers for pair in _centred([(value, place) for _, place, value in answer.ratings])]
+    return {"position_correlation": pairs}
+
+
+def _of_unread_answers(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:
+    """Return whether each answer was unreadable, with its question's length and with its group's mean reward."""
+    levels = _levels(results, scale)
+    return {
+        "parse_failure_length_correlation": [
+            (float(answer.is_unreadable), math.log1p(answer.asked)) for answer in answers
+        ],
+        "parse_failure_reward_correlation": [
+            (float(answer.is_unreadable), levels[answer.group_id]) for answer in answers if answer.group_id in levels
+        ],
+    }
+
+
+def _of_lost_rewards(results: Sequence[GroupResult], answers: Sequence[Answer], scale: int) -> dict[str, Pairs]:
+    """Return abstentions with length, for each trajectory, and with the mean reward, for each group."""
+    lost: Pairs = []
+    for trajectories, shapes in _trajectories_with_shapes(results, answers):
+        known = ((trajectory, shapes[trajectory.id]) for trajectory in trajectories if trajectory.id in shapes)
+        lost += [(float(trajectory.status == "abstained"), math.log1p(shape.characters)) for trajectory, shape in known]
+    levels = _levels(results, scale)
+    lost_level: Pairs = []
+    for result in results:
+        if result.group_id in levels:
+            abstained = sum(trajectory.status == "abstained" for trajectory in result.trajectories)
+            lost_level.append((abstained / len(result.trajectories), levels[result.group_id]))
+    return {"abstention_length_correlation": lost, "abstention_reward_correlation": lost_level}
+
+
+def _levels(results: Sequence[GroupResult], scale: int) -> dict[str, float]:
+    """Return the mean reward of each group that has one, times 2 to the power of ``scale``."""
+    groups = (
+        (result.group_id, [one.reward for one in result.trajectories if one.reward is not None]) for result in results
+    )
+    return {name: sum(math.ldexp(one, scale) for one in known) / len(known) for name, known in groups if known}
+
+
+def _trajectories_with_shapes(
+    results: Sequence[GroupResult], answers: Sequence[Answer]
+) -> Iterator[tuple[tuple[TrajectoryResult, ...], Mapping[str, Shape]]]:
+    known = {
+        answer.group_id: {name: shape for shape in answer.shapes for name in shape.ids}
+        for answer in answers
+        if answer.shapes
+    }
+    for result in results:
+        if result.group_id in known:
+            yield result.trajectories, known[result.group_id]
+
+
+def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the pairs of a group with the group's mean subtracted from both values."""
+    if len(pairs) < 2:
+        return []
+    first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+    return [(a - first, b - second) for a, b in pairs]
+
+
+def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if either side is constant."""
+    if len(pairs) < MIN_PAIRS:
+        return None
+    centred = _centred(pairs)
+    across = math.fsum(a * b for a, b in centred)
+    spread = math.sqrt(math.fsum(a * a for a, _ in centred)) * math.sqrt(math.fsum(b * b for _, b in centred))
+    return max(-1.0, min(1.0, across / spread)) if spread > 1e-12 else None

@@ -1,0 +1,50 @@
+"""A benchmark's score, and its scores by tag: HealthBench's axes and themes.
+
+A tag of criteria (``axis:accuracy``) scores each example by its criteria with that tag alone; a tag of examples
+(``theme:hedging``) selects examples. Not responsible for formulas (``formulas``) or statistics (``dataset_score``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from calipers.rubric.dataset_score import DatasetScore, dataset_score
+from calipers.rubric.formulas import Met, healthbench
+from calipers.types import Rubric
+
+OVERALL: Final = "overall"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedExample:
+    """A response to one example of a benchmark: its rubric, the verdicts by criterion id, and the example's tags."""
+
+    rubric: Rubric
+    verdicts: Mapping[str, Met]
+    tags: tuple[str, ...] = ()
+
+
+def tag_scores(examples: Iterable[GradedExample]) -> dict[str, DatasetScore]:
+    """Return the score of all examples, ``overall``, and then of each tag, in alphabetical order.
+
+    Each is the mean of HealthBench scores, clipped to [0, 1] as a mean. An example whose criteria with a tag have no
+    positive points has no score for it, and does not count. One with a criterion that has no verdict is ungraded in
+    every score that needs this criterion. Source: openai/simple-evals, ``healthbench_eval``: ``calculate_score`` and
+    ``grade_sample``.
+    """
+    values: dict[str, list[float | None]] = defaultdict(list)
+    for example in examples:
+        overall = healthbench(example.rubric, example.verdicts)
+        values[OVERALL].append(overall)
+        for tag in dict.fromkeys(example.tags):
+            values[tag].append(overall)
+        for tag in dict.fromkeys(tag for criterion in example.rubric.criteria for tag in criterion.tags):
+            own = tuple(criterion for criterion in example.rubric.criteria if tag in criterion.tags)
+            if any(criterion.points > 0 for criterion in own):
+                part = replace(example.rubric, criteria=own, all_negative="refuse")
+                values[tag].append(healthbench(part, example.verdicts))
+    tags = sorted(set(values) - {OVERALL})
+    return {name: dataset_score(values[name]) for name in [*([OVERALL] if OVERALL in values else []), *tags]}

@@ -1,0 +1,180 @@
+"""Scenarios written in rounds: each round asks for what the grid still lacks, within a budget of calls.
+
+Answers are recorded by the judge's store, so that the same command continues after an interruption. Not responsible for
+the questions (``question``), or for what may be used (``checks``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from calipers.errors import BackendError, ConfigError, InputError
+from calipers.interfaces import FullBackend, Store
+from calipers.scenarios.alike import Known
+from calipers.scenarios.checks import problem_of
+from calipers.scenarios.grid import Cell, Grid, Scenario
+from calipers.scenarios.question import inputs_question, read_inputs, read_topics, topics_question
+from calipers.types import JudgeRequest, Tool
+
+_PER_CALL: Final = 10
+_FRUITLESS: Final = 2
+"""The number of rounds in a row without a new scenario after which writing stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is to be written: ``count`` scenarios over ``topics`` (named by the writer if empty, ``topic_count`` of
+    them), with at most ``calls`` calls (None: three for every ten scenarios, and three more).
+
+    ``params`` are further request parameters; ``max_tokens`` among them limits a reply.
+    """
+
+    count: int
+    topics: tuple[str, ...] = ()
+    topic_count: int = 8
+    calls: int | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def most_calls(self) -> int:
+        """Return the largest number of calls that writing these scenarios may take."""
+        return 3 * -(-self.count // _PER_CALL) + 3 if self.calls is None else self.calls
+
+
+@dataclass(slots=True)
+class Made:
+    """Written scenarios with their grid: ``refused`` counts those that may not be used, by reason in fixed words.
+
+    ``calls`` counts questions, answered from the ledger or not; ``problems`` are sentences about failed ones.
+    """
+
+    grid: Grid
+    scenarios: list[Scenario] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+    calls: int = 0
+    rounds: int = 0
+
+    def unused_tools(self, tools: Sequence[Tool]) -> list[str]:
+        """Return the names of those ``tools`` that none of the scenarios needs."""
+        used = {name for one in self.scenarios for name in one.tools}
+        return [name for name in tool_names(tools) if name not in used]
+
+
+async def write_scenarios(
+    task: str, store: Store, backend: FullBackend, options: Options, *, tools: Sequence[Tool] = ()
+) -> Made:
+    """Have ``backend`` write scenarios for a task described in a sentence; answers are recorded in ``store``.
+
+    The writer names sub-topics first, unless ``options`` have some. Then every round asks for the cells of the grid
+    that lack scenarios, each topic in a question of its own, at most ten scenarios a question; near-duplicates and
+    texts that address a judge are refused. It ends when the grid is full, the calls are used up, or two rounds in a row
+    brought nothing. Raises ConfigError for a task or a count that cannot work, InputError if no sub-topics can be read.
+    """
+    if not task.strip():
+        raise ConfigError("the task is empty: describe it in a sentence")
+    if options.count < 1 or options.most_calls < 1:
+        raise ConfigError("the number of scenarios and of calls must be at least 1")
+    writer = _Writer(task, store, backend, options, tuple(tools))
+    topics = options.topics or await writer.topics()
+    made = Made(Grid(tuple(topics[: options.count]), options.count), calls=writer.calls, problems=writer.problems)
+    known, fruitless = Known(), 0
+    while (missing := made.grid.missing(made.scenarios)) and fruitless < _FRUITLESS:
+        wanted = _questions(missing)[: options.most_calls - writer.calls]
+        if not wanted:
+            break
+        before = len(made.scenarios)
+        for reply in await writer.inputs(wanted, tuple(made.scenarios)):
+            _take(made, reply, known)
+        made.rounds += 1
+        fruitless = fruitless + 1 if len(made.scenarios) == before else 0
+    made.calls = writer.calls
+    return made
+
+
+def _take(made: Made, written: Sequence[Scenario], known: Known) -> None:
+    """Add the scenarios of a reply that may be used and are still missing; count the others by reason."""
+    for one in written:
+        if one.cell not in made.grid.missing(made.scenarios):
+            made.refused["its cell has enough"] += 1
+        elif (problem := problem_of(one.text, known)) is not None:
+            made.refused[problem] += 1
+        else:
+            known.add(one.text)
+            made.scenarios.append(one)
+
+
+def _questions(missing: Mapping[Cell, int]) -> list[dict[Cell, int]]:
+    """Return what each question asks for: cells of one topic, at most ten scenarios together."""
+    by_topic: dict[str, dict[Cell, int]] = {}
+    for cell, count in missing.items():
+        by_topic.setdefault(cell.topic, {})[cell] = count
+    found: list[dict[Cell, int]] = []
+    for cells in by_topic.values():
+        asked: dict[Cell, int] = {}
+        for cell, count in cells.items():
+            room = _PER_CALL - sum(asked.values())
+            if room:
+                asked[cell] = min(count, room)
+        found.append(asked)
+    return found
+
+
+@dataclass(slots=True)
+class _Writer:
+    """The model that writes scenarios, what it is asked about, and its calls so far."""
+
+    task: str
+    store: Store
+    backend: FullBackend
+    options: Options
+    tools: tuple[Tool, ...]
+    calls: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    async def topics(self) -> list[str]:
+        """Return the sub-topics that the writer names. Raises InputError if there are none."""
+        question = topics_question(self.task, self.tools, count=self.options.topic_count, params=self.options.params)
+        reply = await self._asked(question)
+        found = read_topics(reply or "")[: self.options.topic_count]
+        if not found:
+            why = self.problems[-1] if reply is None else "its reply names none"
+            raise InputError(f"the writer named no sub-topics ({why}); give some with --topic")
+        return found
+
+    async def inputs(self, wanted: Sequence[dict[Cell, int]], earlier: Sequence[Scenario]) -> list[list[Scenario]]:
+        """Return the scenarios of each question's reply; a failed call has none, and becomes a problem."""
+        first = self.calls
+        questions = [
+            inputs_question(self.task, self.tools, cells, earlier, number=first + place, params=self.options.params)
+            for place, cells in enumerate(wanted)
+        ]
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(self._asked(question)) for question in questions]
+        names = tool_names(self.tools)
+        return [
+            read_inputs(task.result() or "", next(iter(cells)).topic, names)
+            for task, cells in zip(running, wanted, strict=True)
+        ]
+
+    async def _asked(self, question: JudgeRequest) -> str | None:
+        self.calls += 1
+        try:
+            answer = await self.store.answer(await self.store.begin(), question, self.backend)
+        except BackendError as error:
+            self.problems.append(f"a question to the writer failed: {error}")
+            return None
+        if answer.finish_reason == "refused":
+            self.problems.append("the writer refused a question")
+            return None
+        return answer.text
+
+
+def tool_names(tools: Sequence[Tool]) -> list[str]:
+    """Return the names of tool definitions in OpenAI's form; a provider's own tool has the name of its type."""
+    named = (tool.get("function", tool) for tool in tools)
+    return [str(one.get("name") or one.get("type")) for one in named if isinstance(one, Mapping)]

@@ -1,0 +1,88 @@
+"""A request over ASGI: its body within a limit, its id, how long it waits, and whether its caller has left."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from calipers.server.operations import CallerGoneError
+from calipers.server.problems import RefusalError, invalid
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_WAIT: Final = re.compile(rb"(?:^|[,;\s])wait\s*=\s*(\d{1,18})(?:$|[,;\s])", re.IGNORECASE)
+_LONGEST_WAIT: Final = 86_400
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Return a header of a request to the server, or None. ``name`` is in lower case."""
+    headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
+
+
+def request_id(scope: Scope) -> str:
+    """Return the id of a request to the server: that of its ``X-Request-Id``, or a new one."""
+    given = header(scope, b"x-request-id")
+    return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def patience(scope: Scope) -> int | None:
+    """Return for how many seconds a request to the server waits (``Prefer: wait=N``), or None if it does not say."""
+    found = _WAIT.search(header(scope, b"prefer") or b"")
+    return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
+
+
+async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
+    """Return the body of a request to the server.
+
+    Raises RefusalError for a compressed body (415) and for more than ``most`` bytes (413), and CallerGoneError.
+    """
+    coding = header(scope, b"content-encoding")
+    if coding is not None and coding.strip().lower() not in (b"", b"identity"):
+        raise _compressed()
+    stated = header(scope, b"content-length")
+    if stated is not None and stated.isdigit() and int(stated) > most:
+        raise _too_large(most)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if not message.get("more_body") and message["type"] == "http.request" and len(body) <= most:
+        return body
+    chunks, size = [body], len(body)
+    while message["type"] == "http.request" and message.get("more_body") and size <= most:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        size += len(chunks[-1])
+    if message["type"] != "http.request":
+        raise CallerGoneError
+    if size > most:
+        raise _too_large(most)
+    return b"".join(chunks)
+
+
+def query_of(scope: Scope) -> dict[str, str]:
+    """Return the query of the URL of a request to the server. Raises RefusalError for one that is not UTF-8."""
+    text = scope.get("query_string", b"")
+    if not text:
+        return {}
+    from urllib.parse import parse_qsl  # noqa: PLC0415 - most requests have no query
+
+    try:
+        return dict(parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32))
+    except ValueError as error:
+        raise invalid(f"the query of the URL cannot be read: {error}") from None
+
+
+def _compressed() -> RefusalError:
+    return RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
+
+
+def _too_large(most: int) -> RefusalError:
+    return RefusalError(413, "too_large", f"the request is larger than {most} bytes, the server's --max-body-mb")

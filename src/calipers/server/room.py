@@ -1,0 +1,83 @@
+"""The bound of the server's memory: how many rollouts, and how many bytes of them, may wait at once.
+
+A group is admitted whole, with its first rollout. So a full server refuses new groups, and never a rollout that an
+admitted group waits for, which would leave its siblings waiting until their deadline.
+"""
+
+from __future__ import annotations
+
+from calipers.config.arguments import require_above_zero, require_whole
+from calipers.errors import ConfigError
+from calipers.server.problems import SOON, RefusalError
+
+
+class Room:
+    """Room for ``rollouts`` rollouts of at most ``size`` bytes together, on the server.
+
+    Raises ConfigError for bounds that are not above zero.
+    """
+
+    def __init__(self, *, rollouts: int, size: int) -> None:
+        require_whole(rollouts=rollouts, size=size)
+        require_above_zero(rollouts=rollouts, size=size)
+        self.most, self.most_bytes = rollouts, size
+        self.taken = 0
+        self.taken_bytes = 0
+
+    def require_fits(self, body: int) -> None:
+        """Raise ConfigError unless the server has room for a request of ``body`` bytes."""
+        if self.most_bytes < body:
+            raise ConfigError(
+                f"the server has room for {self.most_bytes} bytes of waiting requests, but takes requests of {body}: "
+                "raise --max-waiting-mb or lower --max-body-mb"
+            )
+
+    def admit(self, members: int) -> None:
+        """Take places for a group of so many rollouts on the server. Raises RefusalError (429) if there is no room."""
+        refusal = self.refusal(members)
+        if refusal is not None:
+            raise refusal
+        self.taken += members
+
+    def refusal(self, members: int) -> RefusalError | None:
+        """Return the refusal of a new group of so many rollouts, or None if the server has room for it."""
+        if members > self.most:
+            return RefusalError(
+                422, "invalid", f"a group of {members} is larger than the server's bound of {self.most}"
+            )
+        if self.taken + members > self.most or self.taken_bytes >= self.most_bytes:
+            return RefusalError(
+                429,
+                "busy",
+                f"{self.taken} rollouts of {self.taken_bytes} bytes are waiting, and the server takes no new group "
+                "before some of them are judged; ask again",
+                retry_after=SOON,
+            )
+        return None
+
+    def take(self, members: int) -> None:
+        """Take places for rollouts of a group that another server has admitted."""
+        self.taken += members
+
+    def hold(self, size: int, *, held: int = 0) -> None:
+        """Count the bytes of a rollout of an admitted group, of which ``held`` bytes are counted already.
+
+        Raises RefusalError at twice the server's bound: 429, or 413 for a group that would not fit if it were alone.
+        """
+        if held + size > 2 * self.most_bytes:
+            raise RefusalError(
+                413,
+                "too_large",
+                f"the group has {held + size} bytes with this rollout, and at most {2 * self.most_bytes} may wait: "
+                "send less, or raise the server's --max-waiting-mb",
+            )
+        if self.taken_bytes + size > 2 * self.most_bytes:
+            raise RefusalError(
+                429, "busy", f"{self.taken_bytes} bytes of rollouts are waiting; ask again", retry_after=SOON
+            )
+        self.taken_bytes += size
+
+    def release(self, members: int, size: int) -> None:
+        """Free the places and the bytes of a group that the server has answered."""
+        self.taken -= members
+        self.taken_bytes -= size

@@ -1,0 +1,187 @@
+"""Runs the server: its socket, its event loop, and how it ends on SIGTERM. Not responsible for requests (``app``)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import ipaddress
+import logging
+import math
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from calipers.errors import ConfigError
+
+if TYPE_CHECKING:
+    from calipers.server.service import Service
+
+_log = logging.getLogger("calipers.server")
+
+_BACKLOG = 4096
+_KEEP_ALIVE = 75
+_CLOSE_EVERY = 0.1
+_TO_SEND = 2
+"""Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
+_COLLECTIONS = (1_000, 500, 10)
+"""Thresholds of the garbage collector's three generations. The youngest objects are looked at in pieces of less than a
+millisecond, all others as rarely as memory allows, should there be a cycle after all.
+"""
+_SPARE_FILES = 256
+"""Open files that the process needs beside the connections of waiting rollouts."""
+
+
+def require_installed() -> None:
+    """Raise ConfigError, with the install command, if a package that the server needs is missing."""
+    try:
+        import msgspec  # noqa: F401, PLC0415 - only looked for
+        import starlette  # noqa: F401, PLC0415 - likewise
+        import uvicorn  # noqa: F401, PLC0415 - likewise
+    except ImportError as error:
+        raise ConfigError(f"the server needs {error.name}: pip install 'calipers[server]'") from None
+
+
+def require_safe(host: str, *, tokens: bool) -> None:
+    """Raise ConfigError for a server that other machines could reach without a token."""
+    if not tokens and not _is_loopback(host):
+        raise ConfigError(
+            f"--host {host}: other machines could reach the server, and nobody would need a token. Give --tokens FILE, "
+            "or a token in CALIPERS_SERVER_TOKEN, or keep to --host 127.0.0.1"
+        )
+
+
+def allow_open_files(wanted: int) -> str | None:
+    """Raise the process's limit of open files so that ``wanted`` rollouts may wait on the server, if the system allows.
+
+    Return a warning if it does not.
+    """
+    try:
+        import resource  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + _SPARE_FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return None
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    if allowed >= needed:
+        return None
+    return (
+        f"the system allows {allowed} open files, and {wanted} waiting rollouts need {needed}, one for each of their "
+        f"connections: raise the limit (ulimit -n {needed}, LimitNOFILE={needed}) or lower --max-waiting"
+    )
+
+
+def bound_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that the server listens on. Raises ConfigError if the address is not free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends an answer's body at once only on sockets that name the protocol; on others it follows 40 ms later.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise ConfigError(f"--host {host} --port {port}: the address cannot be used: {error.strerror}") from error
+    return made
+
+
+def address_of(bound: socket.socket) -> str:
+    """Return the URL of a server's socket."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let Python's garbage collector run rarely, for a process that is nothing but a server.
+
+    A request leaves no reference cycles, so a collection finds nothing, and it takes as long as there are objects: with
+    thousands of waiting rollouts, up to a third of a second in which nobody is answered. What exists when this is
+    called is never looked at again.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+async def serve(
+    service: Service,
+    bound: socket.socket,
+    *,
+    grace: float,
+    on_started: Callable[[], object] | None = None,
+    ends: asyncio.Event | None = None,
+) -> None:
+    """Run the server until SIGTERM or SIGINT, or until ``ends`` is set.
+
+    Then incomplete groups are sent away to come again, and groups that are being judged are answered, for at most
+    ``grace`` seconds. ``on_started`` is called once requests are answered.
+    """
+    import uvicorn  # noqa: PLC0415 - --help stays quick
+
+    from calipers.server.app import server_app  # noqa: PLC0415 - likewise
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            if on_started is not None and not self.should_exit:
+                on_started()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            service.drain(grace)
+            closing = asyncio.ensure_future(_close_idle(self.server_state.connections))
+            try:
+                await super().shutdown(sockets)
+            finally:
+                closing.cancel()
+
+    config: Any = uvicorn.Config(
+        server_app(service),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        proxy_headers=False,
+        ws="none",
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=math.ceil(grace) + _TO_SEND,
+    )
+    server = Server(config)
+    ending = None if ends is None else asyncio.ensure_future(_exit_after(ends, server))
+    try:
+        await server.serve(sockets=[bound])
+    finally:
+        if ending is not None:
+            ending.cancel()
+
+
+async def _close_idle(connections: set[Any]) -> None:
+    """Close connections without a request, again and again: one may have been accepted while the server ended."""
+    while True:
+        for connection in list(connections):
+            connection.shutdown()
+        await asyncio.sleep(_CLOSE_EVERY)
+
+
+async def _exit_after(ends: asyncio.Event, server: Any) -> None:
+    await ends.wait()
+    server.should_exit = True
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

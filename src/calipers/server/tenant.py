@@ -1,0 +1,187 @@
+"""A tenant of the server: its judge with its ledger and its budget, and the groups that are being gathered for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from calipers.config.arguments import require_above_zero, require_whole
+from calipers.errors import ConfigError
+from calipers.judging.judge import Judge
+from calipers.judging.preparing import EarlySearch
+from calipers.ledger import WritableLedger, open_ledger
+from calipers.monitoring.monitor import Monitor
+from calipers.server.answered import AnsweredGroups, RecordedGroups
+from calipers.server.engines.seats import Seats
+from calipers.server.gathered import HowJudged
+from calipers.server.problems import RefusalError, draining
+from calipers.server.rollouts import Rollouts
+from calipers.server.room import Room
+from calipers.server.shared_rollouts import SharedRollouts
+from calipers.server.tokens import TenantSettings
+from calipers.server.whole import WholeGroups
+from calipers.trainers.cohorts.cohort import Cohorts
+from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
+from calipers.trainers.no_signal.run import JudgedRun
+
+PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "miles": 300.0, "nemo_gym": None}
+"""Seconds after which an engine gives up a request and sends it again; None means that it waits for ever.
+
+OpenRLHF 0.11.2: its agent's HTTP client. slime 0.3.1: its shared session. miles: aiohttp's default. NeMo-Gym 0.5.1:
+none.
+"""
+_HEALTH_EVERY: Final = 256
+"""Groups between two computations of the judge's health, which take as long as judging tens of groups."""
+_MARGIN: Final = 10.0
+"""Seconds before an engine gives up a request at which it must have its answer."""
+_FOR_SIBLINGS: Final = 0.7
+"""The share of an engine's patience in which a group waits for its rollouts; the rest is for the judge."""
+
+MakeJudge = Callable[[TenantSettings, WritableLedger | None, Monitor], Judge]
+"""Makes the judge of a tenant of the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the server allows. ``wait`` is in seconds from a group's first rollout until it is judged incomplete.
+
+    ``quorum`` is the least number of rollouts that must have arrived by then, and of rewards in a group. ``group_size``
+    is for engines that do not name the size of their groups. ``body`` is the size of a request in bytes. ``patience``
+    is the number of lost groups in a row after which every request is refused; None means never.
+    """
+
+    wait: float = 600.0
+    quorum: int = 2
+    group_size: int | None = None
+    body: int = 16 * 2**20  # bytes
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for limits of the server that cannot work."""
+        require_whole(quorum=self.quorum, group_size=self.group_size, body=self.body, patience=self.patience)
+        require_above_zero(
+            wait=self.wait, quorum=self.quorum, group_size=self.group_size, body=self.body, patience=self.patience
+        )
+
+
+class Tenant:
+    """A tenant of the server. ``make_judge`` makes its judge, which records in ``ledger``. All tenants share ``room``.
+
+    Raises ConfigError and LedgerError.
+    """
+
+    def __init__(
+        self, settings: TenantSettings, make_judge: MakeJudge, *, ledger: str | None, room: Room, limits: Limits
+    ) -> None:
+        self.settings, self.limits = settings, limits
+        self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
+        self.early = EarlySearch()
+        self.ledger = None if ledger is None else open_ledger(ledger)
+        self.judge = make_judge(settings, self.ledger, self.monitor)
+        self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
+        self.recorded = RecordedGroups(self.ledger)
+        scored = self.run.wrap(self.judge.score_group)
+        self._all_cohorts: list[Cohorts] = []
+
+        def cohorts(on_closed: Callable[[Hashable], object]) -> Cohorts:
+            made = Cohorts(
+                scored,
+                size=1,
+                preparing=partial(self.judge.preparing, early=self.early),
+                quorum=limits.quorum,
+                deadline=limits.wait,
+                on_lost=self.run.lost_before_judging,
+                on_closed=on_closed,
+            )
+            self._all_cohorts.append(made)
+            return made
+
+        answered = AnsweredGroups(self.recorded, quorum=limits.quorum)
+        shared = None if self.ledger is None else self.ledger.gatherings()
+        self.rollouts: Rollouts | SharedRollouts
+        if shared is None:
+            self.rollouts = Rollouts(cohorts, answered, room, self.early)
+        else:
+            _require_no_order(self.judge)
+            preparing = partial(self.judge.preparing, early=self.early)
+            how = HowJudged(scored, preparing, limits.quorum, self.run.lost_before_judging)
+            self.rollouts = SharedRollouts(shared, answered, room, self.early, how, wait=limits.wait)
+        self.groups = WholeGroups(scored, self.recorded, room)
+        self.float_run = run_for_floats(self.judge, patience=limits.patience)
+        self.engines = {name: Seats(self._cohorts_for(patience), room) for name, patience in PATIENCE_OF.items()}
+
+    def _cohorts_for(self, patience: float | None) -> Callable[[Callable[[Hashable], object]], Cohorts]:
+        wait = self.limits.wait if patience is None else min(self.limits.wait, _FOR_SIBLINGS * patience)
+        limit = None if patience is None else patience - _MARGIN
+
+        def make(on_closed: Callable[[Hashable], object]) -> Cohorts:
+            made = complete_cohorts(self.float_run, size=1, deadline=wait, limit=limit, on_closed=on_closed)
+            self._all_cohorts.append(made)
+            return made
+
+        return make
+
+    def group_size(self, given: int | None) -> int:
+        """Return the size of an engine's group on the server. Raises RefusalError if nobody says it."""
+        size = given or self.limits.group_size
+        if size is None:
+            raise RefusalError(
+                422,
+                "invalid",
+                "the size of the group is not known: add ?group_size=N to the URL, or start the server with "
+                "--group-size N",
+            )
+        return size
+
+    @property
+    def gathering(self) -> int:
+        """Return the number of the tenant's groups that the server gathers or has judged now."""
+        return self.rollouts.gathering + self.groups.judging + sum(one.gathering for one in self.engines.values())
+
+    @property
+    def repeated(self) -> int:
+        """Return how many requests to the server were for a rollout or group that was there already."""
+        return self.rollouts.repeated + self.groups.repeated + sum(one.repeated for one in self.engines.values())
+
+    def start(self) -> None:
+        """Begin what the server does without being asked. Needs a running event loop."""
+        if isinstance(self.rollouts, SharedRollouts):
+            self.rollouts.start()
+
+    def drain(self) -> None:
+        """Ask the callers of all groups that still wait for rollouts to come again: the server is about to end."""
+        self.rollouts.drain()
+        for cohorts in self._all_cohorts:
+            cohorts.abandon(draining())
+
+    async def finish(self) -> None:
+        """Wait until the server has judged all groups of the tenant that are complete, whether or not a caller waits.
+
+        What was asked of the judge is so recorded, and not asked again after a restart.
+        """
+        for cohorts in self._all_cohorts:
+            await cohorts.finish()
+        await self.groups.finish()
+        if isinstance(self.rollouts, SharedRollouts):
+            await self.rollouts.finish()
+
+    async def aclose(self) -> None:
+        """Release all callers of the server, and close the judge's connections and the ledger."""
+        for cohorts in self._all_cohorts:
+            await cohorts.aclose()
+        if isinstance(self.rollouts, SharedRollouts):
+            await self.rollouts.aclose()
+        await self.judge.__aexit__(None, None, None)
+        if self.ledger is not None:
+            self.ledger.close()
+
+
+def _require_no_order(judge: Judge) -> None:
+    """Raise ConfigError for a judge whose criteria follow the order of groups in one process."""
+    if judge.settings.criteria.mode == "evolving":
+        raise ConfigError(
+            "--criteria evolving follows the order of groups in one server, and a ledger in Postgres may be shared by "
+            "several: use --criteria auto, or a ledger in a file"
+        )

@@ -1,0 +1,75 @@
+"""``calipers rubric score``: every response counts, several verdicts as their share, and strangers are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from calipers.cli.rubric_score import score
+from calipers.errors import InputError
+
+RUBRIC = {"criteria": [{"id": "c", "text": "Kind?", "points": 1}]}
+VOTES = {"met": True, "votes": [True, False, True]}
+
+
+def groups(folder: Path) -> str:
+    lines = [
+        {"group_id": name, "rubric": RUBRIC, "trajectories": [{"id": one, "messages": said(one)} for one in "ab"]}
+        for name in ("p1", "p2")
+    ]
+    return written(folder / "groups.jsonl", lines)
+
+
+def said(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": "q"}, {"role": "assistant", "content": text}]
+
+
+def written(path: Path, lines: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def result(name: str, **verdicts: dict[str, Any]) -> dict[str, Any]:
+    rows = [{"id": one, "criteria": {"c": verdict}} for one, verdict in verdicts.items()]
+    return {"group_id": name, "trajectories": rows}
+
+
+def scored(folder: Path, *lines: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    arguments = [groups(folder), written(folder / "r.jsonl", list(lines)), "--json"]
+    done = CliRunner().invoke(score, arguments, standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    return done.return_value, json.loads(done.stdout)["overall"]
+
+
+def test_several_verdicts_count_by_their_share(tmp_path: Path):
+    code, overall = scored(tmp_path, result("p1", a=VOTES, b=VOTES), result("p2", a=VOTES, b=VOTES))
+    assert (code, overall["graded"], overall["ungraded"]) == (0, 4, 0)
+    assert overall["mean"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    "second", [[], [{"group_id": "p2", "trajectories": [{"id": "a", "status": "failed"}]}]], ids=["missing", "failed"]
+)
+def test_responses_that_the_result_does_not_have_are_ungraded(tmp_path: Path, second: list[dict[str, Any]]):
+    code, overall = scored(tmp_path, result("p1", a={"met": True}, b={"met": False}), *second)
+    assert (code, overall["graded"], overall["ungraded"], overall["mean"]) == (1, 2, 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([result("p1", a=VOTES), result("p1", a=VOTES)], r"r\.jsonl:2: group 'p1' is there a second time"),
+        ([result("p1", nope=VOTES)], r"r\.jsonl:1: group 'p1' has no response 'nope'"),
+        ([result("p3", a=VOTES)], r"r\.jsonl:1: group 'p3' is not in GROUPS"),
+        ([{"group_id": "p1", "trajectories": 5}], r"r\.jsonl:1: has no list of trajectories"),
+        ([{"group_id": "p1", "trajectories": [{"id": "a"}]}], "holds no verdicts on criteria"),
+    ],
+)
+def test_a_result_of_other_groups_is_refused_with_its_line(tmp_path: Path, lines: list[dict[str, Any]], words: str):
+    with pytest.raises(InputError, match=words):
+        scored(tmp_path, *lines)

@@ -1,0 +1,149 @@
+"""``calipers serve`` killed in the middle: no answer changes, and no question is paid for again but those in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
+
+from calipers.errors import LedgerError
+from calipers.ledger import open_ledger
+from calipers.server import AsyncClient, RolloutAnswer
+from http_judge import worth
+from served import PROMPT, until
+from servers.faulty_server import Answer, Asked, FaultyServer
+from servers.own_process import free_port
+
+SIZE, CONCURRENCY, GROUPS = 2, 4, 24
+
+
+class Account:
+    """A judge that is slow to answer while ``slow``: its questions are in flight when the server is killed."""
+
+    def __init__(self) -> None:
+        self._answer = worth()
+        self.asked: Counter[int] = Counter()
+        self.slow_after = GROUPS // 2
+
+    def __call__(self, asked: Asked) -> Answer:
+        found = re.search(r"It is task (\d+)\.", str(asked.body["messages"]))
+        if found is None:
+            return Answer(400, {"error": {"message": "scripted: only questions about groups"}})
+        self.asked[int(found[1])] += 1
+        if self.asked.total() > self.slow_after:
+            return Answer(hang=True)
+        return self._answer(asked)
+
+
+@contextmanager
+def serving(judge: FaultyServer, ledger: str, port: int, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """``calipers serve`` as a process of its own, which is killed at the end."""
+    command = [
+        *(sys.executable, "-m", "calipers", "serve", "--port", str(port), "--ledger", ledger),
+        *("--judge", "openai/judge", "--base-url", judge.url, "--concurrency", str(CONCURRENCY)),
+    ]
+    env = {**os.environ, "OPENAI_API_KEY": "k"}
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stderr is not None
+        said: list[str] = []
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("Serving at"):
+                break
+        else:
+            raise AssertionError(f"it did not start: {said}")
+        reading = threading.Thread(target=lambda: said.extend(process.stderr or ()))
+        reading.start()
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            reading.join()
+            assert not any("Traceback" in line for line in said), said
+
+
+def points(group: int, index: int) -> int:
+    return (group * 7 + index * 23) % 100
+
+
+async def answers(url: str) -> list[RolloutAnswer]:
+    """The answers of all rollouts of all groups, each for a worker of its own."""
+    async with AsyncClient(url, timeout=80, hold=5) as client:
+
+        def score(group: int, index: int) -> Any:
+            says = [{"role": "assistant", "content": f"rollout {index} is worth {points(group, index)}"}]
+            task = {"role": "user", "content": f"It is task {group}."}
+            return client.score_rollout(f"group {group}", SIZE, index, says, context=[*PROMPT, task])
+
+        found = await asyncio.gather(*(score(group, index) for group in range(GROUPS) for index in range(SIZE)))
+        return list(found)
+
+
+async def test_a_killed_server_gives_the_same_answers_again_and_asks_only_what_was_in_flight(
+    faulty: FaultyServer, location: str, tmp_path: Path
+) -> None:
+    account = Account()
+    faulty.script(account)
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with serving(faulty, location, port, tmp_path) as process:
+        running = asyncio.ensure_future(answers(url))
+        await until(lambda: account.asked.total() >= account.slow_after + CONCURRENCY, 60)
+        in_flight = {group for group, _ in list(account.asked.items())[account.slow_after :]}
+        process.kill()
+        process.wait()
+    account.slow_after = 10**9
+    with serving(faulty, location, port, tmp_path):
+        found = await asyncio.wait_for(running, 90)
+        assert [one.reward for one in found] == [points(g, n) / 100 for g in range(GROUPS) for n in range(SIZE)]
+        asked = account.asked.copy()
+        assert {group for group, number in asked.items() if number > 1} == in_flight
+        assert asked.total() == GROUPS + CONCURRENCY  # nothing else was paid for again
+        assert await answers(url) == found
+    with serving(faulty, location, port, tmp_path):
+        assert await answers(url) == found
+    assert account.asked == asked
+
+
+def test_two_servers_of_one_file_are_one_too_many(faulty: FaultyServer, tmp_path: Path) -> None:
+    with serving(faulty, "l.db", free_port(), tmp_path):
+        second = _run(["--ledger", "sqlite:///l.db"], tmp_path)
+    assert second.returncode == 2
+    assert "l.db: another server has this ledger" in second.stderr
+    assert "postgresql://" in second.stderr
+
+
+@pytest.mark.heavy
+def test_a_database_that_is_away_or_of_a_newer_calipers_is_one_sentence(postgres_url: str, tmp_path: Path) -> None:
+    away = _run(["--ledger", f"postgresql://127.0.0.1:{free_port()}/x"], tmp_path)
+    assert (away.returncode, "Traceback" in away.stderr) == (2, False)
+    assert "the ledger cannot be opened" in away.stderr
+    assert "Check that the server runs" in away.stderr
+    with open_ledger(postgres_url) as ledger:
+        ledger.put("UPDATE ledger_format SET format = ?", (99,))
+        asyncio.run(ledger.commit())
+    newer = _run(["--ledger", postgres_url], tmp_path)
+    assert (newer.returncode, "Traceback" in newer.stderr) == (2, False)
+    assert "newer calipers (format 99). Upgrade calipers" in newer.stderr
+    assert "secret" not in newer.stderr
+    with pytest.raises(LedgerError, match="newer calipers"):
+        open_ledger(postgres_url)
+
+
+def _run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "calipers", "serve", "--port", "0", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)

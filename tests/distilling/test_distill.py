@@ -1,0 +1,230 @@
+"""A local judge learns what its teacher says, is measured on other prompts, and says what is wrong with its lessons."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calipers
+from calipers.distilling import Distilled, distill
+from calipers.errors import ConfigError, InputError, LedgerError
+from calipers.testing import Constant, SimulatedJudge
+from distilled import group_of, groups_of, made, recorded_run, rewards_of
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Distilled:
+    return made(tmp_path_factory.mktemp("distilled"))
+
+
+def test_it_learns_what_its_teacher_prefers_and_says_so_for_prompts_it_never_saw(judge: Distilled) -> None:
+    found = judge.figures["agreement"]
+    assert found["teacher"]["interval"][0] > 0.5
+    assert found["gold"]["interval"][0] > 0.5
+    assert found["above_longest"]["interval"][0] > 0.2
+    assert judge.figures["prompts"] == 30
+    result = rewards_of(judge.judge, group_of(1000))
+    gold = [one.gold for one in group_of(1000).trajectories]
+    assert np.corrcoef(np.array(result.rewards, dtype=float), np.array(gold, dtype=float))[0, 1] > 0.5
+    assert all(one.stderr for one in result.trajectories)
+
+
+def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: Distilled) -> None:
+    honest = judge.figures["honesty"]
+    assert 0.85 < honest["within_95"] <= 1
+    assert 0.8 < honest["ratio"] < 1.25
+
+
+def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
+    card = (judge.folder / "card.md").read_text(encoding="utf-8")
+    for heading in (
+        "How far it agrees",
+        "Where it is weak",
+        "How sure it is",
+        "How easily it is gamed",
+        "What it takes",
+    ):
+        assert f"## {heading}" in card
+    assert f"{judge.figures['agreement']['teacher']['value']:+.3f}" in card
+    assert "One judge taught it (SimulatedJudge)" in card
+    assert json.loads((judge.folder / "card.json").read_text(encoding="utf-8")) == judge.figures
+
+
+def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path) -> None:
+    again = made(tmp_path)
+    assert (again.folder / "model.json").read_bytes() == (judge.folder / "model.json").read_bytes()
+
+
+def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
+    for name in ("model.json", "training.npz", "card.md", "card.json"):
+        data = (judge.folder / name).read_bytes()
+        assert b"orchard" not in data
+        assert b"telescope" not in data
+
+
+def test_groups_and_judgments_files_teach_as_well_and_a_teacher_can_be_chosen(tmp_path: Path) -> None:
+    groups = groups_of(60, gold=False)
+    truth = {one.group_id: {each.id: each.gold or 0.0 for each in one.trajectories} for one in groups_of(60)}
+    (tmp_path / "groups.jsonl").write_text("\n".join(json.dumps(one.to_dict()) for one in groups), encoding="utf-8")
+    rows = [
+        {"group_id": one, "judge": name, "mode": "pointwise", "order": list(scores), "sample_index": 0,
+         "parsed": {"scores": {key: sign * value for key, value in scores.items()}}}
+        for one, scores in truth.items() for name, sign in (("good", 1), ("bad", -1))
+    ]  # fmt: skip
+    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    sources = (tmp_path / "groups.jsonl", tmp_path / "said.jsonl")
+    good, bad = (distill(*sources, out=tmp_path / name, teachers=[name]) for name in ("good", "bad"))
+    group = group_of(1000)
+    best = max(group.trajectories, key=lambda one: one.gold or 0.0).id
+    for made_judge, rank in ((good, 0), (bad, -1)):
+        scored = sorted(rewards_of(made_judge.judge, group).trajectories, key=lambda one: -(one.reward or 0.0))
+        assert scored[rank].id == best
+    with pytest.raises(ConfigError, match="--teacher nobody: no group was scored by it alone"):
+        distill(*sources, out=tmp_path / "none", teachers=["nobody"])
+
+
+def test_gold_is_learned_where_the_teacher_is_wrong(tmp_path: Path) -> None:
+    groups = groups_of(60)
+    truth = {(one.group_id, each.id): 1 - (each.gold or 0.0) for one in groups for each in one.trajectories}
+    wrong = SimulatedJudge(lambda group, one: truth[group, one], model="wrong")
+    ledger = recorded_run(tmp_path / "run.db", groups, wrong)
+    found = distill(ledger, out=tmp_path / "gold", learn_from="gold").figures
+    assert found["agreement"]["gold"]["interval"][0] > 0.3
+    assert found["agreement"]["teacher"]["value"] < 0
+    assert any("learned nothing" in one for one in found["findings"])  # of its teacher, which its scale is taken from
+
+
+def test_training_against_tricks_makes_them_worth_less(judge: Distilled, tmp_path: Path) -> None:
+    hardened = distill(judge.folder.parent / "run.db", out=tmp_path / "hard", train_attacks=True).figures
+    gains = [{one["trick"]: one["gain"] for one in each["tricks"]} for each in (judge.figures, hardened)]
+    assert gains[0].keys() == gains[1].keys()
+    assert np.mean([*gains[1].values()]) < np.mean([*gains[0].values()])
+
+
+# --- updates ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_update_adds_groups_to_those_learned_before(judge: Distilled, tmp_path: Path) -> None:
+    folder = tmp_path / "judge"
+    shutil.copytree(judge.folder, folder)
+    more = recorded_run(tmp_path / "more.db", groups_of(90)[50:])
+    updated = distill(more, out=folder, update=True)
+    assert (updated.title, updated.figures["groups"]) == ("local-2", 90)
+    assert updated.figures["agreement"]["teacher"]["interval"][0] > 0.5
+    assert "version 2" in (folder / "card.md").read_text(encoding="utf-8")
+
+
+def test_what_only_a_local_judge_scored_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
+    own = recorded_run(tmp_path / "own.db", groups_of(20), judge.judge)
+    with pytest.raises(InputError, match=r"no group to learn from \(20 that only a local judge scored\)"):
+        distill(own, out=tmp_path / "new")
+    before = (judge.folder / "model.json").read_bytes()
+    with pytest.raises(InputError, match="stays as it is"):
+        distill(own, out=judge.folder, update=True)
+    assert (judge.folder / "model.json").read_bytes() == before
+
+
+def test_an_update_needs_the_earlier_groups(judge: Distilled, tmp_path: Path) -> None:
+    folder = tmp_path / "judge"
+    shutil.copytree(judge.folder, folder)
+    (folder / "training.npz").write_bytes(b"PK\x03\x04 broken")
+    with pytest.raises(ConfigError, match=r"--update: .*training.npz cannot be read \(damaged.*distil the judge anew"):
+        distill(judge.folder.parent / "run.db", out=folder, update=True)
+    with pytest.raises(ConfigError, match="there is no local judge"):
+        distill(judge.folder.parent / "run.db", out=tmp_path / "nothing", update=True)
+
+
+# --- sources that teach little ------------------------------------------------------------------------------------
+
+
+def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
+    groups = groups_of(20, gold=False)
+    ledger = recorded_run(
+        tmp_path / "run.db", groups, SimulatedJudge(lambda _group, _one: 0.5, Constant(), model="flat")
+    )
+    with pytest.raises(InputError, match=r"no group to learn from \(20 whose scores do not differ\)"):
+        distill(ledger, out=tmp_path / "judge")
+    assert not (tmp_path / "judge").exists()
+
+
+def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
+    nine = recorded_run(tmp_path / "nine.db", groups_of(9))
+    with pytest.raises(
+        InputError, match="9 groups of 9 prompts have scores that differ, and a local judge needs at least"
+    ):
+        distill(nine, out=tmp_path / "judge")
+    one_prompt = recorded_run(tmp_path / "one.db", groups_of(12, prompts=1))
+    with pytest.raises(InputError, match="12 groups of 1 prompts"):
+        distill(one_prompt, out=tmp_path / "judge")
+    found = made(tmp_path, count=10).figures
+    assert any("It learned from 10 groups only" in one for one in found["findings"])
+
+
+def test_mixed_tasks_are_named(tmp_path: Path) -> None:
+    groups = groups_of(40)
+    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    steps = ({"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "found"})
+    with_tools = [
+        calipers.TrajectoryGroup(
+            f"tools {one.group_id}",
+            tuple(calipers.Trajectory(each.id, (*steps, *each.messages), gold=each.gold) for each in one.trajectories),
+            context=one.context,
+        )
+        for one in groups[:20]
+    ]
+    ledger = recorded_run(tmp_path / "run.db", [*groups[20:], *with_tools])
+    found = distill(ledger, out=tmp_path / "judge").figures
+    assert (
+        "The tasks are mixed: 50% of the groups call tools. A judge for each kind may be better." in found["findings"]
+    )
+    assert {"with tools", "without tools"} <= {one["part"] for one in found["parts"]}
+
+
+def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="name what to learn from"):
+        distill(out=tmp_path / "judge")
+    with pytest.raises(LedgerError, match="no such ledger"):
+        distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
+    with pytest.raises(InputError, match="nowhere"):
+        distill(tmp_path / "nowhere.jsonl", out=tmp_path / "judge")
+    ledger = judge.folder.parent / "run.db"
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="holds something else than a local judge"):
+        distill(ledger, out=tmp_path / "full")
+    with pytest.raises(ConfigError, match="is a file; name a folder"):
+        distill(ledger, out=tmp_path / "full" / "thesis.txt")
+    with pytest.raises(ConfigError, match="a name is letters"):
+        distill(ledger, out=tmp_path / "judge", name="../up")
+
+
+# --- cascades ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_update_learns_from_the_groups_that_a_cascade_escalated(judge: Distilled, tmp_path: Path) -> None:
+    folder = tmp_path / "judge"
+    shutil.copytree(judge.folder, folder)
+    groups = groups_of(100)[60:]
+    truth = {(one.group_id, each.id): each.gold or 0.0 for one in groups for each in one.trajectories}
+    strong = SimulatedJudge(lambda group, one: truth[group, one], model="strong")
+    cascade = {"panel": "cascade", "confidence": 0.12, "check_share": 0.0}
+    ledger = recorded_run(tmp_path / "cascade.db", groups, [judge.judge, strong], **cascade)
+    updated = distill(ledger, out=folder, update=True).figures
+    cheap = updated["left_out"]["that only a local judge scored"]
+    assert 0 < cheap < 40
+    assert updated["groups"] == 60 + 40 - cheap
+    assert updated["teachers"] == ["SimulatedJudge"]
+
+
+def test_a_panel_that_mixes_a_local_judge_in_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
+    mixed = recorded_run(tmp_path / "mixed.db", groups_of(12), [judge.judge, "embedded"])
+    with pytest.raises(InputError, match="12 that only a local judge scored"):
+        distill(mixed, out=tmp_path / "new")
+    strong = SimulatedJudge(lambda _group, one: int(one[1:]) / 4, model="strong")
+    mixed = recorded_run(tmp_path / "strong.db", groups_of(12), [judge.judge, strong])
+    with pytest.raises(InputError, match="12 whose scores a local judge has a part in"):
+        distill(mixed, out=tmp_path / "new")

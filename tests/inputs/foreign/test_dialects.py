@@ -1,0 +1,96 @@
+"""Messages of other libraries are read, with everything that a judge has to see."""
+
+from __future__ import annotations
+
+import json
+import re
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from calipers.errors import InputError
+from calipers.inputs import canonical
+from inputs.foreign.dialect_messages import BEDROCK, DIALECTS, GEMINI, IMAGE, MCP, SMOLAGENTS, TAU2
+
+CALLED = {name for name, given in DIALECTS.items() if "argument" in json.dumps(given)}
+
+
+def said(value: Any) -> set[str]:
+    """Return the texts that begin with ``say`` anywhere in ``value``."""
+    return set(re.findall(r"say \w+", json.dumps(value)))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_nothing_that_was_said_is_lost(name: str):
+    messages = canonical(DIALECTS[name])
+    assert said(messages) == said(DIALECTS[name])
+    assert canonical(messages) is messages or canonical(messages) == messages
+
+
+@pytest.mark.parametrize("name", sorted(CALLED))
+def test_a_result_belongs_to_its_call(name: str):
+    messages = canonical(DIALECTS[name])
+    first = next(message for message in messages if message.get("tool_calls"))
+    call = first["tool_calls"][0]
+    assert first["role"] == "assistant"
+    assert call["type"] == "function"
+    assert "say argument" in call["function"]["arguments"]
+    assert call["id"] in [message.get("tool_call_id") for message in messages if message["role"] == "tool"]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_callers_messages_are_not_changed(name: str):
+    before = deepcopy(DIALECTS[name])
+    canonical(DIALECTS[name])
+    assert DIALECTS[name] == before
+
+
+def test_results_of_gemini_without_ids_go_to_the_calls_in_order():
+    messages = canonical(GEMINI)
+    ids = [call["id"] for call in messages[1]["tool_calls"]]
+    results = [message for message in messages if message["role"] == "tool"][:2]
+    assert [result["tool_call_id"] for result in results] == ids
+    assert [result.get("is_error") for result in results] == [None, True]
+    assert results[0]["content"] == "say result"
+    assert messages[0]["content"][1] == {"type": "image_url", "image_url": {"url": IMAGE}}
+    assert messages[1]["reasoning"] == "say thought"
+
+
+def test_a_failed_tool_of_converse_is_an_error_with_all_its_content():
+    tool = canonical(BEDROCK)[2]
+    assert (tool["role"], tool["tool_call_id"], tool["is_error"]) == ("tool", "t1", True)
+    assert tool["content"][2] == {"type": "image_url", "image_url": {"url": IMAGE}}
+
+
+def test_a_final_answer_of_smolagents_is_said_once():
+    assert [message["content"] for message in canonical(SMOLAGENTS)[-2:]] == ["say last", "say answer"]
+
+
+def test_the_handshake_of_mcp_is_no_message():
+    assert [message["role"] for message in canonical(MCP)] == ["assistant", "tool", "assistant", "tool"]
+
+
+def test_clock_and_cost_of_tau2_are_not_shown():
+    messages = canonical(TAU2)
+    assert messages[0] == {"role": "user", "content": "say question"}
+    assert messages[2] == {"role": "tool", "content": "say result", "tool_call_id": "u1", "is_error": True}
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ({"role": "model", "parts": [{"hologram": 1}]}, "message 1 part 1 has the keys hologram; a Gemini part"),
+        ({"role": "model", "parts": ["a"]}, "part 1 must be an object, not text"),
+        ({"from": "narrator", "value": "a"}, "is from 'narrator'; known are human"),
+        ({"kind": "response", "parts": [{"part_kind": "smell"}]}, "part 1 has the unknown part_kind 'smell'"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage"}, "'sampling/createMessage'"),
+        ({"kind": "DreamEvent", "source": "agent"}, "unknown kind 'DreamEvent'"),
+        ({"step_id": 1, "source": "dog", "message": "a"}, "has the source 'dog'; ATIF has agent"),
+        ({"step_id": 1, "source": "agent", "message": "a", "tool_calls": 5}, "looks like a message of atif"),
+        ({"role": "assistant", "turn_idx": 1, "is_audio": True, "content": "UklG"}, "is audio"),
+    ],
+)
+def test_what_a_dialect_does_not_know_is_an_error_that_says_so(message: Any, reason: str):
+    with pytest.raises(InputError, match=reason):
+        canonical([message])

@@ -1,0 +1,170 @@
+"""The label file: what was confirmed is on the disk, whatever happens next."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from calipers.errors import ConfigError, InputError
+from calipers.labelling.label_file import LabelFile, StaleLabelError
+from calipers.labelling.labels import Label, label_from
+from labelled import fail, label_of
+
+ONE = {"a": 1, "b": 2, "c": None}
+
+
+def opened(path: Path) -> LabelFile:
+    return LabelFile(path, on_error=fail)
+
+
+def test_a_label_is_read_back_as_it_was(tmp_path: Path):
+    label = label_of("g", "ann", ONE, shown=("b", "a", "c"), note="tie?\nno")
+    assert opened(tmp_path / "l").append(label, based_on=0) == 1
+    again = opened(tmp_path / "l")
+    assert again.current("ann", "g") == (label, 1)
+    assert again.labels() == [label]
+
+
+def test_the_last_label_counts_and_earlier_ones_stay_in_the_file(tmp_path: Path):
+    file = opened(tmp_path / "l")
+    for turn, ranks in enumerate([{"a": 1, "b": 2}, {"a": 2, "b": 1}, None]):
+        file.append(label_of("g", "ann", ranks), based_on=turn)
+    assert file.current("ann", "g") == (None, 3)
+    assert opened(tmp_path / "l").labels() == []
+    assert len((tmp_path / "l").read_text().splitlines()) == 3
+
+
+def test_a_label_based_on_an_older_one_is_refused_and_the_newer_stays(tmp_path: Path):
+    one, other = opened(tmp_path / "l"), opened(tmp_path / "l")
+    one.append(label_of("g", "ann", {"a": 1, "b": 2}), based_on=0)
+    with pytest.raises(StaleLabelError) as caught:
+        other.append(label_of("g", "ann", {"a": 2, "b": 1}), based_on=0)
+    assert caught.value.revision == 1
+    assert other.current("ann", "g")[0] == label_of("g", "ann", {"a": 1, "b": 2})
+    # The same label again is one whose confirmation got lost.
+    assert other.append(label_of("g", "ann", {"a": 1, "b": 2}), based_on=0) == 1
+    assert other.append(label_of("g", "ann", {"a": 2, "b": 1}), based_on=1) == 2
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import Label
+file = LabelFile(Path(sys.argv[1]), on_error=print)
+for n in range(40):
+    file.append(Label(f"g{n}", sys.argv[2], "t", "", {"a": 1, "b": 2}), based_on=0)
+"""
+
+
+def test_two_processes_and_several_threads_lose_nothing(tmp_path: Path):
+    path = tmp_path / "l"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("ann", "ben")]
+    file = opened(path)
+    threads = [
+        threading.Thread(target=lambda name=name: [file.append(label_of(f"g{n}", name, ONE)) for n in range(20)])
+        for name in ("eve", "dan")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.wait(60) for one in writers] == [0, 0]
+    found = opened(path)
+    assert {name: len(found.of(name)) for name in ("ann", "ben", "eve", "dan")} == {
+        "ann": 40, "ben": 40, "eve": 20, "dan": 20,
+    }  # fmt: skip
+
+
+def test_a_line_that_a_crash_cut_off_is_reported_and_swallows_no_other(tmp_path: Path):
+    path = tmp_path / "l"
+    opened(path).append(label_of("g0", "ann", ONE))
+    with path.open("ab") as stream:
+        stream.write(b'{"format":"calipers-label/1","group_id":"g1","anno')
+    said: list[str] = []
+    file = LabelFile(path, on_error=lambda error: said.append(str(error)))
+    assert said == []  # another process may still be writing it
+    file.append(label_of("g2", "ann", ONE))
+    assert [one.startswith(f"{path}:2: is not a whole label") for one in said] == [True]
+    assert list(LabelFile(path, on_error=lambda _: None).of("ann")) == ["g0", "g2"]
+
+
+def test_a_first_line_that_was_cut_off_does_not_make_the_file_unusable(tmp_path: Path):
+    path = tmp_path / "l"
+    path.write_bytes(b'{"form')
+    said: list[str] = []
+    LabelFile(path, on_error=lambda error: said.append(str(error))).append(label_of("g", "ann", ONE))
+    assert len(said) == 1
+    assert list(LabelFile(path, on_error=lambda _: None).of("ann")) == ["g"]
+
+
+@pytest.mark.parametrize("text", ['{"group_id": "g", "trajectories": []}\n', "a,b\n", "no line break", "[]"])
+def test_nothing_is_appended_to_a_file_of_something_else(tmp_path: Path, text: str):
+    path = tmp_path / "other"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="is not a file of calipers label"):
+        opened(path)
+    assert path.read_text() == text
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from calipers.errors import ConfigError
+from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import Label
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+file = LabelFile(Path(sys.argv[1]), on_error=print)
+saved = 0
+for n in range(50):
+    try:
+        file.append(Label(f"g{n}", "ann", "t", "", {"a": 1, "b": 2}, note="x" * 30), based_on=0)
+        saved += 1
+    except ConfigError as error:
+        print(saved, error)
+        break
+"""
+
+
+def test_a_label_that_does_not_fit_on_the_disk_is_an_error_and_leaves_no_trace(tmp_path: Path):
+    path = tmp_path / "l"
+    said = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, check=True).stdout
+    saved, _, error = said.partition(" ")
+    assert error == f"--labels {path}: cannot be written: {os.strerror(27)}\n"
+    lines = path.read_text().splitlines()
+    assert len(lines) == int(saved) > 2
+    assert all(isinstance(label_from(json.loads(line)), Label) for line in lines)
+    assert path.read_bytes().endswith(b"\n")
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path):
+    with pytest.raises(ConfigError, match="cannot be written"):
+        opened(tmp_path / "none" / "l").append(label_of("g", "ann", ONE))
+
+
+def test_a_label_is_flushed_to_the_disk_before_it_is_confirmed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    opened(tmp_path / "l").append(label_of("g", "ann", ONE))
+    assert synced[-1] == (tmp_path / "l").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"ranks": {"a": 0}}, "ranks"),
+    ({"ranks": {"a": 1.5}}, "ranks"),
+    ({"ranks": {"a": True}}, "ranks"),
+    ({"ranks": [1, 2]}, "ranks"),
+    ({"shown": "ab"}, "shown"),
+    ({"note": None}, "note"),
+    ({"annotator": 3}, "annotator"),
+    ({"format": "calipers-label/9"}, "no label of calipers"),
+])  # fmt: skip
+def test_a_line_that_breaks_the_rules_is_named(change: dict[str, object], said: str):
+    with pytest.raises(InputError, match=said):
+        label_from(label_of("g", "ann", ONE).to_dict() | change)

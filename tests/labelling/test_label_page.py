@@ -1,0 +1,419 @@
+"""The label page in a real browser: ranking by keyboard, undoing, resuming, and what happens when things break."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.inputs import read_groups
+from calipers.labelling.label_file import LabelFile
+from calipers.types import Trajectory, TrajectoryGroup
+from groups import group_of
+from labelled import ANSWERS, fail, groups_file
+from report_browser import Browser
+
+pytestmark = pytest.mark.timeout(300)
+
+ENTER, BACKSPACE, ESCAPE, RIGHT, LEFT, SHIFT = "\ue007", "\ue003", "\ue00c", "\ue014", "\ue012", "\ue008"
+IDLE = "document.documentElement.dataset.ready === 'true' && document.documentElement.dataset.busy === 'false'"
+RANKED = "return [...document.querySelectorAll('.strip-of-ranks li')].map((one) => one.innerText)"
+SHOWN = "return document.documentElement.dataset.group"
+TEXTS = "return [...document.querySelectorAll('.candidate .message')].map((one) => one.innerText)"
+
+
+class Page:
+    """``calipers label`` in a process of its own, and its page in a browser."""
+
+    def __init__(self, browser: Browser, *arguments: object, limit: int | None = None) -> None:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
+        start = "import calipers.cli; calipers.cli.main()"
+        if limit is not None:
+            start = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); {start}"
+        command = [sys.executable, "-c", start, "label", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        self.browser = browser
+        assert self.process.stderr is not None
+        self.said: list[str] = []
+        while not (line := self.process.stderr.readline()).startswith("http://"):
+            assert line, self.said
+            self.said.append(line)
+        self.address = line.strip()
+        self.open()
+
+    def open(self) -> None:
+        self.browser.driver.get(self.address)
+        self.idle()
+
+    def idle(self) -> None:
+        self.browser.until(IDLE)
+
+    def press(self, *keys: str) -> None:
+        self.browser.press(*keys)
+        self.idle()
+
+    def save(self) -> None:
+        """Save, and wait for the next group."""
+        before = self.token
+        self.browser.press(ENTER)
+        self.browser.until(f"{IDLE} && document.documentElement.dataset.group !== {before!r}")
+
+    def back(self) -> None:
+        """Press Shift and the left arrow, and wait for the group labelled before."""
+        from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
+
+        before = self.token
+        ActionChains(self.browser.driver).key_down(SHIFT).send_keys(LEFT).key_up(SHIFT).perform()
+        self.browser.until(f"{IDLE} && document.documentElement.dataset.group !== {before!r}")
+
+    @property
+    def token(self) -> str:
+        return str(self.browser.run(SHOWN))
+
+    @property
+    def strip(self) -> list[str]:
+        return list(self.browser.run(RANKED))
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        assert self.process.stderr is not None
+        self.said += self.process.stderr.read().splitlines()
+        assert self.process.wait(60) == 0, self.said
+
+
+@contextmanager
+def page_of(browser: Browser, *arguments: object, **options: Any) -> Iterator[Page]:
+    page = Page(browser, *arguments, **options)
+    try:
+        yield page
+    finally:
+        browser.driver.get("about:blank")
+        if page.process.poll() is None:
+            page.process.kill()
+        page.process.wait()
+        assert page.process.stderr is not None
+        page.process.stderr.close()
+
+
+def saved(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def by_letter(line: dict[str, Any]) -> list[int | None]:
+    """The ranks of a label in the order in which its candidates were shown."""
+    return [line["ranks"][name] for name in line["shown"]]
+
+
+def calipers(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "calipers", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_ranking_with_the_keyboard_gives_gold_that_calibrate_reads(browser: Browser, tmp_path: Path):
+    groups, labels = groups_file(tmp_path / "g.jsonl", count=4), tmp_path / "g.labels.jsonl"
+    with page_of(browser, groups, "--annotator", "ann") as page:
+        assert browser.text(".progress") == "0 of 4 groups labelled\nas ann"
+        page.press("c", "a", "=", "b", "d")
+        assert page.strip == ["1 C", "2 A = B", "3 D"]
+        page.save()
+        assert browser.text(".said").startswith("Saved at")
+        page.press("d", ".")
+        assert page.strip == ["1 D", "can\u2019t tell: A, B, C"]
+        page.press("/", *"both = bad.?", ESCAPE)
+        page.save()
+        page.press(RIGHT, " ", RIGHT, RIGHT, " ", LEFT, " ", "d")
+        assert page.strip == ["1 A", "2 C", "3 B", "4 D"]
+        page.save()
+        page.press(".")
+        browser.press(ENTER)
+        browser.until("document.querySelector('.empty')")
+        assert browser.text("main") == "Every group has your label. You may close this page."
+        page.end()
+        assert any("ann has labelled 4 of 4 groups." in line for line in page.said)
+    lines = saved(labels)
+    assert [by_letter(one) for one in lines] == [[2, 2, 1, 3], [None, None, None, 1], [1, 3, 2, 4], [None] * 4]
+    assert [one["note"] for one in lines] == ["", "both = bad.?", "", ""]
+
+    done = calipers("label", "g.jsonl", "--gold", "gold.jsonl", cwd=tmp_path)
+    assert (done.returncode, "gold for 2 groups by 1 annotator." in done.stderr) == (0, True), done.stderr
+    gold = {
+        one.group_id: {each.id: each.gold for each in one.trajectories} for one in read_groups(tmp_path / "gold.jsonl")
+    }
+    expected = [dict(zip(one["shown"], values, strict=True)) for one, values in zip(
+        (lines[0], lines[2]), ([0.5, 0.5, 1.0, 0.0], [1.0, 1 / 3, 2 / 3, 0.0]), strict=True,
+    )]  # fmt: skip
+    assert gold[lines[0]["group_id"]] == pytest.approx(expected[0])
+    assert gold[lines[2]["group_id"]] == pytest.approx(expected[1], abs=1e-6)
+    said = [
+        {"group_id": name, "judge": "j", "mode": "listwise", "order": list(known), "parsed": {"scores": known}}
+        for name, known in gold.items()
+    ]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
+    found = calipers("calibrate", "gold.jsonl", "--judgments", "said.jsonl", "--json", cwd=tmp_path)
+    assert json.loads(found.stdout)["judges"][0]["advantage_fidelity"] == pytest.approx(1.0)
+
+
+def test_undo_takes_back_steps_and_then_the_saved_label(browser: Browser, tmp_path: Path):
+    with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
+        page.press("a", "b", "=", "c")
+        page.press(BACKSPACE)
+        assert page.strip == ["1 A", "2 B = \u2026", "no rank yet: C, D"]
+        page.press(BACKSPACE, BACKSPACE)
+        assert page.strip == ["1 A", "no rank yet: B, C, D"]
+        page.press("a", "d", "a", "b", "c")
+        first = page.token
+        page.save()
+        assert page.token != first
+        page.press(BACKSPACE)
+        browser.until(f"document.documentElement.dataset.group === {first!r}")
+        page.idle()
+        assert page.strip == ["1 D", "2 A", "3 B", "4 C"]
+        assert browser.text(".progress").startswith("0 of 3")
+        page.press("c", "c")  # removed, and put last again: a step that undo would take back
+        page.save()
+        assert browser.text(".progress").startswith("1 of 3")
+        page.end()
+    assert [one["ranks"] is None for one in saved(tmp_path / "g.labels.jsonl")] == [False, True, False]
+
+
+def test_a_ranking_that_is_not_saved_is_left_only_on_purpose(browser: Browser, tmp_path: Path):
+    from selenium.webdriver import ActionChains  # noqa: PLC0415 - is looked for by the fixture
+
+    with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
+        first = page.token
+        browser.press("a")
+        for answer in ("dismiss", "accept"):
+            ActionChains(browser.driver).key_down(SHIFT).send_keys(RIGHT).key_up(SHIFT).perform()
+            question = browser.driver.switch_to.alert
+            assert question.text == "Leave this group? Its ranking is not saved."
+            getattr(question, answer)()
+            page.idle()
+            if answer == "dismiss":
+                assert (page.token, page.strip) == (first, ["1 A", "no rank yet: B, C, D"])
+        assert page.token != first
+        assert not (tmp_path / "g.labels.jsonl").exists()
+
+
+def test_an_incomplete_ranking_is_not_saved(browser: Browser, tmp_path: Path):
+    with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
+        page.press("b", ENTER)
+        assert browser.text(".said").startswith("A, C, D have no rank yet")
+        assert not (tmp_path / "g.labels.jsonl").exists()
+        page.press("z", "5", "b", "b")  # no such candidate; removed and ranked again
+        assert page.strip == ["1 B", "no rank yet: A, C, D"]
+
+
+def test_kill_9_of_the_server_loses_nothing_that_was_confirmed_and_the_page_keeps_the_rest(
+    browser: Browser, tmp_path: Path
+):
+    groups, labels = groups_file(tmp_path / "g.jsonl"), tmp_path / "g.labels.jsonl"
+    with page_of(browser, groups, "--annotator", "ann") as page:
+        page.press("a", "b", "c", "d")
+        page.save()
+        page.press("d", "c", "b", "a")
+        second, texts = page.token, browser.run(TEXTS)
+        page.process.kill()
+        page.process.wait()
+        page.press(ENTER)
+        assert "The server does not answer" in browser.text(".failure")
+        assert page.strip == ["1 D", "2 C", "3 B", "4 A"]
+        assert len(saved(labels)) == 1
+        browser.run("window.onbeforeunload = null")
+    with page_of(browser, groups, "--annotator", "ann") as page:
+        assert (page.token, browser.run(TEXTS)) == (second, texts), "resumed in another order"
+        assert browser.text(".progress").startswith("1 of 3")
+        page.press("d", "c", "b", "a")
+        page.save()
+        page.open()  # a reload
+        assert browser.text(".progress").startswith("2 of 3")
+        page.back()
+        assert page.token == second
+        assert page.strip == ["1 D", "2 C", "3 B", "4 A"]
+    assert [by_letter(one) for one in saved(labels)] == [[1, 2, 3, 4], [4, 3, 2, 1]]
+
+
+def test_a_full_disk_is_an_error_on_the_page_and_the_label_stays_there(browser: Browser, tmp_path: Path):
+    groups = groups_file(tmp_path / "g.jsonl")
+    with page_of(browser, groups, "--annotator", "ann", limit=450) as page:
+        page.press("a", "b", "c", "d")
+        page.save()
+        page.press("b", "a", ".", ENTER)
+        assert "cannot be written" in browser.text(".failure")
+        assert "Your ranking is still on this page" in browser.text(".failure")
+        assert page.strip == ["1 B", "2 A", "can\u2019t tell: C, D"]
+        page.press(ENTER)
+        assert "cannot be written" in browser.text(".failure")
+    assert len(saved(tmp_path / "g.labels.jsonl")) == 1
+
+
+def test_two_tabs_do_not_overwrite_one_another(browser: Browser, tmp_path: Path):
+    driver = browser.driver
+    with page_of(browser, groups_file(tmp_path / "g.jsonl"), "--annotator", "ann") as page:
+        one = driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        try:
+            page.open()
+            page.press("d", "c", "b", "a")
+            page.save()
+            other = driver.current_window_handle
+            driver.switch_to.window(one)
+            page.press("a", "b", "c", "d", ENTER)
+            assert "labelled this group in another tab" in browser.text(".failure")
+            assert page.strip == ["1 A", "2 B", "3 C", "4 D"]
+            assert [by_letter(line) for line in saved(tmp_path / "g.labels.jsonl")] == [[4, 3, 2, 1]]
+            page.save()  # now the annotator has read that it replaces the other
+            assert len(saved(tmp_path / "g.labels.jsonl")) == 2
+            driver.switch_to.window(other)
+            driver.close()
+        finally:
+            driver.switch_to.window(one)
+
+
+def test_two_annotators_at_once_keep_their_own_labels_and_orders(browser: Browser, tmp_path: Path):
+    groups, labels = groups_file(tmp_path / "g.jsonl"), tmp_path / "shared.labels.jsonl"
+    with page_of(browser, groups, "--annotator", "ann", "--labels", labels) as page:
+        page.press("a", "b", "c", "d")
+        page.save()
+        with page_of(browser, groups, "--annotator", "ben", "--labels", labels) as other:
+            assert browser.text(".progress") == "0 of 3 groups labelled\nas ben"
+            other.press("a", "=", "b", "=", "c", "=", "d")
+            other.save()
+        page.open()
+        assert browser.text(".progress") == "1 of 3 groups labelled\nas ann"
+    found = LabelFile(labels, on_error=fail).labels()
+    assert [(one.annotator, sorted((one.ranks or {}).values(), key=str)) for one in found] == [
+        ("ann", [1, 2, 3, 4]), ("ben", [1, 1, 1, 1]),
+    ]  # fmt: skip
+
+
+RUN = "window.ran=(window.ran||0)+1"
+HOSTILE = (
+    f"<script>{RUN}</script>", f"</script><script>{RUN}</script>", f"<img src=x onerror='{RUN}'>",
+    f"<svg onload='{RUN}'></svg>", f'[click](javascript:{RUN}) ![x](x "onerror={RUN}")',
+    "<style>*{display:none!important}</style>", "\u202ereversed\u202c zero\u200bwidth \U000e0041",
+    f"--></textarea></noscript><script>{RUN}</script>", "<form action=https://evil.example><input name=x autofocus>",
+)  # fmt: skip
+
+
+def hostile_group(number: int, text: str) -> TrajectoryGroup:
+    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
+    image = {"type": "image_url", "image_url": {"url": f"data:image/svg+xml,{text}"}}
+    members = tuple(
+        Trajectory(
+            f"{name}{text}",
+            (
+                {"role": "assistant", "content": [{"type": "text", "text": text + name}, image], "tool_calls": [call]},
+                {"role": "tool", "content": text, "tool_call_id": text, "name": text},
+                {"role": "assistant", "content": text, "reasoning": text},
+            ),
+        )
+        for name in "ab"
+    )
+    tool = {"type": "function", "function": {"name": text, "description": text, "parameters": {}}}
+    context = ({"role": "user", "content": text},)
+    return TrajectoryGroup(f"{number}{text}", members, context=context, tools=(tool,), rubric=text)
+
+
+def test_hostile_trajectories_run_nothing_and_are_shown_as_text(browser: Browser, tmp_path: Path):
+    groups = groups_file(tmp_path / "g.jsonl", [hostile_group(n, text) for n, text in enumerate(HOSTILE)])
+    shown: list[str] = []
+    with page_of(browser, groups, "--annotator", "<b>ann</b>") as page:
+        for _ in HOSTILE:
+            browser.run("for (const one of document.querySelectorAll('main summary')) one.click()")
+            browser.run("for (const one of document.querySelectorAll('main .image button')) one.click()")
+            shown.append(browser.text("main"))
+            page.press("b", "=", "a")
+            browser.press(ENTER)
+            browser.until(f"{IDLE} && document.querySelector('.progress').innerText.startsWith('{len(shown)} of')")
+        assert browser.run("return window.ran ?? null") is None
+        assert browser.run("return document.querySelectorAll('form, iframe, svg, main script').length") == 0
+        assert browser.text(".progress").endswith("as <b>ann</b>")
+        asked = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
+        assert all(one.startswith(page.address) or one.endswith("/favicon.ico") for one in asked), asked
+        severe = [one["message"] for one in browser.driver.get_log("browser") if "Content Security" in one["message"]]
+        assert severe == []
+    for text in HOSTILE[:6]:
+        assert any(text in one for one in shown), text
+    assert any("U+202E" in one and "U+200B" in one for one in shown)
+    assert len(saved(tmp_path / "g.labels.jsonl")) == len(HOSTILE)
+
+
+def test_the_browser_itself_refuses_what_the_page_does_not_do(browser: Browser, tmp_path: Path):
+    with page_of(browser, groups_file(tmp_path / "g.jsonl")):
+        assert browser.run(
+            "try { document.body.innerHTML = '<b>x</b>'; return false; } catch (error) { return error.name; }"
+        ) == "TypeError"  # fmt: skip
+
+
+def test_a_megabyte_images_and_tool_calls_are_shown(browser: Browser, tmp_path: Path):
+    pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    call = {"id": "c", "type": "function", "function": {"name": "look_up", "arguments": '{"at": 1}'}}
+    long = TrajectoryGroup("long", (
+        Trajectory("a", ({"role": "assistant", "content": "x" * 2**20},)),
+        Trajectory("b", (
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": [{"type": "image_url", "image_url": {"url": pixel}}]},
+        )),
+    ), context=({"role": "user", "content": "y" * 2**20},))  # fmt: skip
+    with page_of(browser, groups_file(tmp_path / "g.jsonl", [long])) as page:
+        assert "look_up" in browser.text("main")
+        assert len(browser.text("main")) < 50_000
+        browser.click(".image button")
+        browser.until("document.querySelector('.image img')?.naturalWidth === 1")
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+        page.press("b", "a")
+        browser.press(ENTER)
+        browser.until("document.querySelector('.empty')")
+    assert len(saved(tmp_path / "g.labels.jsonl")) == 1
+
+
+def test_more_than_26_candidates_are_ranked_by_focus(browser: Browser, tmp_path: Path):
+    many = group_of({f"n{n}": f"answer {n}" for n in range(28)})
+    with page_of(browser, groups_file(tmp_path / "g.jsonl", [many])) as page:
+        page.press(*([RIGHT] * 28), " ", "a", ".")
+        assert page.strip[:2] == ["1 AB", "2 A"]
+        browser.press(ENTER)
+        browser.until("document.querySelector('.empty')")
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(browser: Browser, request: pytest.FixtureRequest) -> Iterator[str]:
+    features = [{"name": "prefers-color-scheme", "value": request.param}]
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    yield request.param
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize("size", [(1360, 900), (390, 844)])
+def test_the_page_is_without_serious_fault(browser: Browser, tmp_path: Path, scheme: str, size: tuple[int, int]):
+    from report_browser import CONTRAST  # noqa: PLC0415 - for this test only
+
+    browser.resize(*size)
+    marked = {"right": "# Title\n\n- `one`\n\n```sh\nls\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", "close": "41"}
+    groups = [group_of(ANSWERS | marked), group_of(ANSWERS, group_id="h")]
+    with page_of(browser, groups_file(tmp_path / "g.jsonl", groups)) as page:
+        assert browser.faults() == []
+        page.press("a", "=", "b", "c", "=")
+        assert (browser.faults(), browser.run(CONTRAST)) == ([], [])
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+        page.press(ENTER, "d", ".", "?")
+        browser.until("document.querySelector('dialog').open")
+        assert browser.faults() == []
+        page.press(ESCAPE)
+        page.process.kill()
+        page.process.wait()
+        page.press(ENTER)
+        assert (browser.faults(), browser.run(CONTRAST)) == ([], [])
+
+
+def test_the_check_of_faults_finds_one_that_is_put_in(browser: Browser, tmp_path: Path):
+    with page_of(browser, groups_file(tmp_path / "g.jsonl")):
+        browser.run("document.querySelector('textarea').removeAttribute('aria-label')")
+        browser.run("document.querySelector('textarea').removeAttribute('placeholder')")
+        assert any(one.startswith("label") for one in browser.faults())

@@ -1,0 +1,147 @@
+"""The label page's server: who gets it, what a request may be, and what it answers."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.labelling.page_source import label_page, label_policy
+from calipers.labelling.serving import LARGEST_BODY, LabelServer
+from groups import FOUR, group_of
+from labelled import groups_file, opened, session_of
+
+
+@contextmanager
+def serving(folder: Path, **options: Any) -> Iterator[LabelServer]:
+    """The page of one annotator."""
+    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}? {'long ' * 4000}") for n in range(3)]
+    with (
+        opened(groups_file(folder / "g.jsonl", groups)) as index,
+        LabelServer(session_of(index, folder / "l.jsonl", **options)) as server,
+    ):
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def asked(
+    server: LabelServer, path: str, body: object = None, *, secret: str | None = None, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
+    """A request under the secret part of the address: GET, or POST with a body."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    where = f"/{server.secret if secret is None else secret}/{path}"
+    if body is None:
+        connection.request("GET", where, headers=headers)
+    else:
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", where, sent, {"Content-Type": "application/json"} | headers)
+    reply = connection.getresponse()
+    found = reply.read()
+    connection.close()
+    return reply.status, {name.lower(): value for name, value in reply.getheaders()}, found
+
+
+def label(token: str, **more: Any) -> dict[str, Any]:
+    return {"token": token, "ranks": [1, 2, 3, 4], "note": "", "based_on": 0} | more
+
+
+def test_the_page_holds_no_data_and_has_the_reports_policy(tmp_path: Path):
+    from calipers.report.scripts import page_policy  # noqa: PLC0415 - for this test only
+
+    with serving(tmp_path) as server:
+        status, headers, body = asked(server, "")
+    assert (status, body) == (200, label_page())
+    assert b"g0" not in body
+    assert headers["content-security-policy"] == f"{label_policy()}; frame-ancestors 'none'"
+
+    def kinds(policy: str) -> list[str]:
+        return [one.split("'sha256-")[0] for one in policy.split("; ")]
+
+    assert kinds(label_policy()) == kinds(page_policy(live=True))
+    assert label_policy() in body.decode()
+    assert headers["cache-control"] == "no-store"
+
+
+def test_nobody_gets_or_saves_anything_without_the_secret_or_under_another_name(tmp_path: Path):
+    with serving(tmp_path) as server:
+        token = json.loads(asked(server, "next")[2])["group"]["token"]
+        for path, body in (("", None), ("next", None), ("label", label(token)), ("undo", {"token": token})):
+            for secret in ("", "x" * 22):
+                status, _, said = asked(server, path, body, secret=secret)
+                assert status == 404
+                assert b"calipers label printed" in said
+            for host in ("evil.example", f"evil.example:{server.server_port}", "127.0.0.1"):
+                assert asked(server, path, body, Host=host)[0] == 403
+        assert asked(server, "label", label(token), Origin="https://evil.example")[0] == 403
+        assert asked(server, "label", label(token), Origin="null")[0] == 403
+        assert not (tmp_path / "l.jsonl").exists()
+        own = f"http://127.0.0.1:{server.server_port}"
+        assert asked(server, "label", label(token), Origin=own)[0] == 200
+
+
+def test_requests_of_another_kind_or_size_are_refused(tmp_path: Path):
+    with serving(tmp_path) as server:
+        token = json.loads(asked(server, "next")[2])["group"]["token"]
+        whole = json.dumps(label(token)).encode()
+        assert asked(server, "label", whole, **{"Content-Type": "text/plain"})[0] == 415
+        for length in ("-1", "x", "", "1e3"):
+            assert asked(server, "label", whole, **{"Content-Length": length})[0] == 411
+        for length in (str(LARGEST_BODY + 1), "9" * 40):
+            assert asked(server, "label", whole, **{"Content-Length": length})[0] == 413
+        assert asked(server, "label", whole, **{"Transfer-Encoding": "chunked"})[0] == 411
+        for body in (b"[]", b"{", b"\xff", b"", b"[" * 50_000):
+            assert asked(server, "label", body)[0] == 400, body[:10]
+        for wrong in (label("none"), label(token, ranks=[1]), label(token, based_on=None), {}):
+            status, _, said = asked(server, "label", wrong)
+            assert (status, bool(json.loads(said)["error"])) == (400, True)
+        for path in ("none", "groups", "next/x", "../label"):
+            assert asked(server, path)[0] == 404
+            assert asked(server, path, {})[0] == 404
+        assert asked(server, "next?token=none")[0] == 400
+        assert not (tmp_path / "l.jsonl").exists()
+
+
+def test_an_answer_is_saved_or_says_why_not(tmp_path: Path):
+    with serving(tmp_path) as server:
+        token = json.loads(asked(server, "next")[2])["group"]["token"]
+        status, _, said = asked(server, "label", label(token))
+        assert (status, json.loads(said)["revision"], json.loads(said)["labelled"]) == (200, 1, 1)
+        assert len((tmp_path / "l.jsonl").read_text().splitlines()) == 1
+        assert asked(server, "label", label(token))[0] == 200  # its confirmation got lost
+        status, _, said = asked(server, "label", label(token, ranks=[4, 3, 2, 1]))
+        assert (status, json.loads(said)["revision"]) == (409, 1)
+        assert asked(server, "undo", {"token": token, "based_on": 1})[0] == 200
+        (tmp_path / "l.jsonl").chmod(0o000)
+        (tmp_path / "l.jsonl").unlink()
+        (tmp_path / "l.jsonl").mkdir()
+        status, _, said = asked(server, "label", label(token, based_on=2))
+        assert (status, "l.jsonl" in json.loads(said)["error"]) == (507, True)
+
+
+def test_ids_and_the_files_order_are_in_no_answer(tmp_path: Path):
+    said: list[str] = []
+    with serving(tmp_path, on_error=lambda error: said.append(str(error))) as server:
+        found = asked(server, "next")[2]
+        for secret in (b"g0", b"g1", b"right", b"silent", b"jsonl", b"gold"):
+            assert secret not in found.replace(b"I cannot", b"")
+        token = json.loads(found)["group"]["token"]
+        asked(server, f"next?token={token}")  # so that the first group is read from the file again
+        text = (tmp_path / "g.jsonl").read_text()
+        (tmp_path / "g.jsonl").write_text(text.replace("group_id", "group_xx"))
+        status, _, answer = asked(server, "label", label(token))
+    assert (status, answer) == (422, b'{"error":"The group cannot be read; see the terminal."}')
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("name", ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "//http"])
+def test_the_pages_own_code_parses_no_text_as_html(name: str):
+    assert name.encode() not in label_page()

@@ -1,0 +1,306 @@
+"""What every ledger promises, in whatever database it is."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calipers
+from asking import request
+from calipers.config.settings import Settings
+from calipers.errors import ConfigError, LedgerError, PermanentError
+from calipers.interfaces import FullBackend
+from calipers.judging.judge import Judge
+from calipers.ledger import LedgerReader, Recorder, Replayer, Run, open_ledger
+from calipers.ledger.tables import LEARNED
+from calipers.testing import Flaky, Noise, SimulatedJudge
+from calipers.types import Completion, JudgeRequest, TrajectoryGroup
+from groups import FOUR, QUALITY, group_of
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"{n} + {n}?") for n in range(12)]
+SETTINGS: Mapping[str, Any] = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
+
+
+def question(text: str, number: int = 0) -> JudgeRequest:
+    asked = request()
+    return replace(asked, messages=({"role": "user", "content": text},), ask=replace(asked.ask, number=number))
+
+
+class Answering(FullBackend):
+    """Answers with ``text``, and counts the calls."""
+
+    endpoint, model = "e", "m"
+
+    def __init__(self, text: str = "an answer") -> None:
+        self.text = text
+        self.calls = 0
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(0)
+        return Completion(self.text, reasoning=self.text)
+
+
+async def score(location: str, judge: object, groups: list[TrajectoryGroup] = GROUPS, **options: object) -> list[str]:
+    async with Judge.of({"judge": judge, "ledger": location, **options}) as own:
+        return [json.dumps(result.to_dict()) async for result in own.score_groups(groups, ordered=True)]
+
+
+async def replay(location: str, number: int | None = None) -> list[str]:
+    with open_ledger(location, create=False) as ledger:
+        store = Replayer(ledger, number)
+        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
+        return [json.dumps(result.to_dict()) async for result in judge.score_groups(store.groups(), ordered=True)]
+
+
+async def test_nothing_is_paid_twice_and_a_replay_is_the_run(location: str) -> None:
+    first, second = SimulatedJudge(QUALITY, Noise(0.1)), SimulatedJudge(QUALITY, Noise(0.1))
+    lines = await score(location, first)
+    assert await score(location, second) == lines
+    assert (first.calls, second.calls) == (len(GROUPS), 0)
+    assert await replay(location) == lines
+    assert await replay(location, 1) == lines
+
+
+@pytest.mark.parametrize("orders", [1, 3])
+async def test_a_replay_is_byte_equal_also_where_calls_failed(location: str, orders: int) -> None:
+    judge = SimulatedJudge(QUALITY, Noise(0.1), Flaky.evenly(0.9), seed=2)
+    lines = await score(location, judge, orders=orders)
+    assert any('"failed"' in line or '"abstained"' in line for line in lines)
+    assert await replay(location) == lines
+
+
+async def test_equal_questions_in_flight_share_one_call(location: str) -> None:
+    judge = SimulatedJudge(QUALITY)
+    async with Judge(judge, ledger=location) as scored:
+        same = [group_of(FOUR, group_id=str(number)) for number in range(20)]
+        await asyncio.gather(*(scored.score_group(group) for group in same))
+    assert judge.calls == 1
+
+
+async def test_many_writers_share_commits_and_find_their_rows(location: str) -> None:
+    with open_ledger(location) as ledger, open_ledger(location) as other:
+
+        async def write(number: int) -> None:
+            ledger.put(LEARNED.insert_or_replace, ("e", str(number), "{}"))
+            await ledger.commit()
+
+        await asyncio.gather(*(write(number) for number in range(200)))
+        assert other.rows("SELECT count(*) FROM learned") == [(200,)]
+        ledger.check()
+
+
+async def test_what_is_queued_is_written_when_the_ledger_closes(location: str) -> None:
+    with open_ledger(location) as ledger:
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "1"))
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "2"))
+    with open_ledger(location, create=False) as ledger:
+        assert ledger.rows("SELECT model, value FROM learned") == [("m", "2")]
+
+
+async def test_who_is_cancelled_while_a_row_is_written_leaves_it_written(location: str) -> None:
+    with open_ledger(location) as ledger:
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+        waiting = asyncio.create_task(ledger.commit())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await ledger.commit()
+        assert ledger.rows("SELECT count(*) FROM learned") == [(1,)]
+
+
+async def test_a_write_that_fails_reaches_who_waits_for_it_and_loses_nothing_else(location: str) -> None:
+    with open_ledger(location) as ledger:
+        ledger.put("INSERT INTO nonsense VALUES (1)", ())
+        with pytest.raises(LedgerError, match="cannot be written"):
+            await ledger.commit()
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+        await ledger.commit()
+        assert ledger.rows("SELECT count(*) FROM learned") == [(1,)]
+
+
+async def test_no_reward_is_made_of_an_answer_that_is_not_recorded(location: str) -> None:
+    with open_ledger(location) as ledger:
+        judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=ledger, orders=2)
+        _ = judge.store
+        ledger.put("INSERT INTO nonsense VALUES (1)", ())
+        with pytest.raises(LedgerError, match="cannot be written"):
+            await judge.score_group(GROUPS[0])
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_a_number_that_no_database_takes_is_refused_before_it_is_queued(location: str, value: int) -> None:
+    with open_ledger(location) as ledger, pytest.raises(ValueError, match="64 bits"):
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", value))
+
+
+TEXTS = [
+    "",
+    "a\0b",
+    "\0",
+    "␀",
+    "␀0\0␀",
+    "half \ud800 a pair".replace("\ud800", "?"),
+    "😀 ümläut 中文",
+    "x(µ/ý",
+    "'\"\\;--",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+async def test_any_text_comes_back_as_it_was(location: str, text: str) -> None:
+    with open_ledger(location) as ledger:
+        recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+        given = await recorder.answer(await recorder.begin(), question(f"about {text}"), Answering(text))
+    silent = Answering("another")
+    with open_ledger(location) as ledger:
+        recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+        again = await recorder.answer(await recorder.begin(), question(f"about {text}"), silent)
+    assert (given.text, again.text, again.reasoning, silent.calls) == (text, text, text, 0)
+
+
+async def test_a_sent_body_that_begins_like_compressed_data_is_kept(location: str) -> None:
+    for number, body in enumerate((b"x is the first letter", b"(\xc2\xb5/\xc3\xbd", b"\x00")):
+
+        class Sending(Answering):
+            async def complete(self, request: JudgeRequest, body: bytes = body) -> Completion:
+                return Completion("an answer", sent=body)
+
+        with open_ledger(location) as ledger:
+            recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+            await recorder.answer(await recorder.begin(), question(str(number)), Sending())
+            assert ledger.rows("SELECT request FROM answers ORDER BY rowid DESC LIMIT 1") == [(body.decode(),)]
+
+
+async def test_long_groups_and_requests_come_back_as_they_were(location: str) -> None:
+    long = group_of({"right": "again and " * 20_000, "far": "␀\0" * 9_000})
+    lines = await score(location, SimulatedJudge({"right": 0.9, "far": 0.1}), [long])
+    assert await replay(location) == lines
+    with open_ledger(location, create=False) as ledger:
+        assert next(iter(Replayer(ledger).groups())) == json.loads(json.dumps(long.to_dict()))
+
+
+async def test_a_failure_is_no_answer_and_its_cost_is_in_the_next_runs_bill(location: str) -> None:
+    class Failing(Answering):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            raise PermanentError("server", "the judge is down")
+
+    with open_ledger(location) as ledger:
+        recorder, judge = Recorder(Run(ledger, SETTINGS, version="0")), Answering()
+        with pytest.raises(PermanentError):
+            await recorder.answer(0, question("one"), Failing())
+        assert (await recorder.answer(1, question("one"), judge)).text == "an answer"
+    assert judge.calls == 1
+
+
+async def test_a_cancelled_question_can_be_asked_again(location: str) -> None:
+    class Slow(Answering):
+        asked = asyncio.Event()
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            self.calls += 1
+            self.asked.set()
+            await asyncio.sleep(0.05 if self.calls > 1 else 60)
+            return Completion("late")
+
+    with open_ledger(location) as ledger:
+        recorder, judge = Recorder(Run(ledger, SETTINGS, version="0")), Slow()
+        first = asyncio.create_task(recorder.answer(0, question("one"), judge))
+        await judge.asked.wait()
+        first.cancel()
+        assert (await recorder.answer(1, question("one"), judge)).text == "late"
+        assert first.cancelled()
+
+
+async def test_processes_that_share_a_run_number_its_groups_together(location: str) -> None:
+    with open_ledger(location) as one, open_ledger(location) as two:
+        begun = Run(one, SETTINGS, version="0", shared=True)
+        stores = [Recorder(begun), Recorder(Run.join(two, begun.id)), Recorder(begun)]
+        numbers = [await stores[at % 3].begin() for at in range(30)]
+    assert numbers == list(range(30))
+
+
+async def test_judges_that_share_a_run_record_one_run_and_its_replay_is_all_of_it(location: str) -> None:
+    first = Judge(SimulatedJudge(QUALITY, Noise(0.1)), ledger=location)
+    number = first.share_run()
+    with open_ledger(location) as ledger:
+        second = Judge(SimulatedJudge(QUALITY, Noise(0.1)), ledger=Run.join(ledger, number))
+        lines = [
+            json.dumps((await (first, second)[at % 2].score_group(group)).to_dict()) for at, group in enumerate(GROUPS)
+        ]
+        with pytest.raises(ConfigError, match="was begun with other options"):
+            await Judge(SimulatedJudge(QUALITY), ledger=Run.join(ledger, number), orders=2).score_group(GROUPS[0])
+    first.close()
+    assert await replay(location, number) == lines
+    with LedgerReader(location) as reader:
+        assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
+
+
+def test_a_run_that_is_not_shared_cannot_be_joined(location: str) -> None:
+    with open_ledger(location) as ledger:
+        run = Run(ledger, SETTINGS, version="0")
+        with pytest.raises(LedgerError, match="is not shared"):
+            Run.join(ledger, run.id)
+        with pytest.raises(LedgerError, match="has no run 7"):
+            Run.join(ledger, 7)
+
+
+async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str) -> None:
+    ledger, judge = open_ledger(location), Answering()
+    recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+    ledger.close()
+    with pytest.raises(LedgerError):
+        await recorder.answer(0, question("one"), judge)
+    assert judge.calls == 0
+
+
+async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened(location: str) -> None:
+    await score(location, SimulatedJudge(QUALITY), GROUPS[:2])
+    with LedgerReader(location) as reader:
+        assert reader.runs_recorded
+        before = reader.rows("SELECT count(*) FROM groups")
+        await score(location, SimulatedJudge(QUALITY), GROUPS[:3])
+        assert reader.rows("SELECT count(*) FROM groups") == before == [(2,)]
+    with LedgerReader(location) as reader:
+        assert reader.rows("SELECT count(*) FROM groups") == [(5,)]
+
+
+async def test_a_reader_writes_nothing(location: str) -> None:
+    await score(location, SimulatedJudge(QUALITY), GROUPS[:1])
+    with LedgerReader(location) as reader, pytest.raises(LedgerError, match="cannot be read"):
+        reader.rows("DELETE FROM groups")
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("groups", "source"), ("answers", "reasoning"), ("asks", "detail"), ("runs", "settings")]
+)
+async def test_contents_that_were_changed_by_hand_are_told_and_no_traceback(
+    location: str, table: str, column: str
+) -> None:
+    await score(location, SimulatedJudge(QUALITY), GROUPS[:1])
+    with open_ledger(location) as ledger:
+        damage = b"[1, 2" if column == "source" else "[1, 2"
+        ledger.put(f"UPDATE {table} SET {column} = ?", (damage,))  # noqa: S608 - names of this test
+        await ledger.commit()
+    if column == "reasoning":
+        assert await replay(location)  # any text may be a judge's
+        return
+    with pytest.raises(LedgerError, match="damaged"):
+        await replay(location)
+
+
+def test_a_ledger_that_is_not_there_is_not_made(location: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="no such ledger"):
+            open_ledger(location, create=False)
+
+
+async def test_a_missing_run_is_named_with_those_that_exist(location: str) -> None:
+    await score(location, SimulatedJudge(QUALITY), GROUPS[:1])
+    with pytest.raises(LedgerError, match=r"has no run 3 \(recorded: 1\)"):
+        await replay(location, 3)

@@ -1,0 +1,339 @@
+"""A ledger in Postgres: several processes, a server that goes away, addresses and rights. On a server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from asking import request
+from calipers.cli import app
+from calipers.errors import CalipersError, LedgerError
+from calipers.interfaces import FullBackend
+from calipers.judging.judge import Judge
+from calipers.ledger import LedgerReader, Recorder, Run, open_ledger
+from calipers.ledger.database import FORMAT
+from calipers.ledger.postgres.address import Address
+from calipers.ledger.tables import LEARNED
+from calipers.testing import SimulatedJudge
+from calipers.types import Completion, JudgeRequest
+from groups import FOUR, QUALITY, group_of
+from servers.postgres_server import PASSWORD, PostgresServer
+
+pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install 'calipers[postgres]'")
+
+from calipers.ledger.postgres.ledger import PostgresLedger
+
+pytestmark = pytest.mark.heavy
+WORKER = Path(__file__).parents[1] / "servers" / "shared_worker.py"
+SETTINGS = Judge(SimulatedJudge(QUALITY)).settings.to_dict()
+GROUP = group_of(FOUR)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        (
+            lambda server: server.url(secret="wrong"),  # noqa: S106 - of a test
+            "password authentication failed.*Check the user and the password",
+        ),
+        (lambda server: server.url(user="nobody"), "Check the user and the password"),
+        (lambda server: server.url(database="missing"), '"missing" does not exist.*createdb'),
+        (
+            lambda _: "postgresql://me:its%2Fsecret%40word@127.0.0.1:1/judges",
+            "127.0.0.1:1/judges.*Check that the server",
+        ),
+        (lambda server: server.url() + "?sslmode=nonsense", "cannot be opened"),
+        (lambda server: server.url() + "?sslmode=require", "cannot be opened"),
+        (lambda server: server.url("Upper Case"), "lower-case letters"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_one_sentence_with_the_remedy(
+    postgres: PostgresServer, address: Callable[[PostgresServer], str], words: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(LedgerError, match=words) as told:
+        open_ledger(address(postgres))
+    done = CliRunner().invoke(app, ["replay", address(postgres), "-o", "-"])
+    assert isinstance(done.exception, CalipersError)
+    for text in (str(told.value), str(done.exception), done.output, caplog.text):
+        assert PASSWORD not in text
+        assert "its%2Fsecret" not in text
+    assert not [one.name for one in threading.enumerate() if one.name == "calipers-ledger"]
+
+
+def test_the_password_is_in_no_result_and_not_in_the_ledger(
+    postgres: PostgresServer, postgres_url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "groups.jsonl").write_text(json.dumps(GROUP.to_dict()) + "\n")
+    out = tmp_path / "out.jsonl"
+    command = ["score", str(tmp_path / "groups.jsonl"), "-o", str(out), "--ledger", postgres_url]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    stored = postgres.run("pg_dump", "--schema", "ledger_*").stdout.decode()
+    for text in (done.output, out.read_text(), stored):
+        assert "secret" not in text
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresServer) -> None:
+    postgres.run("psql", "-c", "CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
+    url = postgres.url("ledger_of_clerk", user="clerk", secret="clerk")  # noqa: S106 - of a test
+    with pytest.raises(LedgerError, match=r"permission denied.*GRANT CREATE ON DATABASE"):
+        open_ledger(url)
+    open_ledger(postgres.url("ledger_of_clerk")).close()
+    with pytest.raises(LedgerError, match=r"permission denied.*USAGE on its schema"):
+        open_ledger(url)
+    grants = (
+        "GRANT USAGE ON SCHEMA ledger_of_clerk TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA ledger_of_clerk TO clerk"
+    )
+    postgres.run("psql", "-c", grants)
+    with LedgerReader(url) as reader:
+        assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
+    with open_ledger(url) as ledger, pytest.raises(LedgerError, match=r"permission denied"):
+        Run(ledger, SETTINGS, version="0")
+
+
+def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    postgres.run("psql", "-c", "CREATE SCHEMA taken", "-c", "CREATE TABLE taken.payroll (x int)")
+    with pytest.raises(LedgerError, match="another program's tables"):
+        open_ledger(postgres.url("taken"))
+    with open_ledger(postgres_url) as ledger:
+        ledger.put("UPDATE ledger_format SET format = ?", (FORMAT + 1,))
+    for opened in (open_ledger, LedgerReader):
+        with pytest.raises(LedgerError, match=f"newer calipers .format {FORMAT + 1}."):
+            opened(postgres_url)
+
+
+async def test_many_processes_may_begin_one_ledger_at_the_same_moment(postgres_url: str) -> None:
+    ledgers = await asyncio.gather(*(asyncio.to_thread(open_ledger, postgres_url) for _ in range(6)))
+    for ledger in ledgers:
+        ledger.close()
+
+
+class Slow(FullBackend):
+    endpoint, model = "slow", "m"
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.go = asyncio.Event()
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        await self.go.wait()
+        return Completion(f"answer {self.calls}")
+
+
+@pytest.fixture
+def two(postgres_url: str) -> Iterator[tuple[PostgresLedger, PostgresLedger]]:
+    """Two open ledgers as two processes have them."""
+    with PostgresLedger(postgres_url, patience=2) as one, PostgresLedger(postgres_url, patience=2) as other:
+        yield one, other
+
+
+def _recorders(*ledgers: PostgresLedger) -> list[Recorder]:
+    return [Recorder(Run(ledger, SETTINGS, version="0")) for ledger in ledgers]
+
+
+async def test_who_asks_what_another_process_is_asking_gets_its_answer(
+    two: tuple[PostgresLedger, PostgresLedger],
+) -> None:
+    judge, (first, second) = Slow(), _recorders(*two)
+    asked = [asyncio.create_task(one.answer(0, request(), judge)) for one in (first, second, second)]
+    while judge.calls == 0:  # noqa: ASYNC110 - it is called from another place than the one that waits
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)  # long enough to see a second call, if there were one
+    judge.go.set()
+    assert {(await one).text for one in asked} == {"answer 1"}
+    assert judge.calls == 1
+    await asyncio.gather(two[0].commit(), two[1].commit())
+    assert two[1].rows("SELECT count(*) FROM claims") == [(0,)]
+
+
+async def test_a_question_whose_asker_fails_or_is_cancelled_goes_to_who_waits(
+    two: tuple[PostgresLedger, PostgresLedger],
+) -> None:
+    judge, (first, second) = Slow(), _recorders(*two)
+    asker = asyncio.create_task(first.answer(0, request(), judge))
+    while judge.calls == 0:  # noqa: ASYNC110 - likewise
+        await asyncio.sleep(0.01)
+    waiter = asyncio.create_task(second.answer(0, request(), judge))
+    gives_up = asyncio.create_task(second.answer(0, replace(request(), max_tokens=7), judge))
+    await asyncio.sleep(0.15)
+    gives_up.cancel()
+    asker.cancel()
+    judge.go.set()
+    assert (await waiter).text == "answer 3"
+    two[1].release("")
+    await two[1].commit()
+    await two[0].commit()
+    assert len(two[0].rows("SELECT key FROM claims")) <= 1
+
+
+async def test_two_loops_of_one_process_share_a_claim(postgres_url: str) -> None:
+    with PostgresLedger(postgres_url) as ledger:
+        first = await ledger.claim("k")
+        second = asyncio.create_task(ledger.claim("k"))
+        await asyncio.sleep(0.25)
+        assert not second.done()
+        ledger.release("k")
+        await ledger.commit()
+        assert (first, await second) == ("ours", "ours")
+        assert not ledger.shared
+
+
+async def test_a_claim_that_was_granted_while_the_connection_was_lost_is_free_again(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    """The server had recorded it, and its answer never came."""
+    with PostgresLedger(postgres_url) as ledger:
+        await ledger.claim("held")
+        worker = ledger._claims.worker
+        ledger.put("INSERT INTO claims (key, worker) VALUES (?, ?)", ("unheard", worker))
+        await ledger.commit()
+        postgres.stop(signal.SIGINT)
+        postgres.start()
+        assert await asyncio.wait_for(ledger.claim("unheard"), 10) == "ours"
+        assert set(ledger.rows("SELECT key, worker FROM claims")) == {("held", worker), ("unheard", worker)}
+        assert ledger.shared
+
+
+async def test_a_claim_that_is_cancelled_is_free(two: tuple[PostgresLedger, PostgresLedger]) -> None:
+    one, other = two
+    for number in range(30):
+        claiming = asyncio.create_task(one.claim(f"k{number}"))
+        await asyncio.sleep(0.0005 * number)
+        claiming.cancel()
+        await asyncio.wait([claiming])
+        if not claiming.cancelled():
+            one.release(f"k{number}")
+    await one.commit()
+    claims = await asyncio.wait_for(asyncio.gather(*(other.claim(f"k{number}") for number in range(30))), 10)
+    assert set(claims) == {"ours"}
+
+
+def worker(location: str, account: Path, groups: int, seconds: float, run: int | None = None) -> subprocess.Popen[str]:
+    command = [sys.executable, str(WORKER), location, str(account), str(groups), str(seconds)]
+    command += [] if run is None else [str(run)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def calls(account: Path) -> tuple[Counter[str], Counter[str]]:
+    """How often each group was asked about, and answered."""
+    events = [json.loads(line) for line in account.read_text().splitlines()] if account.exists() else []
+    return Counter(g for event, g in events if event == "asked"), Counter(
+        g for event, g in events if event == "answered"
+    )
+
+
+def results(done: str) -> dict[str, list[object]]:
+    return {line[0]: line[1:] for text in done.splitlines() for line in [json.loads(text)]}
+
+
+def test_two_processes_that_share_a_run_pay_once_and_one_that_is_killed_loses_only_what_was_in_flight(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    account, groups = tmp_path / "paid", 80
+    with open_ledger(postgres_url) as ledger:
+        from servers.shared_worker import Paid  # noqa: PLC0415 - beside the tests
+
+        number = Judge(Paid(account, 0), ledger=ledger, concurrency=8).share_run()
+    one, two = worker(postgres_url, account, groups, 0.03, number), worker(postgres_url, account, groups, 0.03, number)
+    while calls(account)[1].total() < 30:
+        time.sleep(0.02)
+    two.kill()
+    two.communicate()
+    said, wrong = one.communicate(timeout=60)
+    assert one.returncode == 0, wrong
+    found = results(said)
+    assert len(found) == groups
+    assert {status for status, _ in found.values()} == {"scored"}
+    asked, answered = calls(account)
+    assert asked.total() - groups <= 8  # the calls of the killed process, of which none was answered and recorded
+    assert set(answered) == set(found)
+    with LedgerReader(postgres_url) as reader:
+        assert reader.rows("SELECT count(*) FROM answers") == [(groups,)]
+        assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT], ids=["stopped", "crashed"])
+def test_a_server_that_restarts_in_a_run_costs_nothing(
+    postgres: PostgresServer, postgres_url: str, tmp_path: Path, how: signal.Signals
+) -> None:
+    account, groups = tmp_path / "paid", 100
+    running = worker(postgres_url, account, groups, 0.03)
+    while calls(account)[1].total() < 40:
+        time.sleep(0.02)
+    postgres.stop(how)
+    time.sleep(0.5)
+    postgres.start()
+    said, wrong = running.communicate(timeout=60)
+    assert running.returncode == 0, wrong
+    asked, _ = calls(account)
+    assert len(results(said)) == groups
+    assert asked.total() == groups
+    with LedgerReader(postgres_url) as reader:
+        assert reader.rows("SELECT count(*) FROM groups") == [(groups,)]
+
+
+async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_used(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    judge = Slow()
+    ledger = PostgresLedger(postgres_url)
+    recorder = Recorder(Run(ledger, SETTINGS, version="0"))
+    asked = asyncio.create_task(recorder.answer(0, request(), judge))
+    while judge.calls == 0:  # noqa: ASYNC110 - likewise
+        await asyncio.sleep(0.01)
+    for connection in (ledger._writer, ledger._reader):  # not before: a busy machine needs the patience to open it
+        connection._patience = 0.5
+    postgres.stop()
+    try:
+        judge.go.set()
+        began = time.monotonic()
+        with pytest.raises(LedgerError, match=r"cannot be written .*nothing\s+recorded is lost"):
+            await asked
+        with pytest.raises(LedgerError):
+            await recorder.answer(0, replace(request(), max_tokens=9), judge)
+        with pytest.raises(LedgerError):
+            ledger.rows("SELECT 1")
+        ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+        with pytest.raises(LedgerError):
+            ledger.close()
+        assert time.monotonic() - began < 10
+        assert judge.calls == 1
+    finally:
+        postgres.start()
+    with LedgerReader(postgres_url) as reader:
+        assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
+
+
+async def test_a_server_that_does_not_answer_is_given_up(postgres: PostgresServer, postgres_url: str) -> None:
+    ledger = PostgresLedger(postgres_url, patience=0.5)
+    locker = asyncio.create_task(asyncio.to_thread(_hold_table, postgres, Address.of(postgres_url).schema, 4))
+    await asyncio.sleep(0.3)
+    ledger.put(LEARNED.insert_or_replace, ("e", "m", "{}"))
+    with pytest.raises(LedgerError, match="does not answer"):
+        await ledger.commit()
+    await locker
+    ledger.put(LEARNED.insert_or_replace, ("e", "n", "{}"))
+    await ledger.commit()
+    ledger.close()
+
+
+def _hold_table(server: PostgresServer, schema: str, seconds: int) -> None:
+    server.run("psql", "-c", f"BEGIN; LOCK TABLE {schema}.learned; SELECT pg_sleep({seconds}); COMMIT")

@@ -1,0 +1,41 @@
+"""HealthBench's scores by tag."""
+
+from __future__ import annotations
+
+import pytest
+
+from calipers.rubric import Criterion, Rubric
+from calipers.rubric.tag_scores import GradedExample, tag_scores
+
+RUBRIC = Rubric((
+    Criterion("a", "Says when.", 6, ("axis:completeness",)),
+    Criterion("b", "Is right.", 4, ("axis:accuracy",)),
+    Criterion("c", "Invents.", -8, ("axis:accuracy", "level:example")),
+))  # fmt: skip
+
+
+def graded(met: str, *tags: str) -> GradedExample:
+    """An example whose criteria named in ``met`` are met; after a "?", those without a verdict."""
+    sure, _, unknown = met.partition("?")
+    return GradedExample(RUBRIC, {name: None if name in unknown else name in sure for name in "abc"}, tags)
+
+
+def test_a_tag_scores_its_own_criteria_and_a_mean_is_clipped_only_as_a_mean() -> None:
+    scores = tag_scores([graded("ab", "theme:x"), graded("bc", "theme:x", "theme:y")])
+    assert list(scores) == ["overall", "axis:accuracy", "axis:completeness", "theme:x", "theme:y"]
+    assert scores["overall"].mean == pytest.approx((1 - 0.4) / 2)
+    assert scores["axis:accuracy"].mean == 0.0  # (1 - 1) / 2
+    assert scores["axis:completeness"].mean == 0.5
+    assert scores["theme:y"].mean == 0.0
+    assert "level:example" not in scores  # no positive points have this tag
+
+
+def test_an_open_criterion_leaves_other_tags_scored() -> None:
+    scores = tag_scores([graded("ab?c")])
+    assert (scores["overall"].graded, scores["overall"].ungraded) == (0, 1)
+    assert scores["axis:accuracy"].ungraded == 1
+    assert scores["axis:completeness"].mean == 1.0
+
+
+def test_nothing_is_no_score() -> None:
+    assert tag_scores([]) == {}

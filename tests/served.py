@@ -1,0 +1,126 @@
+"""A server of calipers on a loopback socket, in the test's own event loop, before a judge that a test scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from calipers.server.room import Room
+from calipers.server.running import address_of, bound_socket, serve
+from calipers.server.service import Service
+from calipers.server.tenant import Limits
+from calipers.server.tokens import TenantSettings
+from http_judge import judge_at
+from servers.faulty_server import FaultyServer
+
+PROMPT = [{"role": "user", "content": "Tell a joke."}]
+NOBODY = (TenantSettings("default", None),)
+
+
+def rollout(index: int, worth: int = 50, *, size: int = 3, group: str = "g", **more: Any) -> dict[str, Any]:
+    """The body of a rollout that is worth so many points to the judge."""
+    says = [{"role": "assistant", "content": f"rollout {index} is worth {worth}"}]
+    return {"group_id": group, "group_size": size, "index": index, "messages": says, "context": PROMPT, **more}
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text)
+
+
+class Served:
+    """A running server, and requests to it."""
+
+    def __init__(
+        self,
+        url: str,
+        service: Service,
+        session: aiohttp.ClientSession,
+        ends: asyncio.Event,
+        running: asyncio.Task[None],
+    ) -> None:
+        self.url, self.service, self.session, self.ends, self._running = url, service, session, ends, running
+
+    async def ended(self, seconds: float = 30.0) -> None:
+        """Wait until the server has ended and closed its ledger."""
+        await asyncio.wait_for(asyncio.shield(self._running), seconds)
+
+    async def post(self, path: str, body: Any, **options: Any) -> Reply:
+        sent = {"json": body} if isinstance(body, dict | list) else {"data": body}
+        async with self.session.post(self.url + path, **sent, **options) as reply:
+            return Reply(reply.status, reply.headers, await reply.text())
+
+    async def get(self, path: str, **options: Any) -> Reply:
+        async with self.session.get(self.url + path, **options) as reply:
+            return Reply(reply.status, reply.headers, await reply.text())
+
+    async def rollouts(self, *bodies: Any, **options: Any) -> list[Reply]:
+        """The replies to rollouts that are sent at the same time."""
+        return await asyncio.gather(*(self.post("/v1/rollouts", one, **options) for one in bodies))
+
+    @property
+    def waiting(self) -> int:
+        return self.service.room.taken
+
+
+@asynccontextmanager
+async def served(
+    faulty: FaultyServer,
+    *,
+    ledger: str | None = None,
+    tenants: Sequence[TenantSettings] = NOBODY,
+    rollouts: int = 1000,
+    size: int = 2**24,
+    grace: float = 5.0,
+    port: int = 0,
+    judge: Mapping[str, Any] | None = None,
+    **limits: Any,
+) -> AsyncIterator[Served]:
+    """A server that runs while the block does. ``limits`` are those of ``Limits``."""
+
+    def make_judge(tenant: TenantSettings, store: Any, monitor: Any) -> Any:
+        return judge_at(
+            faulty,
+            ledger=store,
+            watchers=[monitor],
+            **({"budget": tenant.budget} if tenant.budget else {}),
+            **(judge or {}),
+        )
+
+    room = Room(rollouts=rollouts, size=size)
+    service = Service(tenants, make_judge, ledger=ledger, room=room, limits=Limits(**limits))
+    bound = bound_socket("127.0.0.1", port)
+    started, ends = asyncio.Event(), asyncio.Event()
+    running = asyncio.create_task(serve(service, bound, grace=grace, on_started=started.set, ends=ends))
+    await started.wait()
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(60)) as session:
+        try:
+            yield Served(address_of(bound), service, session, ends, running)
+        finally:
+            ends.set()
+            await running
+
+
+def questions(faulty: FaultyServer) -> int:
+    """How many questions about groups the judge was asked, without those that only want to know the server."""
+    return sum("Score these attempts" in str(post["messages"]) for post in faulty.posts)
+
+
+async def until(condition: Any, seconds: float = 10.0) -> None:
+    """Wait until ``condition()`` is true: it becomes so in another task, or in another process."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - another process may make it true
+            await asyncio.sleep(0.01)

@@ -1,0 +1,15 @@
+"""Where the server's tests record: nowhere, or in Postgres, which several servers may share."""
+
+from __future__ import annotations
+
+import pytest
+
+from servers.ledgers import location, postgres, postgres_url
+
+__all__ = ["location", "postgres", "postgres_url", "store"]
+
+
+@pytest.fixture(params=["none", pytest.param("postgres", marks=pytest.mark.heavy)])
+def store(request: pytest.FixtureRequest) -> str | None:
+    """The ledger of a server whose tests hold with and without other servers beside it."""
+    return None if request.param == "none" else str(request.getfixturevalue("postgres_url"))

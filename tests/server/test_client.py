@@ -1,0 +1,299 @@
+"""Clients of the server over real sockets: sent until answered, refused once and for all, never judged twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
+
+import calipers
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.inputs import as_group
+from calipers.server import AsyncClient, Client, RolloutAnswer, forms
+from http_judge import worth
+from served import PROMPT, questions, rollout, served, until
+from servers.faulty_server import Answer, FaultyServer
+
+WORTHS = (20, 90, 55)
+
+
+async def scored(client: AsyncClient, group: str = "g", **more: Any) -> list[RolloutAnswer]:
+    return await asyncio.gather(
+        *(
+            client.score_rollout(group, 3, index, rollout(index, points)["messages"], context=PROMPT, **more)
+            for index, points in enumerate(WORTHS)
+        )
+    )
+
+
+def test_the_clients_answer_has_the_fields_of_the_servers() -> None:
+    assert RolloutAnswer.__match_args__ == forms.RolloutAnswer.__struct_fields__
+
+
+async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server, AsyncClient(server.url, hold=1) as client:
+        first = asyncio.ensure_future(
+            client.score_rollout("g", 3, 0, rollout(0, 20)["messages"], context=PROMPT, rubric="Be funny.")
+        )
+        await until(lambda: server.service.counts.requests["/v1/rollouts", 202] > 0)
+        answers = await scored(client, rubric="Be funny.")
+        assert [one.reward for one in answers] == [0.2, 0.9, 0.55]
+        assert await first == answers[0]
+        assert questions(faulty) == 1
+
+
+async def test_synchronous_code_in_threads_gets_the_same(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+
+    def score(url: str, index: int) -> RolloutAnswer:
+        with Client(url, run="threads") as client:
+            return client.score_rollout("g", 3, index, rollout(index, WORTHS[index])["messages"], context=PROMPT)
+
+    async with served(faulty) as server:
+        answers = await asyncio.gather(*(asyncio.to_thread(score, server.url, index) for index in range(3)))
+        assert [one.reward for one in answers] == [0.2, 0.9, 0.55]
+
+
+async def test_a_whole_group_comes_back_as_the_result_a_judge_would_return(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    members = [{"id": str(n), "messages": rollout(n, points)["messages"]} for n, points in enumerate(WORTHS)]
+    async with served(faulty) as server, AsyncClient(server.url) as client:
+        group = {"context": PROMPT, "trajectories": members}
+        result = await client.score_group(group)
+        assert isinstance(result, calipers.GroupResult)
+        assert (result.rewards, result.judge_calls, result.usage.input_tokens) == ([0.2, 0.9, 0.55], 1, 10)
+        assert (await client.score_group(as_group(group))).to_dict() == result.to_dict()
+
+
+async def test_a_refusal_is_raised_once_with_the_servers_words(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server, AsyncClient(server.url) as client:
+        with pytest.raises(InputError, match=r"index 3 is not below group_size 3.*HTTP 422, request \w+"):
+            await client.score_rollout("g", 3, 3, [])
+        before = sum(server.service.counts.requests.values())
+        assert before == 1
+
+
+async def test_a_restart_in_the_middle_of_a_group_is_survived(faulty: FaultyServer, tmp_path: Path) -> None:
+    faulty.script(worth())
+    ledger = str(tmp_path / "l.db")
+    async with served(faulty, ledger=ledger) as server:
+        client = AsyncClient(server.url, hold=1)
+        answered = await scored(client, "done")
+        waiting = asyncio.ensure_future(client.score_rollout("g", 3, 0, rollout(0, 20)["messages"], context=PROMPT))
+        await until(lambda: server.waiting == 3)
+        port = int(server.url.rpartition(":")[2])
+    async with served(faulty, ledger=ledger, port=port), client:
+        assert [one.reward for one in await scored(client)] == [0.2, 0.9, 0.55]
+        assert (await waiting).reward == 0.2
+        assert await scored(client, "done") == answered
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "said"),
+    [
+        ([Answer(status=401, body={"error": "no token", "request_id": "r"})], ConfigError, "no token"),
+        ([Answer(status=503, body={"error": "every question was refused", "request_id": "r"})], CalipersError, "every"),
+        ([Answer(status=500, body={"error": "the server failed", "request_id": "r"})], CalipersError, "HTTP 500, req"),
+        (
+            [Answer(status=502, body=b"<html>")] * 99,
+            CalipersError,
+            "no answer within 0.3 seconds; the last time: HTTP 502",
+        ),
+        ([Answer(reset=True)] * 99, CalipersError, "no answer within 0.3 seconds"),
+    ],
+)
+async def test_what_cannot_be_answered_ends_in_an_error_that_says_why(
+    faulty: FaultyServer, answers: list[Answer], error: type[Exception], said: str
+) -> None:
+    faulty.script(*answers)
+    async with AsyncClient(faulty.url, timeout=0.3) as client:
+        with pytest.raises(error, match=said):
+            await client.score_rollout("g", 3, 0, [])
+
+
+async def test_a_full_server_is_asked_again_when_it_says(faulty: FaultyServer) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    busy = Answer(status=429, headers={"Retry-After": "3"}, body={"error": "full", "request_id": "r"})
+    answer = {"group_id": "g", "index": 0, "status": "scored", "reward": 0.5}
+    faulty.script(busy, Answer(reset=True), busy, Answer(body=answer))
+    async with AsyncClient(faulty.url, sleep=sleep) as client:
+        assert (await client.score_rollout("g", 3, 0, [])).reward == 0.5
+    assert slept[0] == slept[2] == 3.0
+    assert slept[1] < 3
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    for url in (
+        "localhost:8017",
+        "http://127.0.0.1:99999",
+        "http://",
+        "http://a b",
+        "http://[::1",
+        "http://h?x=1",
+        None,
+    ):
+        with pytest.raises(ConfigError, match="write it as http://HOST:PORT"):
+            Client(url)  # type: ignore[arg-type, unused-ignore]
+
+
+async def test_an_address_that_only_the_http_library_refuses_ends_at_once() -> None:
+    async with AsyncClient("http://x..y") as client:
+        with pytest.raises(ConfigError, match="no request can be sent to this URL"):
+            await client.score_rollout("g", 3, 0, [])
+    async with AsyncClient("http://user:secret@127.0.0.1:1", token="a-token") as client:  # noqa: S106 - no secret
+        with pytest.raises(ConfigError, match=r"^http://127\.0\.0\.1:1: ") as refused:
+            await client.score_rollout("g", 3, 0, [])
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["a\nb", "two words", "é"])
+def test_a_token_that_a_header_cannot_hold_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(ConfigError, match="printable ASCII") as refused:
+        Client("http://127.0.0.1:1", token=token)
+    assert token not in str(refused.value)
+
+
+def test_times_name_their_argument_and_only_the_timeout_may_be_infinite() -> None:
+    Client("http://127.0.0.1:1", timeout=float("inf"))
+    wrong: list[dict[str, Any]] = [{"timeout": 0}, {"timeout": float("nan")}, {"timeout": "5"}]
+    for named in [*wrong, {"hold": float("inf")}, {"hold": 1e6}]:
+        with pytest.raises(ConfigError, match=f"^{next(iter(named))}=.*a number of seconds above 0"):
+            Client("http://127.0.0.1:1", **named)
+
+
+def answered(**changed: Any) -> Answer:
+    return Answer(body={"group_id": "g", "index": 0, "status": "scored", "reward": 0.5} | changed)
+
+
+async def no_sleep(_: float) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Answer(status=503, body=b"<html>no healthy upstream"),
+        Answer(status=500, body=b"<html>"),
+        Answer(status=408, body=b"timeout"),
+        Answer(status=503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
+        Answer(status=429, headers={"Retry-After": "nan"}),
+        Answer(status=500, headers={"Retry-After": "1"}, body={"error": "again", "request_id": "r"}),
+    ],
+)
+async def test_a_proxys_failure_is_survived_and_logged_once(
+    faulty: FaultyServer, failure: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(failure, failure, answered())
+    async with AsyncClient(faulty.url, sleep=no_sleep) as client:
+        assert (await client.score_rollout("g", 3, 0, [])).reward == 0.5
+    assert len(faulty.asked) == 3
+    assert [one.getMessage().count(f"HTTP {failure.status}") for one in caplog.records] == [1]
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Answer(body=b"<html>login</html>"), "not JSON"),
+        (Answer(body=b'{"group_id":"g","ind'), "not JSON"),
+        (Answer(body=b"null"), "not a JSON object"),
+        (answered(group_id="other"), "for group 'other', index 0, which was not asked for"),
+        (answered(index=1), "for group 'g', index 1, which was not asked for"),
+        (answered(reward="0.5"), "its reward is '0.5'"),
+        (answered(reward=True), "its reward is True"),
+        (answered(reward=None), "its status is scored, its reward None"),
+        (answered(status="late"), "its status is late, its reward 0.5"),
+        (answered(status=[]), "its status is"),
+        (Answer(body={"group_id": "g", "index": 0, "status": "late"}), "its reward is None"),
+    ],
+)
+async def test_a_reply_that_is_not_the_answer_is_refused(faulty: FaultyServer, reply: Answer, said: str) -> None:
+    faulty.script(reply)
+    async with AsyncClient(faulty.url) as client:
+        with pytest.raises(CalipersError, match=said):
+            await client.score_rollout("g", 3, 0, [])
+    assert len(faulty.asked) == 1
+
+
+async def test_fields_of_a_newer_server_are_ignored(faulty: FaultyServer) -> None:
+    faulty.script(answered(novel={"a": 1}, score=None))
+    async with AsyncClient(faulty.url) as client:
+        assert await client.score_rollout("g", 3, 0, []) == RolloutAnswer("g", 0, "scored", 0.5)
+
+
+GROUP = {"group_id": "g", "trajectories": [{"id": "a", "messages": []}, {"messages": []}]}
+ROWS = [{"id": name, "status": "scored", "reward": 0.5} for name in ("a", "2")]
+RESULT = {"group_id": "g", "status": "scored", "trajectories": ROWS, "judge_calls": 1, "usage": {}, "warnings": []}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"trajectories": None}, "its trajectories is None"),
+        ({"trajectories": ROWS[:1]}, "has 1 trajectories, the group has 2"),
+        ({"trajectories": ROWS[::-1]}, "trajectory '2' where the group has 'a'"),
+        ({"trajectories": [{**ROWS[0], "reward": "1"}, ROWS[1]]}, "its reward is '1'"),
+        ({"group_id": "h"}, "for group 'h'"),
+        ({"usage": None}, "usage is not a JSON object"),
+    ],
+)
+async def test_another_groups_result_is_refused(faulty: FaultyServer, changed: dict[str, Any], said: str) -> None:
+    faulty.script(Answer(body=RESULT), Answer(body=RESULT | changed))
+    async with AsyncClient(faulty.url) as client:
+        assert (await client.score_group(GROUP)).rewards == [0.5, 0.5]
+        with pytest.raises(CalipersError, match=said):
+            await client.score_group(GROUP)
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ("hello", "messages must be a list of objects, not text"),
+        (None, "messages must be a list of objects, not null"),
+        ([{"content": "\ud800"}], "half a surrogate pair"),
+        ([{"content": "x", "n": float("nan")}], "item 1 holds nan"),
+        ([{}, {1: 2}], "item 2 has the key 1"),
+        ([object()], "an object of type object"),
+    ],
+)
+async def test_messages_that_json_cannot_express_are_refused_unsent(
+    faulty: FaultyServer, messages: Any, said: str
+) -> None:
+    async with AsyncClient(faulty.url) as client:
+        with pytest.raises(InputError, match=said):
+            await client.score_rollout("g", 3, 0, messages)
+        for group in (None, [1]):
+            with pytest.raises(InputError, match="a group is a TrajectoryGroup or an object"):
+                await client.score_group(group)  # type: ignore[arg-type, unused-ignore]
+    assert not faulty.asked
+
+
+async def test_integers_of_more_than_64_bits_are_sent_as_they_are(faulty: FaultyServer) -> None:
+    faulty.script(answered())
+    async with AsyncClient(faulty.url) as client:
+        await client.score_rollout("g", 3, 0, [{"content": "x", "n": 10**30}])
+    assert faulty.asked[0].body["messages"] == [{"content": "x", "n": 10**30}]
+
+
+async def test_a_proxy_can_send_all_requests_for_a_group_to_the_same_server(faulty: FaultyServer) -> None:
+    late = {"status": "late", "reward": None, "reason": "late"}
+    faulty.script(lambda asked: Answer(body=late | {name: asked.body[name] for name in ("group_id", "index")}))
+    for run in ("", "b"):
+        async with AsyncClient(faulty.url, run=run) as client:
+            for index in range(2):
+                await client.score_rollout("grüße\n", 2, index, [])
+            await client.score_rollout("other", 2, 0, [])
+    routes = [asked.headers["x-group-id"] for asked in faulty.asked]
+    assert routes[0] == routes[1]
+    assert routes[3] == routes[4]
+    assert len(set(routes)) == 4

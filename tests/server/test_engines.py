@@ -1,0 +1,303 @@
+"""Engines' own requests: each route in its form, and through the engine's own client where its source is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
+
+from engine_source import folder_of, taken
+from http_judge import worth
+from served import Served, questions, served, until
+from servers.cutting_proxy import CuttingProxy
+from servers.faulty_server import FaultyServer, error
+
+THREE = ("worth 20", "worth 90", "worth 55")
+REWARDS = [0.2, 0.9, 0.55]
+
+
+def openrlhf_body(text: str, prompt: str = "Joke? ", label: Any = "") -> dict[str, Any]:
+    return {"query": [prompt + text], "prompts": [prompt], "labels": [label]}
+
+
+def sample(text: str, prompt: str = "Joke?") -> dict[str, Any]:
+    return {"prompt": prompt, "response": text, "label": "x"}
+
+
+def gym_body(text: str, *, task: int = 0, number: int | None = None, **more: Any) -> dict[str, Any]:
+    said = [{"type": "output_text", "text": text}]
+    item = {"type": "message", "role": "assistant", "content": said, "generation_token_ids": [3]}
+    asked = {"input": [{"role": "user", "content": "Joke?"}]}
+    numbered = {} if number is None else {"_ng_rollout_index": number}
+    return {
+        "responses_create_params": asked,
+        "response": {"output": [item]},
+        "_ng_task_index": task,
+        **numbered,
+        **more,
+    }
+
+
+WAYS: dict[str, tuple[str, Callable[[str], Any], Callable[[Any], Any]]] = {
+    "openrlhf": ("/openrlhf", openrlhf_body, lambda reply: reply["rewards"]),
+    "slime": ("/slime/remote_rm", sample, lambda reply: reply),
+    "miles": ("/miles/remote_rm", sample, lambda reply: reply),
+    "nemo_gym": ("/verify", gym_body, lambda reply: reply["reward"]),
+}
+
+
+async def rewards(server: Served, engine: str, texts: Sequence[str], size: int | None = 3) -> list[float]:
+    path, body, reward = WAYS[engine]
+    query = "" if size is None else f"?group_size={size}"
+    replies = await asyncio.gather(*(server.post(path + query, body(text)) for text in texts))
+    assert {one.status for one in replies} == {200}, [one.text for one in replies]
+    return [reward(one.body) for one in replies]
+
+
+@pytest.mark.parametrize("engine", WAYS)
+async def test_a_group_is_judged_once_it_is_whole(faulty: FaultyServer, engine: str) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        assert await rewards(server, engine, THREE) == REWARDS
+        assert await rewards(server, engine, THREE[::-1]) == REWARDS[::-1]
+        assert server.waiting == 0
+
+
+@pytest.mark.parametrize("engine", WAYS)
+async def test_one_unscored_rollout_gives_all_of_its_group_one_constant(
+    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(worth(never=[55]))
+    async with served(faulty, group_size=3) as server:
+        with caplog.at_level(logging.WARNING):
+            assert await rewards(server, engine, THREE, None) == [0.5] * 3
+    assert "1 of 3 rollouts could not be scored, so all get the same reward" in caplog.text
+
+
+@pytest.mark.parametrize("engine", WAYS)
+async def test_a_lost_sibling_costs_the_group_its_rewards_and_nobody_waits_for_ever(
+    faulty: FaultyServer, engine: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(worth())
+    async with served(faulty, wait=0.3) as server:
+        assert await rewards(server, engine, THREE[:2]) == [0.5, 0.5]
+        named = {"nemo_gym": "task 0, "}.get(engine, "") + "Joke?"
+        assert f"group {named} is lost, so all get the same reward: too few members" in caplog.text
+        assert await rewards(server, engine, THREE[2:]) == [0.5]  # late: it joins no other group
+        assert faulty.posts == []
+        await until(lambda: server.waiting == 0)
+
+
+@pytest.mark.parametrize("engine", ["openrlhf", "slime", "miles"])
+async def test_equal_texts_of_siblings_are_two_rollouts(faulty: FaultyServer, engine: str) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        assert await rewards(server, engine, ("worth 20", "worth 20", "worth 90")) == [0.2, 0.2, 0.9]
+
+
+@pytest.mark.parametrize("engine", WAYS)
+async def test_a_rollout_whose_caller_left_is_taken_over_when_it_is_sent_again(
+    faulty: FaultyServer, engine: str
+) -> None:
+    faulty.script(worth())
+    path, body, _ = WAYS[engine]
+    async with served(faulty) as server:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await server.post(f"{path}?group_size=3", body(THREE[0]))
+        await until(lambda: server.service.counts.requests[path, 499] == 1)
+        assert await rewards(server, engine, THREE) == REWARDS
+        assert questions(faulty) == 1
+
+
+async def test_a_numbered_rollout_that_comes_again_is_the_same_one(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        bodies = [gym_body(text, number=number) for number, text in enumerate(THREE)]
+        sent = [*bodies, bodies[0]]
+        replies = await asyncio.gather(*(server.post("/verify?group_size=3", one) for one in sent))
+        assert [one.body["reward"] for one in replies] == [*REWARDS, 0.2]
+        again = await server.post("/verify?group_size=3", bodies[1])
+        assert again.text == replies[1].text
+        assert (again.body["judge_scored"], again.body["_ng_task_index"]) == (1.0, 0)
+        assert questions(faulty) == 1
+        assert "generation_token_ids" not in str(faulty.posts[0])
+
+
+async def test_whole_groups_in_one_request(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        group = [sample(text) for text in THREE]
+        assert (await server.post("/slime/remote_rm", group)).body == REWARDS
+        keyed = (await server.post("/miles/remote_rm?reward_key=score", group)).body
+        assert keyed[1] == {"score": 0.9, "judge_scored": 1.0}
+        both = {name: [text + name for text in ("a worth 90", "a worth 20")] for name in ("", "!")}
+        body = {"query": both[""] + both["!"], "prompts": ["a"] * 4, "labels": ["x", "x", "y", "y"]}
+        assert (await server.post("/openrlhf?group_size=2", body)).body["rewards"] == [0.9, 0.2, 0.9, 0.2]
+        compared = {
+            "conversation_history": [{"role": "user", "content": "Joke?"}],
+            "response_objs": [gym_body(text)["response"] for text in THREE],
+            "principle": "Be funny.",
+        }
+        reply = (await server.post("/compare", compared)).body
+        assert (reply["rewards"], reply["metrics"]) == (REWARDS, {"judge_scored": 1.0})
+        assert (await server.post("/seed_session", {})).body == {}
+        mixed = [sample("worth 1"), sample("worth 2", prompt="Other?")]
+        assert (await server.post("/slime/remote_rm", mixed)).status == 422
+
+
+@pytest.mark.parametrize("engine", WAYS)
+async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(
+    faulty: FaultyServer, engine: str
+) -> None:
+    path, body, _ = WAYS[engine]
+    async with served(faulty) as server:
+        unknown = await server.post(path, body(THREE[0]))
+        assert (unknown.status, "?group_size=N" in unknown.body["error"]) == (422, True)
+        others: list[Any] = [{"query": [1]}, [], {"prompt": 3, "response": "x"}, {"query": ["a"], "prompts": []}]
+        for wrong in others:
+            assert (await server.post(f"{path}?group_size=2", wrong)).status == 422
+        for size in ("0", "x", "-1", "4097", "9999999999", ""):
+            assert (await server.post(f"{path}?group_size={size}", body(THREE[0]))).status == 422
+
+
+@pytest.mark.parametrize("query", ["group_size=4097", "group_size=x", "group_size=", "run=a%20b", f"run={'r' * 129}"])
+async def test_a_wrong_parameter_is_refused_where_the_request_itself_says_the_size(
+    faulty: FaultyServer, query: str
+) -> None:
+    name = query.partition("=")[0]
+    async with served(faulty) as server:
+        for path, body in (
+            ("/verify", gym_body(THREE[0], group_size=2)),
+            ("/slime/remote_rm", [sample(one) for one in THREE]),
+            ("/miles/remote_rm", [sample(one) for one in THREE]),
+        ):
+            refused = await server.post(f"{path}?{query}", body)
+            assert (refused.status, refused.body["error"].startswith(f"?{name}=")) == (422, True), refused.text
+
+
+async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: FaultyServer) -> None:
+    faulty.script(error(404, "The model `judge` does not exist"))
+    async with served(faulty) as server:
+        for path, body, _ in WAYS.values():
+            replies = await asyncio.gather(*(server.post(f"{path}?group_size=2", body(text)) for text in THREE[:2]))
+            assert {(one.status, one.body["kind"]) for one in replies} == {(503, "judge")}
+            assert "every question was refused" in replies[0].body["error"]
+        assert server.waiting == 0
+        assert (await server.get("/readyz")).status == 503
+
+
+# --- through the engines' own clients ---------------------------------------------------------------------------------
+
+Ask = Callable[[str, str], Awaitable[Any]]
+
+
+def openrlhf_client() -> Ask:
+    path = folder_of("openrlhf") / "utils" / "agent.py"
+    fetch = taken(
+        path, "SingleTurnAgentExecutor._fetch_rewards_via_http", aiohttp=aiohttp, asyncio=asyncio, logger=logging
+    )._fetch_rewards_via_http
+
+    async def ask(url: str, text: str) -> Any:
+        urls = [f"{url}/openrlhf?group_size=3"]
+        executor = SimpleNamespace(reward_endpoints=urls, _reward_endpoint_cycle=itertools.cycle(urls))
+        (found,) = await fetch(executor, ["Joke? " + text], ["Joke? "], [""])
+        return found["rewards"]
+
+    return ask
+
+
+def remote_rm_client(engine: str) -> Ask:
+    path = folder_of(engine) / "rollout" / "rm_hub" / "__init__.py"
+    names = ("remote_rm", *(("_get_shared_session",) if engine == "slime" else ()))
+    more = {"asyncio": asyncio, "aiohttp": aiohttp, "logger": logging, "random": random, "_shared_session": None}
+    remote_rm = taken(path, *names, **more).remote_rm
+
+    async def ask(url: str, text: str) -> Any:
+        args = SimpleNamespace(rm_url=f"{url}/{engine}/remote_rm?group_size=3")
+        return await remote_rm(args, SimpleNamespace(prompt="Joke?", response=text, label=None))
+
+    ask.session = remote_rm.__globals__  # type: ignore[attr-defined]  # to close slime's session
+    return ask
+
+
+def gym_client() -> Ask:
+    session: list[aiohttp.ClientSession] = []
+
+    def client() -> aiohttp.ClientSession:
+        if not session:
+            session.append(aiohttp.ClientSession())
+        return session[0]
+
+    found = taken(
+        folder_of("nemo_gym") / "server_utils.py", "request", "raise_for_status", "get_response_json", orjson=orjson,
+        asyncio=asyncio, time=time, get_global_aiohttp_client=client, MAX_NUM_TRIES=3,
+        ClientOSError=aiohttp.ClientOSError,
+        ServerDisconnectedError=aiohttp.ServerDisconnectedError, ClientResponseError=aiohttp.ClientResponseError,
+        _GLOBAL_AIOHTTP_CLIENT_REQUEST_DEBUG=False, _NUM_SERVER_DISCONNECTED_ERROR=0, _NUM_CLIENT_OS_ERROR=0,
+        DISCONNECTED_CLIENT_OS_PRINT_INTERVAL=100, DISCONNECTED_CLIENT_OS_HELP_TEXT="",
+    )  # fmt: skip
+
+    async def ask(url: str, text: str) -> Any:
+        reply = await found.request("POST", f"{url}/verify?group_size=3", json=gym_body(text, number=THREE.index(text)))
+        await found.raise_for_status(reply)
+        return (await found.get_response_json(reply))["reward"]
+
+    ask.session = session  # type: ignore[attr-defined]  # to close it
+    return ask
+
+
+CLIENTS: dict[str, Callable[[], Ask]] = {
+    "openrlhf": openrlhf_client,
+    "slime": lambda: remote_rm_client("slime"),
+    "miles": lambda: remote_rm_client("miles"),
+    "nemo_gym": gym_client,
+}
+
+
+@pytest.fixture(params=CLIENTS)
+async def own(request: pytest.FixtureRequest) -> Any:
+    """The engine's own client: its reward for a text, from a server at a URL."""
+    if find_spec(request.param) is None:
+        pytest.skip(f"{request.param} is not installed (.ci/engines)")
+    ask = CLIENTS[request.param]()
+    yield SimpleNamespace(name=request.param, ask=ask)
+    held = getattr(ask, "session", None)
+    for session in held if isinstance(held, list) else [(held or {}).get("_shared_session")]:
+        if session is not None:
+            await session.close()
+
+
+async def test_the_engines_own_client_takes_the_replies(faulty: FaultyServer, own: Any) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        assert await asyncio.gather(*(own.ask(server.url, text) for text in THREE)) == REWARDS
+
+
+async def test_the_engines_own_client_survives_cut_connections_and_nothing_is_judged_twice(
+    faulty: FaultyServer, own: Any
+) -> None:
+    if own.name == "miles":
+        pytest.skip("miles' client sends a request once; what is cut fails its rollout")
+    faulty.script(worth())
+    async with served(faulty) as server, CuttingProxy(int(server.url.rpartition(":")[2])) as proxy:
+        first = [asyncio.ensure_future(own.ask(proxy.url, text)) for text in THREE[:2]]
+        await until(lambda: server.service.counts.in_flight == 2)
+        proxy.cut()
+        last = asyncio.ensure_future(own.ask(proxy.url, THREE[2]))
+        assert await asyncio.gather(*first, last) == REWARDS
+        assert questions(faulty) == 1
+        assert server.waiting == 0

@@ -1,0 +1,186 @@
+"""The server at its limits: of time at its end, of memory, and of what several tenants or servers share."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import threading
+from hashlib import sha256
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
+pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
+
+import msgspec
+
+from calipers import Judge
+from calipers.errors import ConfigError
+from calipers.server.agreement import size_conflict
+from calipers.server.forms import Rollout
+from calipers.server.requests import patience
+from calipers.server.room import Room
+from calipers.server.tenant import Limits, Tenant
+from calipers.server.tokens import TenantSettings
+from http_judge import worth
+from served import NOBODY, rollout, served, until
+from servers.faulty_server import Answer, Asked, FaultyServer
+
+THREE = (rollout(0, 20), rollout(1, 90), rollout(2, 55))
+
+
+async def test_a_lost_rollout_gets_the_same_answer_after_a_restart(faulty: FaultyServer, tmp_path: Path) -> None:
+    faulty.script(worth())
+    ledger, lost = str(tmp_path / "ledger.db"), {**THREE[2], "messages": []}
+    async with served(faulty, ledger=ledger) as server:
+        before = (await server.rollouts(THREE[0], THREE[1], lost))[2].body
+        assert before["status"] == "not_judged"
+    async with served(faulty, ledger=ledger) as server:
+        assert (await server.rollouts(lost))[0].body == before
+
+
+async def test_groups_whose_judge_is_slower_than_the_grace_are_sent_away_in_the_described_form(
+    faulty: FaultyServer, store: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer, released, held = worth(), threading.Event(), []
+
+    def slow(asked: Asked) -> Answer:
+        if "Score these attempts" in str(asked.body):
+            held.append(asked)
+            released.wait(10)
+        return answer(asked)
+
+    faulty.script(slow)
+    async with served(faulty, ledger=store, grace=1.0) as server:
+        waiting = asyncio.ensure_future(server.rollouts(*THREE))
+        await until(lambda: len(held) == 1)
+        server.ends.set()
+        replies = await waiting
+        released.set()
+        assert {(one.status, one.headers["retry-after"], one.body["kind"]) for one in replies} == {
+            (503, "1", "draining")
+        }
+        await server.ended()
+    # The judge of this test, which is cut off as well, logs that in its own name.
+    assert [one for one in caplog.records if one.exc_info and one.name.startswith(("uvicorn", "calipers"))] == []
+
+
+async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_end(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = b"POST /v1/rollouts HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+    async with served(faulty, grace=30.0) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        monkeypatch.setattr("calipers.server.service._TO_READ", 0.2)
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(half)
+        refused = (await reader.read()).decode()
+        assert refused.startswith("HTTP/1.1 408 ")
+        assert '"too_slow"' in refused
+        writer.close()
+        monkeypatch.setattr("calipers.server.service._TO_READ", 60.0)
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(half)
+        await until(lambda: server.service.counts.in_flight == 1)
+        server.ends.set()
+        assert '"draining"' in (await reader.read()).decode()
+        writer.close()
+        await server.ended(10.0)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+async def test_what_never_fits_is_refused_for_good_and_not_sent_away_to_come_again(
+    faulty: FaultyServer, store: str | None, groups: int
+) -> None:
+    big = [{"role": "assistant", "content": "x" * (2500 // groups)}]
+    async with served(faulty, ledger=store, size=1000, body=4000) as server:
+        *waiting, last = (
+            asyncio.ensure_future(server.post("/v1/rollouts", {**one, "messages": big})) for one in THREE[:groups]
+        )
+        refused = await (await asyncio.wait([*waiting, last], return_when="FIRST_COMPLETED"))[0].pop()
+        assert (refused.status, refused.body["kind"]) == (413, "too_large")
+        assert "--max-waiting-mb" in refused.body["error"]
+        server.ends.set()
+        await asyncio.gather(*waiting, last)
+
+
+def test_room_for_less_than_one_request_is_refused_at_the_start() -> None:
+    Room(rollouts=1, size=10).require_fits(10)
+    with pytest.raises(ConfigError, match="raise --max-waiting-mb or lower --max-body-mb"):
+        Room(rollouts=1, size=10).require_fits(11)
+
+
+async def test_the_lost_run_of_one_of_several_tenants_is_no_reason_not_to_be_ready(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    two = [TenantSettings(name, sha256(name.encode()).digest()) for name in ("ann", "bob")]
+    for tenants, status in ((two, 200), (two[:1], 503)):
+        async with served(faulty, tenants=tenants, patience=1) as server:
+            key = {"Authorization": "Bearer ann"}
+            server.service.tenant_of(b"Bearer ann").run.lost_before_judging("g", "nobody came")
+            assert (await server.post("/v1/rollouts", THREE[0], headers=key)).body["kind"] == "judge"
+            assert (await server.get("/readyz")).status == status
+
+
+async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_read(
+    faulty: FaultyServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(worth())
+    two = [TenantSettings(name, sha256(name.encode()).digest()) for name in ("ann", "bob")]
+    ann, bob = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
+    async with served(faulty, tenants=two, ledger=str(tmp_path / "l.db")) as server:
+        ledgers = [server.service.tenant_of(f"Bearer {name}".encode()).ledger for name in ("ann", "bob")]
+        assert ledgers[0] is not None
+        assert ledgers[1] is not None
+        ledgers[0].close()
+        assert (await server.get("/readyz")).status == 200
+        assert "tenant ann is not ready: " in caplog.text
+        assert (await server.post("/v1/rollouts", THREE[0], headers=ann)).body["kind"] == "ledger"
+        assert {one.status for one in await server.rollouts(*THREE, headers=bob)} == {200}
+        ledgers[1].close()
+        reply = await server.get("/readyz")
+        assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be read; the server's log says why")
+
+
+def test_criteria_that_follow_the_order_of_groups_are_refused_where_servers_share_a_ledger(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = SimpleNamespace(gatherings=object)
+    monkeypatch.setattr("calipers.server.tenant.open_ledger", lambda _: ledger)
+    judge = Judge("vllm/x", base_url="http://127.0.0.1:9/v1", criteria="evolving")
+    with pytest.raises(ConfigError, match="use --criteria auto, or a ledger in a file"):
+        Tenant(NOBODY[0], lambda *_: judge, ledger="x", room=Room(rollouts=1, size=1), limits=Limits())
+
+
+def test_a_rollout_of_a_group_that_was_sent_whole_is_told_so() -> None:
+    refused = str(size_conflict(msgspec.convert(THREE[0], Rollout), 0))
+    assert refused == "group 'g' was sent whole before; if it belongs to another training run, name the run"
+
+
+async def test_a_request_may_wait_begin_and_be_coded_in_other_ways(faulty: FaultyServer) -> None:
+    async with served(faulty) as server:
+        for wait, applied in (("Wait=1", "wait=1"), ("respond-async, wait = 1", "wait=1")):
+            reply = await server.post("/v1/rollouts", THREE[0], headers={"Prefer": wait})
+            assert (reply.status, reply.headers["preference-applied"]) == (202, applied)
+        marked = b"\xef\xbb\xbf" + msgspec.json.encode(THREE[0])
+        assert (await server.post("/v1/rollouts", marked, headers={"Prefer": "wait=1"})).status == 202
+        packed = gzip.compress(marked)
+        reply = await server.post("/v1/rollouts", packed, headers={"Content-Encoding": "gzip"})
+        assert (reply.status, reply.body["kind"]) == (415, "compressed")
+    assert patience({"headers": [(b"prefer", b"wait=99999999")]}) == 86_400
+
+
+async def test_a_system_without_open_files_is_a_reason_to_come_again_and_the_search_needs_none(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    searched: list[object] = []
+    monkeypatch.setattr("calipers.server.service.find_attacks", searched.append)
+    async with served(faulty) as server:
+        assert searched
+        monkeypatch.setattr(server.service.tenant_of(None).rollouts, "answer", failing)
+        reply = await server.post("/v1/rollouts", THREE[0])
+        assert (reply.status, reply.headers["retry-after"], reply.body["kind"]) == (503, "1", "internal")

@@ -1,0 +1,97 @@
+"""Who sends a request: tokens from a file or the environment, and what a file of tokens may not say."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from calipers.errors import ConfigError
+from calipers.server.tokens import tenant_named, tenants_from, token_of
+
+LONG = "a-token-that-is-long-enough"
+
+
+def test_without_tokens_there_is_one_tenant_whom_nobody_has_to_name() -> None:
+    (only,) = tenants_from(None, {})
+    assert (only.name, only.digest) == ("default", None)
+    assert tenant_named((only,), None) is only
+
+
+def test_a_token_of_the_environment_is_the_only_one() -> None:
+    tenants = tenants_from(None, {"CALIPERS_SERVER_TOKEN": LONG})
+    assert tenant_named(tenants, LONG) is tenants[0]
+    assert [tenant_named(tenants, wrong) for wrong in (None, "", LONG + "x", LONG[:-1], "\ud800")] == [None] * 5
+
+
+def test_tenants_are_told_apart_by_their_tokens_however_the_file_has_them(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    path.write_text(
+        f'[ann]\ntoken-env = "ANN"\n[bob]\nsha256 = "{sha256(b"the-token-of-bob!").hexdigest()}"\n'
+        f'budget = {{ usd = 5 }}\nledger = "b.db"\n[cleo]\ntoken = "{LONG}"\n',
+        encoding="utf-8",
+    )
+    tenants = tenants_from(path, {"ANN": "the-token-of-ann!"})
+    found = [tenant_named(tenants, token) for token in ("the-token-of-ann!", "the-token-of-bob!", LONG)]
+    assert [one.name for one in found if one] == ["ann", "bob", "cleo"]
+    assert (tenants[1].budget, tenants[1].ledger) == ({"usd": 5}, "b.db")
+    assert LONG not in repr(tenants)
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        (b"Bearer abc", "abc"),
+        (b"bearer  abc ", "abc"),
+        (b"Basic " + b64encode(b"calipers:abc"), "abc"),
+        (b"Basic " + b64encode(b"abc:"), "abc"),
+        (b"Basic " + b64encode(b"abc"), "abc"),
+        (b"Basic \xff", None),
+        (b"Digest abc", None),
+        (b"abc", None),
+        (None, None),
+    ],
+)
+def test_a_token_is_a_bearers_or_a_password(header: bytes | None, token: str | None) -> None:
+    assert token_of(header) == token
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", r"tokens\.toml: has no tenant"),
+        ("[ann", "not valid TOML"),
+        ('ann = "x"', "'ann' is not a table"),
+        ("[ann]", r"\[ann\]: must have one of token-env, sha256 and token"),
+        ('[ann]\ntoken = "short"', "at least 16 printable ASCII characters"),
+        ('[ann]\ntoken = "with space and more words"', "no space"),
+        (
+            f'[ann]\ntoken = "{LONG}"\nbudget = {{ usd = "x" }}',
+            r"tokens\.toml: \[ann\]: budget: usd='x': it must be a number above 0; write it as budget = { usd = 5 }",
+        ),
+        (f'[ann]\ntoken = "{LONG}"\nbudget = {{ usdd = 5 }}', r"tokens\.toml: \[ann\]: .* it takes calls, tokens, usd"),
+        ('[ann]\ntoken-env = "NOWHERE"', "the environment has no variable NOWHERE"),
+        ('[ann]\nsha256 = "zz"', "64 hexadecimal digits"),
+        ("[ann]\ntoken = 5", "token must be a text"),
+        (f'[ann]\ntoken = "{LONG}"\nbuget = 3', "unknown key 'buget'"),
+        (f'[ann]\ntoken = "{LONG}"\nbudget = 3', "budget must be a table"),
+        (f'[ann]\ntoken = "{LONG}"\nledger = 3', "ledger must be a text"),
+        (f'["a b"]\ntoken = "{LONG}"', "letters, digits"),
+        (f'[ann]\ntoken = "{LONG}"\n[bob]\ntoken = "{LONG}"', r"\[ann\] and \[bob\] have the same token"),
+    ],
+)
+def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "tokens.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=said) as caught:
+        tenants_from(path, {})
+    assert LONG not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the file of tokens cannot be read"):
+        tenants_from(tmp_path / "none.toml", {})
