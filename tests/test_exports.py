@@ -37,6 +37,7 @@ PUBLIC = [
     "read_groups",
     "read_rubric",
     "read_rubrics",
+    "run",
     "score_group",
     "score_groups",
 ]

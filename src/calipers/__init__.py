@@ -7,6 +7,8 @@
     result = await calipers.score_group(group, judge="openai/gpt-5-mini")
     result.rewards        # [0.82, 0.35, None, 0.6]: None is no signal, never zero
 
+    result = calipers.run(calipers.score_group(group, judge="openai/gpt-5-mini"))   # in a script, or in a notebook
+
 Everything is imported when first used, so that a training script pays for what it touches.
 """
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
         extract_verdict,
     )
     from calipers.rubric import DEFAULT_RUBRIC, Grading
+    from calipers.synchronous import run
     from calipers.types import Criterion, GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult, Usage
 
 __all__ = [
@@ -67,6 +70,7 @@ __all__ = [
     "read_groups",
     "read_rubric",
     "read_rubrics",
+    "run",
     "score_group",
     "score_groups",
 ]
@@ -89,6 +93,7 @@ _HOMES = {
     "calipers.judging.judge": ("Judge",),
     "calipers.inputs": ("read_groups", "read_rubric", "read_rubrics"),
     "calipers.rubric": ("DEFAULT_RUBRIC", "Grading"),
+    "calipers.synchronous": ("run",),
     "calipers.types": (
         "Criterion",
         "GroupResult",
