@@ -74,6 +74,6 @@ def shrink_into_bounds(scores: Scores, low: float, high: float) -> Scores:
     factor = min([1.0, *(room / one for one, room in zip(most, (high - mean, mean - low), strict=True) if one > room)])
     return replace(
         scores,
-        values=tuple(None if one is None else round(mean + factor * (one - mean), 6) for one in scores.values),
+        values=tuple(None if one is None else round(mean + factor * (one - mean), 6) + 0.0 for one in scores.values),
         stderrs=tuple(None if one is None else round(factor * one, 6) for one in scores.stderrs),
     )

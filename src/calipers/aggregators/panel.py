@@ -109,7 +109,7 @@ def _on_mean_scale(scores: Scores, rows: Sequence[tuple[float, Sequence[float | 
     spread = min([spread, *(max(room, 0.0) / abs(one) for one, room in furthest)])
     return replace(
         scores,
-        values=tuple(None if one is None else round(level + spread * one, DIGITS) for one in scores.values),
+        values=tuple(None if one is None else round(level + spread * one, DIGITS) + 0.0 for one in scores.values),
         stderrs=tuple(None if one is None else round(spread * one, DIGITS) for one in scores.stderrs),
     )
 

@@ -16,7 +16,10 @@ from calipers.aggregators.noise import Noise
 from calipers.types import ErrorBasis, Judgment, Rating, Scores
 
 DIGITS = 6
-"""Scores are rounded to this many decimals, so that equal evidence gives bit-equal scores (and advantage 0)."""
+"""Scores are rounded to this many decimals, so that equal evidence gives bit-equal scores (and advantage 0).
+
+Adding 0.0 makes a 0 of either sign the same: which one a rounded 1e-17 has depends on the processor.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ def _fit_balanced(rows: Sequence[dict[int, float]], n: int) -> Fit:
             (row[item] - means[item] - effect) ** 2 for row, effect in zip(rows, effects, strict=True) for item in means
         )
     for item, mean in means.items():
-        values[item] = round(mean, DIGITS)
+        values[item] = round(mean, DIGITS) + 0.0
         shares[item] = 1 / count
     return Fit(tuple(values), tuple(shares), residual, freedom)
 
@@ -185,7 +188,7 @@ def _fit_unbalanced(table: dict[int, dict[int, float]], n: int) -> Fit:
     values: list[float | None] = [None] * n
     shares: list[float | None] = [None] * n
     for item, index in column.items():
-        values[item] = round(float(solution[index]), DIGITS)
+        values[item] = round(float(solution[index]), DIGITS) + 0.0
         shares[item] = max(float(inverse[index, index]), 0.0)
     squares = float(np.sum((vector - matrix @ solution) ** 2))
     return Fit(tuple(values), tuple(shares), squares, max(freedom, 0))
