@@ -156,3 +156,15 @@ def test_the_real_librarys_exchanges_are_read(art: Any) -> None:
     exchanges = held.TrajectoryExchanges.model_validate({"chat_completions": [exchange]})
     read = as_trajectory(held.Trajectory(exchanges=exchanges, reward=1.0), default_id="1")
     assert (read.messages, read.reward) == ((ASKED, ANSWER), 1.0)
+
+
+def test_the_versions_that_art_noted_are_in_the_trajectorys_metadata():
+    messages = [{"role": "assistant", "content": "hi"}]
+    for noted, read in (
+        ({"initial_policy_version": 3, "final_policy_version": 4}, {"policy_version": [3, 4]}),
+        ({"initial_policy_version": 3, "final_policy_version": 3}, {"policy_version": 3}),
+        ({"initial_policy_version": None, "final_policy_version": None}, {}),
+        ({"initial_policy_version": 3, "metadata": {"policy_version": 9}}, {"policy_version": 9}),
+    ):
+        group = as_group([{"messages_and_choices": messages, "reward": 0.0, **noted}])
+        assert group.trajectories[0].metadata == read

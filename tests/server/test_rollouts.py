@@ -398,3 +398,16 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         assert (await server.post("/v1/groups", changed)).status == 409
         assert (await server.post("/v1/groups", {"trajectories": []})).status == 422
     assert questions(faulty) == 1
+
+
+async def test_a_rollouts_policy_version_reaches_the_metrics_and_a_wrong_one_is_refused(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty) as server:
+        versions: tuple[dict[str, Any], ...] = ({"policy_version": 5}, {"policy_version": [3, 4]}, {})
+        bodies = [{**one, **version} for one, version in zip(THREE, versions, strict=True)]
+        assert rewards(await server.rollouts(*bodies)) == [0.2, 0.9, 0.55]
+        text = (await server.get("/metrics")).text
+        assert "calipers_judge_staleness_max" in text
+        for wrong in (-1, "5", [], True, [5, None]):
+            reply = await server.post("/v1/rollouts", {**rollout(0, group="h"), "policy_version": wrong})
+            assert reply.status == 422, wrong

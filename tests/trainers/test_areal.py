@@ -108,6 +108,36 @@ def played(judge: Any, *says: Any, own: Sequence[float] = (), **settings: Any) -
     return asyncio.run(made().arun_episode(None, DATA))
 
 
+def test_the_versions_of_sampled_tokens_and_the_current_one_reach_the_judges_records(faulty: FaultyServer) -> None:
+    faulty.script(worth(never=(90,)))  # the group is rejected then, so that no tensors are joined
+    groups: list[Any] = []
+
+    class Seen:
+        def seen(self, group: Any, result: Any) -> Any:
+            groups.append(group)
+            return result
+
+    class Engine:
+        def get_version(self) -> int:
+            return 9
+
+    base = workflow("worth 20", "worth 90")
+
+    class Versioned(base):  # type: ignore[misc, valid-type]
+        async def arun_episode(self, engine: Any, data: Any) -> Any:
+            made = await super().arun_episode(engine, data)
+            sampled = made["loss_mask"][0].tolist()
+            half = len(sampled) - 2
+            versions = [-1 if not one else 7 if at < half else 8 for at, one in enumerate(sampled)]
+            return {**made, "versions": Rows(*versions)}
+
+    made = judged_group(Versioned, judge_at(faulty, watchers=[Seen()]), size=2)
+    assert asyncio.run(made().arun_episode(Engine(), DATA)) is None
+    (group,) = groups
+    assert [one.metadata for one in group.trajectories] == [{"policy_version": [7, 8]}] * 2
+    assert group.extra["current_version"] == 9
+
+
 def test_a_group_that_lacks_a_rollout_is_rejected_before_the_judge_is_paid(faulty: FaultyServer) -> None:
     assert played(judge_at(faulty), "worth 20", None, "worth 90") is None
     with pytest.raises(ConnectionError, match="scripted"):

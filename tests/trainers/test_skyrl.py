@@ -234,3 +234,20 @@ async def test_equal_scores_are_no_advantage_to_the_last_bit(engine: Any, faulty
     texts = [f"worth {points}{'!' * number}" for number in range(8)]
     got, _ = await advantages(engine, judge_at(faulty), "a" * 8, texts)
     assert got == [0.0] * 8
+
+
+async def test_the_step_that_scheduled_a_batch_is_its_rollouts_version_of_the_policy(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    seen: list[Any] = []
+
+    class Seen:
+        def seen(self, group: Any, result: Any) -> Any:
+            seen.append(group.extra.get("policy_version"))
+            return result
+
+    judge = judge_at(faulty, watchers=[Seen()])
+    for step in (None, 12):
+        about = {} if step is None else {"batch_metadata": SimpleNamespace(global_step=step)}
+        made = judged(Plain, judge)([f"worth {step or 20}", "worth 90"], [0.0] * 2)
+        await made.generate(batch("aa", **about))
+    assert seen == [None, 12]

@@ -205,3 +205,24 @@ async def test_a_file_of_two_lines_is_what_the_flag_names(
     reward = load_function("judge_rm.reward")
     rewards = await reward(GROUP, [sample("Why did the lamp cross the road? To lighten up."), sample("")])
     assert len(set(rewards)) == 2
+
+
+class Seen:
+    """A watcher of the judge that keeps what each group's rollouts say about the policy's versions."""
+
+    def __init__(self) -> None:
+        self.groups: list[Any] = []
+
+    def seen(self, group: Any, result: Any) -> Any:
+        self.groups.append([one.metadata for one in group.trajectories])
+        return result
+
+
+async def test_the_weight_versions_that_the_server_named_are_recorded_with_the_sample(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    watcher = Seen()
+    samples = [sample("worth 20"), sample("worth 90"), sample("worth 55"), sample("worth 10")]
+    for one, versions in zip(samples, (["3"], ["3", "4", "4"], [], ["default"]), strict=True):
+        one.weight_versions = versions
+    await group_rm(judge_at(faulty, watchers=[watcher]))(GROUP, samples)
+    assert watcher.groups == [[{"policy_version": 3}, {"policy_version": [3, 4]}, {}, {}]]

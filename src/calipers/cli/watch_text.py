@@ -20,7 +20,7 @@ _SHOWN: Final = (
     "scored_rate", "parse_failure_rate", "abstention_rate", "incomplete_rate", "failure_rate", "reask_rate",
     "order_flip_rate", "retry_rate", "noise_sd", "cache_hit_rate", "stderr_mean", "latency_p50", "reward_mean",
     "latency_p90", "reward_std", "attack_rate", "flat_group_rate", "canary_win_rate", "length_correlation",
-    "position_correlation",
+    "position_correlation", "staleness_mean", "staleness_max", "stale_rate",
 )  # fmt: skip
 """The health metrics that are shown, in two columns; docs/health.md explains them. Alarms may be about others."""
 

@@ -39,8 +39,19 @@ def art_trajectory_fields(value: Any) -> dict[str, Any]:
         "messages": messages,
         "tools": tools or None,
         "reward": _get(value, "reward"),
-        "metadata": _get(value, "metadata") or {},
+        "metadata": _with_versions(value, _get(value, "metadata") or {}),
     }
+
+
+def _with_versions(value: Any, metadata: Any) -> Any:
+    """Add to a rollout's metadata the versions of the policy that ART noted at its begin and end, if it noted any."""
+    noted = [_get(value, name) for name in ("initial_policy_version", "final_policy_version")]
+    known = [one for one in noted if one is not None]
+    if not known or not isinstance(metadata, Mapping):
+        return metadata
+    from calipers.types.versions import version_fields  # noqa: PLC0415 - all import this file, few train with ART
+
+    return version_fields(*known) | dict(metadata)
 
 
 def _histories(value: Any) -> list[tuple[Sequence[Any], Sequence[Any]]]:

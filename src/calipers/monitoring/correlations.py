@@ -29,7 +29,7 @@ def correlations_in_steps(results: Sequence[GroupResult], answers: Sequence[Answ
     for pairs_of in (_of_length_and_marks, _of_positions, _of_unread_answers, _of_lost_rewards):
         for name, pairs in pairs_of(results, answers, scale).items():
             yield
-            found[name] = _correlation(pairs)
+            found[name] = correlation(pairs)
     return found
 
 
@@ -43,14 +43,14 @@ def _of_length_and_marks(results: Sequence[GroupResult], answers: Sequence[Answe
             for trajectory in trajectories
             if trajectory.reward is not None and trajectory.id in shapes
         ]
-        lengths += _centred([(reward, math.log1p(shape.characters)) for reward, shape in scored])
-        marks += _centred([(reward, shape.marks / (1 + shape.characters)) for reward, shape in scored])
+        lengths += centred([(reward, math.log1p(shape.characters)) for reward, shape in scored])
+        marks += centred([(reward, shape.marks / (1 + shape.characters)) for reward, shape in scored])
     return {"length_correlation": lengths, "markdown_correlation": marks}
 
 
 def _of_positions(_: Sequence[GroupResult], answers: Sequence[Answer], __: int) -> dict[str, Pairs]:
     """Return scores with the positions in which their candidates were shown, each less its mean in the answer."""
-    pairs = [pair for answer in answers for pair in _centred([(value, place) for _, place, value in answer.ratings])]
+    pairs = [pair for answer in answers for pair in centred([(value, place) for _, place, value in answer.ratings])]
     return {"position_correlation": pairs}
 
 
@@ -103,19 +103,19 @@ def _trajectories_with_shapes(
             yield result.trajectories, known[result.group_id]
 
 
-def _centred(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the pairs of a group with the group's mean subtracted from both values."""
+def centred(pairs: Sequence[tuple[float, float]]) -> Pairs:
+    """For correlations within groups, return the pairs of a group with the group's mean subtracted from both values."""
     if len(pairs) < 2:
         return []
     first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
     return [(a - first, b - second) for a, b in pairs]
 
 
-def _correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
+def correlation(pairs: Sequence[tuple[float, float]]) -> float | None:
     """Return Pearson's correlation; None for fewer than ``MIN_PAIRS`` pairs, or if either side is constant."""
     if len(pairs) < MIN_PAIRS:
         return None
-    centred = _centred(pairs)
-    across = math.fsum(a * b for a, b in centred)
-    spread = math.sqrt(math.fsum(a * a for a, _ in centred)) * math.sqrt(math.fsum(b * b for _, b in centred))
+    less = centred(pairs)
+    across = math.fsum(a * b for a, b in less)
+    spread = math.sqrt(math.fsum(a * a for a, _ in less)) * math.sqrt(math.fsum(b * b for _, b in less))
     return max(-1.0, min(1.0, across / spread)) if spread > 1e-12 else None

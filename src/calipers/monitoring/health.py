@@ -15,6 +15,7 @@ from calipers.monitoring.answers import Answer
 from calipers.monitoring.cascade import cascade_metrics
 from calipers.monitoring.correlations import correlations_in_steps
 from calipers.monitoring.criteria import criteria_health
+from calipers.monitoring.staleness import STALE_AFTER, staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, Usage
@@ -26,13 +27,15 @@ def health(
     answers: Sequence[Answer] = (),
     *,
     disagreements: Sequence[float] = (),
+    stale_after: int = STALE_AFTER,
 ) -> dict[str, float]:
     """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1. Groups that were left out on purpose (``not_judged``) count in ``judged_rate`` alone.
+    1. Groups that were left out on purpose (``not_judged``) count in ``judged_rate`` alone. Rollouts more than
+    ``stale_after`` versions of the policy behind are stale.
     """
-    return run_steps(health_in_steps(results, answers, disagreements=disagreements))
+    return run_steps(health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
 
 
 def health_in_steps(
@@ -40,6 +43,7 @@ def health_in_steps(
     answers: Sequence[Answer] = (),
     *,
     disagreements: Sequence[float] = (),
+    stale_after: int = STALE_AFTER,
 ) -> Steps[dict[str, float]]:
     """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
     left_out = sum("not_judged" in result.extra for result in results)
@@ -48,6 +52,8 @@ def health_in_steps(
     for of_results in (_outcomes, _spread, _costs, cascade_metrics, criteria_health):
         found |= of_results(results)
         yield
+    found |= staleness_metrics(results, stale_after=stale_after)
+    yield
     if answers:
         for of_answers in (_replies, _changed, _latencies, _panel_members):
             found |= of_answers(answers)

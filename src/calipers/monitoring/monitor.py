@@ -47,7 +47,7 @@ class Monitor:
     in every result's ``warnings``. Safe to use from several threads and event loops; one monitor may watch several
     judges. ``batches=False`` saves memory where nobody calls ``batch``, which then reports no groups. With
     ``in_pieces``, for a server, alarms are computed on the running event loop in pieces of a millisecond, so they come
-    some groups later.
+    some groups later. A rollout more than ``stale_after`` versions of the policy behind counts as stale.
     """
 
     def __init__(
@@ -60,8 +60,11 @@ class Monitor:
         quiet: bool = False,
         batches: bool = True,
         in_pieces: bool = False,
+        stale_after: int = 4,
     ) -> None:
-        require_whole(window=window, every=every)
+        from calipers.monitoring.staleness import NewestVersion  # noqa: PLC0415 - as in _health_in_steps
+
+        require_whole(window=window, every=every, stale_after=stale_after)
         require_above_zero(window=window, every=every)
         require_callable(on_alarm=on_alarm)
         self._alarms = tuple(alarms)
@@ -70,6 +73,8 @@ class Monitor:
         self._quiet = quiet
         self._batches = batches
         self._in_pieces = in_pieces
+        self._stale_after = stale_after
+        self._newest = NewestVersion()
         self._checking: asyncio.Task[None] | None = None
         self._lock = threading.Lock()
         self._pending: dict[str, list[Answer]] = defaultdict(list)
@@ -94,7 +99,7 @@ class Monitor:
         warnings.
         """
         with self._lock:
-            finished = _Seen(result, tuple(self._pending.pop(result.group_id, ())))
+            finished = _Seen(self._newest.dated(result), tuple(self._pending.pop(result.group_id, ())))
             self._window.append(finished)
             if self._batches:
                 self._batch.append(finished)
@@ -128,12 +133,12 @@ class Monitor:
         with self._lock:
             seen, self._batch = self._batch, []
             disagreements = list(self._disagreements)
-        return run_steps(_health_in_steps(seen, disagreements))
+        return run_steps(_health_in_steps(seen, disagreements, self._stale_after))
 
     def _metrics_in_steps(self) -> Steps[dict[str, float]]:
         with self._lock:
             seen, disagreements = list(self._window), list(self._disagreements)
-        return _health_in_steps(seen, disagreements)
+        return _health_in_steps(seen, disagreements, self._stale_after)
 
     async def _check_alarms_in_pieces(self) -> None:
         self._check_alarms(await self.metrics_in_pieces())
@@ -153,7 +158,9 @@ class Monitor:
                 self._on_alarm(alarm, metrics)
 
 
-def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> Steps[dict[str, float]]:
+def _health_in_steps(
+    seen: Sequence[_Seen], disagreements: Sequence[float], stale_after: int
+) -> Steps[dict[str, float]]:
     from calipers.monitoring.health import health_in_steps  # noqa: PLC0415 - all import this file, few have a monitor
 
     # A prompt in another epoch has the same group id but other rollouts, so every group gets a new id here.
@@ -164,7 +171,7 @@ def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> S
         results.append(replace(finished.result, group_id=name))
         answers += [replace(answer, group_id=name) for answer in finished.answers]
         yield
-    return (yield from health_in_steps(results, answers, disagreements=disagreements))
+    return (yield from health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
 
 
 def combined_observer(*observers: Observer | None) -> Observer | None:

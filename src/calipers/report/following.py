@@ -20,6 +20,7 @@ from calipers.ledger.contents import recorded_group, recorded_questions, results
 from calipers.monitoring.alarms import Alarm, raised_alarms
 from calipers.monitoring.answers import Answer
 from calipers.monitoring.health import health
+from calipers.monitoring.staleness import NewestVersion
 from calipers.report.recorded import UNRECORDED, recorded_answers, recorded_result
 from calipers.report.sources import Judged
 from calipers.types import GroupResult, Usage
@@ -92,6 +93,7 @@ class FollowedRun:
         self._finished: set[int] = set()
         self._window: deque[tuple[GroupResult, list[Answer]]] = deque(maxlen=WINDOW)
         self._recent: deque[tuple[float, int]] = deque(maxlen=10_000)
+        self._newest = NewestVersion()
 
     def read(self) -> RunState | None:
         """Return the state of the run as the ledger has it now; None if no run is recorded in it yet.
@@ -125,6 +127,7 @@ class FollowedRun:
         self._finished.clear()
         self._window.clear()
         self._recent.clear()
+        self._newest = NewestVersion()
 
     def _read_groups(self, ledger: LedgerReader, state: RunState) -> None:
         found = results_since(ledger, state.run.id, self._cursor, most=_GROUPS_AT_ONCE)
@@ -148,7 +151,9 @@ class FollowedRun:
         # A prompt in another epoch has the same group id but other rollouts, so every group gets an id of its own here.
         own = {**result, "group_id": str(position)}
         answers = recorded_answers(judged, begun=_begun_at(ledger, state.run.id))
-        self._window.append((recorded_result(own), [replace(one, group_id=str(position)) for one in answers]))
+        self._window.append(
+            (self._newest.dated(recorded_result(own)), [replace(one, group_id=str(position)) for one in answers])
+        )
 
     def _read_calls(self, ledger: LedgerReader, state: RunState) -> None:
         """Read what is known of unfinished groups, and the failed calls, whose number grows while a judge is down."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from calipers.inputs import as_trajectory
@@ -12,6 +13,7 @@ from calipers.server.forms import Rollout, RolloutAnswer
 from calipers.server.problems import RefusalError, conflict
 from calipers.trainers.cohorts.pending import read_common_fields
 from calipers.types import Trajectory
+from calipers.types.versions import version_fields
 
 NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
@@ -24,7 +26,9 @@ def shared_of(rollout: Rollout) -> dict[str, Any]:
 
 def trajectory_of(rollout: Rollout) -> Trajectory:
     """Return a rollout on the server as a trajectory. Raises InputError."""
-    return as_trajectory(rollout.messages, default_id=str(rollout.index))
+    read = as_trajectory(rollout.messages, default_id=str(rollout.index))
+    version = rollout.policy_version
+    return read if version is None else replace(read, metadata=version_fields(version))
 
 
 def known_answer(rollout: Rollout, answered: AnsweredGroup) -> RolloutAnswer | None:

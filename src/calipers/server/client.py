@@ -93,11 +93,13 @@ class AsyncClient:
         context: Messages | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         rubric: str | Mapping[str, Any] | None = None,
+        policy_version: int | Sequence[int] | None = None,
     ) -> RolloutAnswer:
         """Return the server's answer for a rollout once its group has been judged.
 
         ``index`` is the rollout's number in its group, from 0. No messages: the rollout is lost, and its siblings do
         not wait for it. ``context``, ``tools`` and ``rubric`` are the same for all rollouts of the group.
+        ``policy_version`` is the version of the policy that wrote the rollout, or those of its parts in order.
         """
         body: dict[str, Any] = {"group_id": group_id, "group_size": group_size, "index": index}
         body["messages"] = listed("messages", messages)
@@ -105,6 +107,7 @@ class AsyncClient:
         body |= {} if context is None else {"context": listed("context", context)}
         body |= {} if tools is None else {"tools": listed("tools", tools)}
         body |= {} if rubric is None else {"rubric": plain(rubric, "rubric")}
+        body |= {} if policy_version is None else {"policy_version": plain(policy_version, "policy_version")}
         return await self._answer("/v1/rollouts", body, partial(read_rollout, group_id=group_id, index=index))
 
     async def score_group(self, group: TrajectoryGroup | Mapping[str, Any]) -> GroupResult:
@@ -210,11 +213,19 @@ class Client:
         context: Messages | None = None,
         tools: Sequence[Mapping[str, Any]] | None = None,
         rubric: str | Mapping[str, Any] | None = None,
+        policy_version: int | Sequence[int] | None = None,
     ) -> RolloutAnswer:
         """Return the server's answer as ``AsyncClient.score_rollout`` does."""
         return blocking.run_coroutine(
             self._client.score_rollout(
-                group_id, group_size, index, messages, context=context, tools=tools, rubric=rubric
+                group_id,
+                group_size,
+                index,
+                messages,
+                context=context,
+                tools=tools,
+                rubric=rubric,
+                policy_version=policy_version,
             )
         )
 

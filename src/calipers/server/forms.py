@@ -24,6 +24,8 @@ Run = Annotated[
 Messages = Annotated[list[dict[str, Any]], msgspec.Meta(description="Chat messages in OpenAI's form.")]
 Rubric = str | dict[str, Any] | None
 Tools = list[dict[str, Any]] | None
+Version = Annotated[int, msgspec.Meta(ge=0, le=9007199254740991)]
+Versions = Version | Annotated[list[Version], msgspec.Meta(min_length=1, max_length=4096)] | None
 AnswerStatus = Literal["scored", "abstained", "failed", "too_few", "late", "not_judged"]
 
 
@@ -32,6 +34,7 @@ class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     ``context``, ``tools`` and ``rubric`` are what the rollouts of the group share, as in a groups file; they must be
     the same for each rollout. A rollout without messages is reported lost: its siblings do not wait for it.
+    ``policy_version`` is the version of the policy that wrote this rollout, or a list of those of its parts.
     """
 
     group_id: GroupId
@@ -42,6 +45,7 @@ class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     context: Messages | None = None
     tools: Tools = None
     rubric: Rubric = None
+    policy_version: Versions = None
 
 
 class RolloutAnswer(msgspec.Struct, frozen=True, gc=False):

@@ -21,7 +21,9 @@ from calipers.trainers.process.judges import JudgeLike, as_judge
 from calipers.trainers.rollouts.dataset_rows import rubric_of_row
 from calipers.trainers.rollouts.groups import rollout_group
 from calipers.trainers.rollouts.messages import split_reasoning
+from calipers.trainers.rollouts.steps import version_metadata
 from calipers.types import Message
+from calipers.types.versions import CURRENT_VERSION, versions_in
 
 __all__ = ["Conversation", "conversation_of", "judged_group", "no_reward"]
 
@@ -100,9 +102,11 @@ def judged_group(
             if any(rollout is None for rollout in rollouts):
                 return None
             _require_usable_rewards(rollouts)
-            members = [{"messages": conversation(data, rollout, self.tokenizer)} for rollout in rollouts]
-            graded = rubric_of_row(data, rubric)
-            result = await run.score_group(rollout_group(members, rubric=graded, name=_row_id(data)))
+            members = [
+                {"messages": conversation(data, rollout, self.tokenizer), **_versions(rollout)} for rollout in rollouts
+            ]
+            group = rollout_group(members, rubric=rubric_of_row(data, rubric), name=_row_id(data))
+            result = await run.score_group(group | _current_version(engine))
             rewards = [reward for reward in rewards_or_none(result) if reward is not None]
             if len(rewards) < size:
                 return None
@@ -115,6 +119,22 @@ def judged_group(
 
     JudgedGroup.__name__ = JudgedGroup.__qualname__ = f"Judged{workflow.__name__}"
     return JudgedGroup
+
+
+def _versions(rollout: Episode) -> dict[str, Any]:
+    """Return the versions of the policy that sampled a rollout's tokens, in order; those of other tokens are -1."""
+    found = rollout.get("versions")
+    if found is None:
+        return {}
+    sampled = zip(rollout["loss_mask"][0].tolist(), found[0].tolist(), strict=False)
+    return version_metadata(*(version for is_sampled, version in sampled if is_sampled))
+
+
+def _current_version(engine: Any) -> dict[str, Any]:
+    """Return the version that AReaL's inference engine serves now, as a field of the group; empty if it names none."""
+    get = getattr(engine, "get_version", None)
+    found = versions_in(get()) if callable(get) else ()
+    return {CURRENT_VERSION: found[0]} if found else {}
 
 
 def _row_id(data: Mapping[str, Any]) -> str | None:

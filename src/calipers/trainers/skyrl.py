@@ -21,6 +21,7 @@ from calipers.trainers.rollouts.dataset_rows import rubric_of_row
 from calipers.trainers.rollouts.groups import rollout_group
 from calipers.trainers.rollouts.messages import positions_by_key
 from calipers.types import GroupResult
+from calipers.types.versions import version_fields
 
 __all__ = ["judged"]
 
@@ -87,9 +88,19 @@ async def _rewards(
             rubric=rubric_of_row(extras[group[0]], rubric),
             name=str(ids[group[0]].instance_id),
         )
+        | version_fields(*_steps(batch))
         for group in groups
     ]
     return await run.score_positions(groups, asked, _judge_rewards)
+
+
+def _steps(batch: Any) -> list[Any]:
+    """Return the trainer's step when it scheduled a batch, which counts the versions of the policy; empty if unknown.
+
+    The policy may be updated while a fully asynchronous trainer generates.
+    """
+    step = getattr(batch.get("batch_metadata"), "global_step", None)
+    return [] if step is None else [step]
 
 
 def _judge_rewards(result: GroupResult) -> Sequence[float | None]:

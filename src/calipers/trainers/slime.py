@@ -18,7 +18,8 @@ from calipers.trainers.process.engines import warn_untested
 from calipers.trainers.process.judges import JudgeLike, as_judge
 from calipers.trainers.rollouts.dataset_rows import rubric_of_row
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import rubric_with_reference
+from calipers.trainers.rollouts.messages import assistant_message, rubric_with_reference
+from calipers.trainers.rollouts.steps import version_metadata
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -79,13 +80,19 @@ class GroupReward:
             raise InputError(
                 "the samples of a group have different prompts; only answers to the same prompt can be compared"
             )
-        texts = [None if sample.status.value in _UNFINISHED else sample.response for sample in samples]
+        members = [None if sample.status.value in _UNFINISHED else _member(sample) for sample in samples]
         metadata = first.metadata if isinstance(first.metadata, dict) else {}
         named = metadata.get(self.rubric_key)
         rubric = rubric_of_row(metadata, self.rubric) if named is None else named
         label = first.label if self.reference else None
         graded_by = rubric_with_reference(self.run.judge, rubric, label)
-        return rollout_group(texts, prompt=first.prompt, rubric=graded_by, name=_name(first))
+        return rollout_group(members, prompt=first.prompt, rubric=graded_by, name=_name(first))
+
+
+def _member(sample: Any) -> dict[str, Any]:
+    """Return a finished sample as a trajectory, with the versions of the weights that its server named, if any."""
+    versions = version_metadata(*(getattr(sample, "weight_versions", None) or ()))
+    return {"messages": [assistant_message(sample.response)], **versions}
 
 
 def _name(sample: Any) -> str | None:

@@ -138,3 +138,12 @@ def test_a_reference_joins_the_rubric_where_it_is_asked_for() -> None:
 )
 def test_references_of_any_kind_are_shown_as_text(value: Any, text: str) -> None:
     assert reference_text(Standards(None, reference=StatedValue("ground_truth", value))) == text
+
+
+def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions():
+    noted = [wrote("one"), wrote("two")]
+    for output, (first, last) in zip(noted, ((3, 3), (3, 4)), strict=True):
+        output.extra_fields.update(min_global_steps=first, max_global_steps=last)
+    assert member_of_outputs(noted, 0, decode)["metadata"] == {"policy_version": [3, 4]}
+    noted[0].extra_fields["min_global_steps"] = None
+    assert "metadata" not in member_of_outputs(noted, 0, decode)

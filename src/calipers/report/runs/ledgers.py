@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from calipers.monitoring.behaviour import behaviour
+from calipers.monitoring.staleness import NewestVersion
 from calipers.report.recorded import recorded_answers, recorded_result
 from calipers.report.runs.panels import PANELS
 from calipers.report.runs.shapes import MOST_POINTS, Curves, Point, panels_of, point_of
@@ -56,6 +57,7 @@ class RecordedRun:
         self._rows: list[dict[str, Any]] = []
         self._tally = Tally()
         self._alarms = Alarms(expected)
+        self._newest = NewestVersion()
         self._has_truth = False
         self._late = 0
 
@@ -66,7 +68,7 @@ class RecordedRun:
             self._close()
         # A prompt in another epoch has the same group id but other rollouts, so every group gets an id of its own here.
         own = str(self._tally.groups)
-        result = replace(recorded_result(judged.result), group_id=own)
+        result = self._newest.dated(replace(recorded_result(judged.result), group_id=own))
         answers = [replace(one, group_id=own) for one in recorded_answers(judged, begun=judged.began or "")]
         self._tally.add(result, answers, judged.questions)
         self._alarms.add((result, answers), step)

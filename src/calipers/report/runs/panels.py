@@ -76,6 +76,22 @@ PANELS: Final = (
         {"noise_sd": "one score", "stderr_mean": "standard errors"},
         "Standard deviations, in units of the score.",
     ),
+    Panel(
+        "staleness",
+        "Versions of the policy behind",
+        {"staleness_mean": "mean", "staleness_max": "oldest"},
+        "The policy's version when a rollout was judged, less the one that wrote it.",
+    ),
+    Panel(
+        "versions",
+        "Rollouts by version of the policy",
+        {
+            "stale_rate": "stale",
+            "several_versions_rate": "of several versions",
+            "mixed_group_rate": "groups of several versions",
+        },
+        "Shares. Stale is more than 4 versions behind.",
+    ),
     Panel("flips", "Pairs that two orders put differently", {"order_flip_rate": "flipped pairs"}),
     Panel(
         "spread",

@@ -1,4 +1,4 @@
-"""What a group records of the trainer's step, for curves of the run. No judge is shown it.
+"""What a group records of the trainer's step and of the policy's versions. No judge is shown it.
 
 Not responsible for drawing them (``report``).
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import operator
 from typing import Any, Final
+
+from calipers.types.versions import version_fields
 
 HELD_OUT: Final = "held_out"
 """The ``split`` of a group that is judged for evaluation and not trained on."""
@@ -24,6 +26,15 @@ def step_fields(step: Any, *, training: bool | None = None) -> dict[str, Any]:
     if isinstance(step, bool) or number < 0:
         return {}
     return {"step": number} | ({"split": HELD_OUT} if training is False else {})
+
+
+def version_metadata(*versions: Any) -> dict[str, Any]:
+    """Return the field of a rollout that says which versions of the policy wrote its parts, in order.
+
+    Empty if any of them is unknown.
+    """
+    found = version_fields(*versions)
+    return {"metadata": found} if found else {}
 
 
 def updates_before(verl_step: int, *, validate: bool) -> int:

@@ -15,7 +15,7 @@ from calipers.rubric.dataset_standards import Standards, text_of_reference
 from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import rubric_text_with_reference, split_reasoning
-from calipers.trainers.rollouts.steps import step_fields, updates_before
+from calipers.trainers.rollouts.steps import step_fields, updates_before, version_metadata
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
@@ -71,12 +71,19 @@ def member_of_outputs(
     they are decoded from its tokens. A rollout of ``limit`` tokens was cut off.
     """
     stored = outputs[-1].extra_fields.get("messages")
+    about = {"id": str(name)} | _versions(outputs)
     if stored is not None:
-        return {"id": str(name), "messages": [split_reasoning(one) if isinstance(one, dict) else one for one in stored]}
+        return {**about, "messages": [split_reasoning(one) if isinstance(one, dict) else one for one in stored]}
     messages = [message for output in outputs for message in _turns(output, decode)]
     if messages and limit is not None and len(outputs[-1].response_ids) >= limit:
         messages[-1] = {**messages[-1], "finish_reason": "length"}
-    return {"id": str(name), "messages": messages}
+    return {**about, "messages": messages}
+
+
+def _versions(outputs: Sequence[Output]) -> dict[str, Any]:
+    """Return the versions of the policy that wrote a rollout, where verl's server notes them with every answer."""
+    noted = [output.extra_fields.get(name) for output in outputs for name in ("min_global_steps", "max_global_steps")]
+    return version_metadata(*noted)
 
 
 def _turns(output: Output, decode: Decode) -> Iterable[Message]:
