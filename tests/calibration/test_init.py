@@ -48,6 +48,16 @@ def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
     assert [point.keys() for point in report["panel"]["by_calls"]] == [{"calls_per_member", "advantage_fidelity"}] * 4
 
 
+def test_a_calibration_shows_fidelities_and_findings_in_one_line():
+    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
+    found = calibrate(GROUPS, records)
+    fidelity = found.judges[0].advantage_fidelity
+    assert repr(found).startswith(f"Calibration(a fidelity {fidelity:.3f} on 40 groups; b fidelity ")
+    assert "; panel of 2 fidelity " in repr(found)
+    assert len(repr(found)) < 200
+    assert repr(calibrate(GROUPS, [])).startswith("Calibration(")
+
+
 def test_nothing_to_measure_is_a_report_too():
     report = calibrate(GROUPS, []).to_dict()
     assert (report["judges"], report["panel"]["members"]) == ([], [])

@@ -33,11 +33,15 @@ from calipers.calibration.ways import Way
 from calipers.errors import InputError
 from calipers.inputs import as_group, read_groups
 from calipers.types import TrajectoryGroup
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "CascadeTarget", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
+
+_MOST_SHOWN = 6
+"""The most judges that a calibration's ``repr`` shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,18 @@ class Calibration:
             "labels": None if self.labels is None else judges.rounded_floats(self.labels.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
+
+    def __repr__(self) -> str:
+        """Show the fidelity of each judge and of the panel in one line; ``to_dict`` has all figures."""
+        shown = [f"{one.judge} {_fidelity(one.advantage_fidelity, one.groups)}" for one in self.judges[:_MOST_SHOWN]]
+        if len(self.judges) > _MOST_SHOWN:
+            shown.append(f"{len(self.judges) - _MOST_SHOWN} more")
+        if len(self.panel.members) > 1:
+            shown.append(
+                f"panel of {len(self.panel.members)} {_fidelity(self.panel.advantage_fidelity, self.panel.groups)}"
+            )
+        shown.append(counted(len(self.findings), "finding"))
+        return f"Calibration({'; '.join(shown)})"
 
     def plot(self) -> Figure:
         """Return a matplotlib figure: fidelity against calls, and whether standard errors are honest.
@@ -154,6 +170,10 @@ def calibrate(
         label_needs(choice, every),
         None if cascade is None else cascade_figures(units, frame, cascade),
     )
+
+
+def _fidelity(value: float | None, groups: int) -> str:
+    return f"fidelity {'unknown' if value is None else f'{value:.3f}'} on {counted(groups, 'group')}"
 
 
 def _groups(

@@ -81,11 +81,18 @@ class Judge:
     groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or the Path of its
     file).
 
-    Safe to use from several event loops. Raises ConfigError, before any token is spent, for options that cannot work.
+    Safe to use from several event loops, and pickled as its configuration. Raises ConfigError, before any token is
+    spent, for options that cannot work.
     """
+
+    _options: JudgeOptions | None = None
 
     @takes_options(JudgeOptions)
     def __init__(self, options: JudgeOptions) -> None:
+        self._connect(options)
+
+    def _connect(self, options: JudgeOptions) -> None:
+        self._options = options
         named = judges_in(options.judge)
         settings = checked_settings(options, named)
         judges = connect_judges(named, options, settings.calls)
@@ -138,6 +145,23 @@ class Judge:
     def _build_strategies(self, settings: Settings) -> Strategies:
         """Build the judging strategies of a run; the study of judges replaces one of them, for comparison."""
         return build_strategies(settings, self._parse)
+
+    def __repr__(self) -> str:
+        """Show the judge and the options that differ from their defaults, without keys and passwords."""
+        from calipers.judging.configured import shown_judge  # noqa: PLC0415 - making a judge stays quick
+
+        return shown_judge(type(self).__name__, self._options)
+
+    def __copy__(self) -> Self:
+        return self  # its limits, its budget and its run stay one
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from calipers.judging.configured import require_portable  # noqa: PLC0415 - likewise
+
+        return _built, (type(self), require_portable(self._options))
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -397,3 +421,10 @@ class Judge:
         for judge in self._judges.everyone:
             await judge.aclose()
         self.close()
+
+
+def _built(kind: type[Judge], options: JudgeOptions) -> Judge:
+    """Build a Judge that was pickled as its options."""
+    judge = kind.__new__(kind)
+    judge._connect(options)  # noqa: SLF001 - another constructor
+    return judge

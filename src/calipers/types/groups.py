@@ -124,6 +124,15 @@ class Trajectory:
     prepared: Prepared | None = field(default=None, compare=False, repr=False)
     artifacts: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Show the id, the number of messages and the known numbers; ``to_dict`` has the texts."""
+        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+
+        known = "".join(
+            f", {name}={value:g}" for name, value in (("reward", self.reward), ("gold", self.gold)) if value is not None
+        )
+        return f"Trajectory({self.id!r:.80}, {counted(len(self.messages), 'message')}{known})"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the trajectory as data: an object of a groups file."""
         own: dict[str, Any] = {
@@ -154,6 +163,13 @@ class TrajectoryGroup:
     rubric: str | Rubric | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     artifacts: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Show the id and how much is in the group; ``to_dict`` has the texts."""
+        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+
+        size = f"{counted(len(self.context), 'message')} of context, {len(self.trajectories)} trajectories"
+        return f"TrajectoryGroup({self.group_id!r:.80}, {size}{'' if self.rubric is None else ', with a rubric'})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the group as data: a line of a groups file, which a reader turns back into this group."""

@@ -16,6 +16,10 @@ Certainty: TypeAlias = Literal["certain", "likely", "suspicious"]
 OnAttack: TypeAlias = Literal["report", "quarantine", "floor"]
 ReliabilityBasis: TypeAlias = Literal[ErrorBasis, "unknown"]
 
+_MOST_REWARDS: Final = 16
+_LONGEST_REASON: Final = 80
+"""The most rewards of a group, and characters of a reason, that a ``repr`` shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attack:
@@ -54,6 +58,12 @@ class TrajectoryResult:
     reason: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     attacks: tuple[Attack, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show the id, status, reward, score and reason in one line."""
+        scored = "" if self.score is None else f", score={_number(self.score)}{_plus_minus(self.stderr)}"
+        why = "" if self.reason is None else f", {_excerpt(self.reason)}"
+        return f"TrajectoryResult({self.id!r:.80}, {self.status}, reward={_number(self.reward)}{scored}{why})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as data: an object of the result file with the contract's keys first, then ``extra``."""
@@ -112,6 +122,18 @@ class GroupResult:
         """The rewards in input order; None means *no signal*, never zero."""
         return [trajectory.reward for trajectory in self.trajectories]
 
+    def __repr__(self) -> str:
+        """Show the id, status, rewards, calls, cost and number of warnings in one line; ``to_dict`` has everything."""
+        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+
+        shown = ", ".join(map(_number, self.rewards[:_MOST_REWARDS]))
+        more = f", ... {len(self.rewards) - _MOST_REWARDS} more" if len(self.rewards) > _MOST_REWARDS else ""
+        warned = f", {counted(len(self.warnings), 'warning')}" if self.warnings else ""
+        return (
+            f"GroupResult({self.group_id!r:.80}, {self.status}, rewards=[{shown}{more}], "
+            f"{counted(self.judge_calls, 'answer')}, {_cost(self.usage)}{warned})"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the group's result as data: a line of the result file."""
         own = {
@@ -130,6 +152,7 @@ class GroupResult:
     def _repr_html_(self) -> str:
         """Return the group's ranking for a notebook, with 95 % intervals of the scores."""
         from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
+        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
 
         members = sorted(self.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
         scores = [one.score for one in members if one.score is not None]
@@ -146,11 +169,26 @@ class GroupResult:
             for one in members
         ]
         headings = ("trajectory", "reward", "score", "± standard error", "95 % interval", "the judge says")
-        cost = "cost unknown" if self.usage.cost_usd is None else f"${self.usage.cost_usd:.4f}"
-        facts = f"{self.status}, {self.judge_calls} answers, {cost}"
+        facts = f"{self.status}, {counted(self.judge_calls, 'answer')}, {_cost(self.usage)}"
         if self.reliability.value is not None:
             facts += f", reliability {self.reliability.value:.2f}"
         return markup.heading(self.group_id, facts) + markup.table(headings, rows) + markup.lines(self.warnings)
+
+
+def _cost(usage: Usage) -> str:
+    return "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+
+
+def _number(value: float | None) -> str:
+    return "None" if value is None else f"{value:.4g}"
+
+
+def _plus_minus(stderr: float | None) -> str:
+    return "" if stderr is None else f" ± {stderr:.2g}"
+
+
+def _excerpt(text: str) -> str:
+    return repr(text) if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]!r}..."
 
 
 def _half_width(stderr: float | None) -> float | None:

@@ -1,0 +1,98 @@
+"""What a Judge shows of itself, and what of it travels to another process."""
+
+import copy
+import multiprocessing
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.judging.judge import Judge
+from calipers.ledger import Unrecorded, open_ledger
+from calipers.testing import SimulatedJudge
+from groups import group_of
+
+GROUP = group_of({"a": "17 * 24 = 408", "b": "17 * 24 = 398"})
+SECRET = "sk-unguessable"  # noqa: S105 - no real key
+
+
+def unpickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - of this test
+
+
+def judged_there(pickled: bytes) -> list[float | None]:
+    judge = pickle.loads(pickled)  # noqa: S301 - likewise
+    result: calipers.GroupResult = calipers.run(judge.score_group(GROUP))
+    return result.rewards
+
+
+def test_a_judge_shows_its_name_and_what_differs_from_the_defaults():
+    judge = Judge("embedded", orders=2, reward="rank", calls={"timeout": 30}, ledger=None)
+    assert repr(judge) == "Judge('embedded', orders=2, reward={'kind': 'rank'}, calls={'timeout': 30})"
+    assert repr(Judge("embedded")) == "Judge('embedded')"
+
+
+def test_a_judge_shows_no_key_and_no_password_and_stays_short():
+    judge = Judge(
+        "vllm/m",
+        base_url=[f"http://me:{SECRET}@gpu{number}:8000/v1?key={SECRET}" for number in range(20)],
+        api_key=SECRET,
+        rubric="Good is good. " * 10_000,
+        calls={"params": {"token": SECRET}},
+    )
+    assert SECRET not in repr(judge)
+    assert len(repr(judge)) < 600
+    assert "14 more" in repr(judge)
+    named = Judge(f"vllm/m@http://me:{SECRET}@gpu1:8000/v1")
+    assert repr(named) == "Judge('vllm/m@http://gpu1:8000/v1')"
+
+
+def test_a_panel_and_a_backend_of_ones_own_are_shown_by_name():
+    assert repr(Judge(["embedded", SimulatedJudge({})])) == "Judge(['embedded', SimulatedJudge(...)])"
+
+
+def test_copies_of_a_judge_are_the_judge_so_that_budget_and_run_stay_one():
+    judge = Judge("embedded", budget={"calls": 3})
+    assert copy.deepcopy({"judge": judge})["judge"] is judge
+    assert copy.copy(judge) is judge
+
+
+def test_a_pickled_judge_judges_in_another_process_as_here(tmp_path: Path):
+    judge = Judge("embedded", orders=2, reward="rank", ledger=tmp_path / "l.db")
+    here = calipers.run(judge.score_group(GROUP)).rewards  # it has judged, and its ledger is open
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(judged_there, (pickle.dumps(judge),)) == here
+    again = unpickled(judge)
+    assert repr(again) == repr(judge)
+    assert again.settings.to_dict() == Judge("embedded", orders=2, reward="rank").settings.to_dict()
+
+
+def test_a_key_of_the_environment_is_never_in_a_pickle_and_a_given_one_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    pickled = pickle.dumps(Judge("openai/gpt-5-mini"))
+    assert SECRET.encode() not in pickled
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(calipers.ConfigError, match="OPENAI_API_KEY"):
+        pickle.loads(pickled)  # noqa: S301 - likewise
+    given = pickle.dumps(Judge("openai/gpt-5-mini", api_key=SECRET))
+    assert SECRET.encode() in given
+    assert repr(unpickled(Judge("openai/gpt-5-mini", api_key=SECRET))) == "Judge('openai/gpt-5-mini')"
+
+
+def test_an_open_ledger_and_a_replay_stay_in_their_process(tmp_path: Path):
+    ledger = open_ledger(tmp_path / "l.db")
+    judge = Judge("embedded", ledger=ledger)
+    with pytest.raises(TypeError, match="give ledger= a path or URL"):
+        pickle.dumps(judge)
+    with pytest.raises(TypeError, match="replays a ledger"):
+        pickle.dumps(Judge.replaying(judge.settings, Unrecorded()))
+    ledger.close()
+
+
+def test_results_and_groups_survive_pickle_and_deepcopy():
+    result = calipers.run(Judge("embedded").score_group(GROUP))
+    for one in (result, GROUP, result.trajectories[0], GROUP.trajectories[0]):
+        assert unpickled(one) == one
+        assert copy.deepcopy(one) == one
