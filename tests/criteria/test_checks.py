@@ -55,3 +55,23 @@ def test_what_an_answer_says_is_no_criterion():
     assert check_criteria([ProposedCriterion(text, 1.0)], Checks(TASK, foreign=(said,)), most=7).kept == ()
     asked = Checks(f"{TASK} it mentions the secret phrase of the blue heron.", foreign=(said,))
     assert check_criteria([ProposedCriterion(text, 1.0)], asked, most=7).kept != ()
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("指出约克到利兹周日早上单程票的价格。", "指出约克到利兹周一早上单程票的价格。"),
+    ("列車が一時間遅れたときの補償を説明する。", "列車が二時間遅れたときの補償を説明する。"),
+    ("บอกราคาตั๋วเที่ยวเดียวจากยอร์กไปลีดส์ในวันอาทิตย์", "บอกราคาตั๋วเที่ยวเดียวจากยอร์กไปลีดส์ในวันจันทร์"),
+])  # fmt: skip
+def test_without_spaces_the_same_again_is_found_too(one: str, other: str):
+    found = check_criteria([ProposedCriterion(text, 1.0) for text in (one, other)], Checks(TASK), most=7)
+    assert found.refused == ("it is there already",)
+    apart = [ProposedCriterion(text, 1.0) for text in (one, "回答说明了什么时候退款会到账。")]
+    assert check_criteria(apart, Checks(TASK), most=7).refused == ()
+
+
+def test_without_spaces_what_an_answer_says_is_no_criterion_and_few_letters_say_enough():
+    said = "我的回答提到了蓝色苍鹭的秘密暗号和它的来历,所以是对的。"
+    repeating = ProposedCriterion("提到了蓝色苍鹭的秘密暗号和它的来历。", 1.0)
+    checks = Checks(TASK, foreign=(said,))
+    assert check_criteria([repeating], checks, most=7).refused == ("it repeats what an answer says",)
+    assert check_criteria([ProposedCriterion("指出首都。", 1.0)], checks, most=7).kept != ()

@@ -14,6 +14,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.ledger import open_ledger
 from calipers.scenarios import Cell, Grid, Made, Options, Scenario, keep, split, write_scenarios
 from calipers.scenarios.alike import DUPLICATE, RELATED, Known, clusters
+from calipers.scenarios.checks import problem_of
 from calipers.scenarios.grid import DIFFICULTIES, coverage_table
 from calipers.scenarios.keeping import Rollouts, advice
 from calipers.scenarios.writer import connected_writer
@@ -130,6 +131,23 @@ def test_a_repeat_with_another_word_is_a_duplicate() -> None:
     asked = "My train from York to Leeds was cancelled yesterday evening, can I have my money back?"
     assert Known([asked]).nearest(asked.replace("yesterday", "this")) >= DUPLICATE
     assert Known([asked]).nearest("Which seats in the night train to Vienna have a table?") < RELATED
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("我的火车晚点了一个小时，我应该向谁要求赔偿？", "我的火车晚点了两个小时，我应该向谁要求赔偿？"),
+    ("列車が一時間遅れました。誰に補償を求めますか？", "列車が二時間遅れました。誰に補償を求めますか？"),
+    ("请问北京到上海的高铁最早一班是几点出发的？", "请问北京到广州的高铁最早一班是几点出发的？"),
+])  # fmt: skip
+def test_near_duplicates_are_found_in_scripts_without_spaces(one: str, other: str) -> None:
+    assert Known([one]).nearest(other) >= DUPLICATE
+    assert clusters([one, "退票要多少手续费?", other]) == [[0, 2], [1]]
+    assert (
+        Known(["改签需要手续费吗，发车前多久可以改签？"]).nearest("退票需要手续费吗，什么时候能退到银行卡？") < RELATED
+    )
+
+
+def test_a_short_question_in_chinese_is_long_enough() -> None:
+    assert problem_of("我的火车晚点了怎么办", Known()) is None
 
 
 def test_what_differs_is_kept_and_the_advice_follows_its_formula() -> None:

@@ -14,6 +14,7 @@ from calipers.guard.injection import find_attacks
 from calipers.render.escapes import escape
 from calipers.replies.criteria.proposed import ProposedCriterion
 from calipers.types import Criterion
+from calipers.types.scripts import UNSPACED
 
 LONGEST: Final = 300
 SHORTEST: Final = 8
@@ -67,7 +68,7 @@ class Checks:
 
     def problem(self, text: str) -> str | None:
         """Return why a criterion may not be used, in fixed words; None if it may."""
-        if not SHORTEST <= len(text) <= LONGEST:
+        if length_of(text) < SHORTEST or len(text) > LONGEST:
             return f"it has fewer than {SHORTEST} or more than {LONGEST} characters"
         words = words_of(text)
         problems = (
@@ -102,16 +103,40 @@ def _is_attack(text: str) -> bool:
 
 _RUN: Final = 6
 """A criterion with this many words in a row from an answer repeats it."""
+_LETTERS_RUN: Final = 12
+"""The same in letters, in scripts without spaces: a word has about two there."""
+_WORDS: Final = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
+_IS_UNSPACED: Final = re.compile(f"[{UNSPACED}]")
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.casefold())
-    return frozenset(zip(*(words[at:] for at in range(_RUN)), strict=False))
+    words = _WORDS.findall(text.casefold())
+    within = (tuple(part) for word in words if _IS_UNSPACED.match(word) for part in _parts(word, _LETTERS_RUN))
+    return frozenset([*zip(*(words[at:] for at in range(_RUN)), strict=False), *within])
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words by which a written criterion is compared with others: those of three letters and more."""
-    return frozenset(word for word in re.findall(r"\w+", text.casefold()) if len(word) > 2 or not word.isascii())
+    """Return the words by which a written criterion is compared with others: those of three letters and more.
+
+    In scripts without spaces between words, such as Chinese, they are pairs of adjacent letters.
+    """
+    found: set[str] = set()
+    for word in _WORDS.findall(text.casefold()):
+        if _IS_UNSPACED.match(word):
+            found.update(_parts(word, 2) or [word])
+        elif len(word) > 2 or not word.isascii():
+            found.add(word)
+    return frozenset(found)
+
+
+def _parts(word: str, size: int) -> list[str]:
+    """Return all parts of a word with ``size`` adjacent letters."""
+    return [word[at : at + size] for at in range(len(word) - size + 1)]
+
+
+def length_of(text: str) -> int:
+    """Return a text's length in letters, to compare with a minimum; of scripts without spaces each counts as two."""
+    return len(text) + len(_IS_UNSPACED.findall(text))
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:

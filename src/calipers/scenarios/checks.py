@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from calipers.criteria.checks import length_of
 from calipers.guard.injection import find_attacks
 from calipers.render.escapes import escape
 from calipers.scenarios.alike import DUPLICATE, Known
@@ -20,7 +21,7 @@ def problem_of(text: str, known: Known) -> str | None:
 
     The reason never quotes the text, which may hold an attack.
     """
-    if not SHORTEST <= len(text) <= LONGEST:
+    if length_of(text) < SHORTEST or len(text) > LONGEST:
         return f"it has fewer than {SHORTEST} or more than {LONGEST:,} characters"
     if escape(text) != text:
         return "it holds invisible characters, tokens of a chat template or imitated layout"
