@@ -89,10 +89,21 @@ async def test_an_interrupted_run_continues_without_asking_twice(tmp_path: Path)
     with open_ledger(str(tmp_path / "l.db")) as ledger:
         for calls, asked in ((2, 2), (9, 1), (9, 0)):
             model = WritingModel()
+            model.written = 100 * calls  # it does not repeat what an earlier run wrote
             writer = connected_writer(model, ledger=ledger)
             made = await write_scenarios(TASK, writer.store, writer.backend, Options(20, calls=calls))
             assert len(model.requests) == asked
-    assert len(made.scenarios) >= 10
+    assert len(made.scenarios) == 20
+
+
+async def test_a_useless_reply_is_not_read_again_from_the_ledger(tmp_path: Path) -> None:
+    with open_ledger(str(tmp_path / "l.db")) as ledger:
+        for asked in (3, 0):
+            model = WritingModel(("fares",), {1: "I would rather not."})
+            writer = connected_writer(model, ledger=ledger)
+            made = await write_scenarios(TASK, writer.store, writer.backend, Options(3))
+            assert (len(model.requests), len(made.scenarios)) == (asked, 3)
+            assert made.problems == ["a reply of the writer holds no list of inputs that can be read"]
 
 
 def scenario(text: str, level: int = 0) -> Scenario:
@@ -107,6 +118,11 @@ def test_near_duplicates_are_on_one_side_of_a_split() -> None:
     assert 0.1 <= len(parts.validation) / len(texts) <= 0.25
     assert parts.nearest is not None
     assert parts.nearest < RELATED
+
+
+def test_a_split_leaves_something_to_train_on() -> None:
+    few = [scenario(words(number), number) for number in range(3)]
+    assert len(split(few, 0.9).train) == 1
 
 
 @given(st.permutations([words(number) for number in range(12)]))

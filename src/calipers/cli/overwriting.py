@@ -73,6 +73,19 @@ def _is_rubric(path: Path) -> bool:
     return isinstance(found.get("criteria"), list)
 
 
+def _is_collection(path: Path) -> bool:
+    """Whether a file is ART's collection of scenarios, an object over many lines."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, OSError, RecursionError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("scenarios"), list)
+
+
+def _is_scenarios(path: Path) -> bool:
+    return _is_collection(path) if path.suffix == ".json" else _has_scenarios(path)
+
+
 def _is_simulation(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(_SIMULATION)) == _SIMULATION
@@ -112,14 +125,10 @@ PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"
 TRAINING_ROWS: Final = Kind(
     "a file of verl's training data", _rows_with(frozenset({"data_source", "prompt", "reward_model", "extra_info"}))
 )
-SCENARIOS: Final = Kind(
-    "a file of scenarios",
-    _rows_with(
-        frozenset({"prompt", "topic", "difficulty"}),
-        frozenset({"scenarios"}),
-        frozenset({"data_source", "prompt", "reward_model", "extra_info"}),
-    ),
+_has_scenarios: Final = _rows_with(
+    frozenset({"prompt", "topic", "difficulty"}), frozenset({"data_source", "prompt", "reward_model", "extra_info"})
 )
+SCENARIOS: Final = Kind("a file of scenarios", _is_scenarios)
 SAMPLES: Final = Kind("a file of recorded responses", _rows_with(frozenset({"key", "text", "finish_reason"})))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli import scenario_files
+from calipers.cli import kept_scenarios, scenario_files
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message
@@ -20,10 +20,14 @@ from calipers.cli.overwriting import SCENARIOS, add_force_option, require_replac
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
+from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from calipers.scenarios import Kept, Made, Split
     from calipers.types import Tool
+
+
+_NAMES = 8
 
 
 class _WithDefault(click.Group):
@@ -108,7 +112,10 @@ def write(task: str, **options: Any) -> int:
 
     Exit code: 0 all were written, 1 fewer than asked for or with problems, 2 none, or bad usage.
     """  # noqa: D301 - click's mark for lines to keep as they are
+    from calipers.scenarios.making import Options, require_request  # noqa: PLC0415 - --help stays quick
+
     out = options["out"]
+    require_request(task, Options(options["count"], tuple(options["topic"]), options["topic_count"], options["calls"]))
     scenario_files.form_of(out)
     if options["tools"] and options["mcp"]:
         raise ConfigError("--tools and --mcp both name the agent's tools: leave one out")
@@ -143,22 +150,27 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     for problem in dict.fromkeys(made.problems):
         print_message(f"Warning: {problem}")
     if not made.scenarios:
-        refused = "; ".join(f"{count} × {why}" for why, count in made.refused.most_common())
-        raise InputError(f"no scenario could be used ({refused or 'the replies hold none'})")
+        raise InputError(f"no scenario could be used ({_by_reason(made, '; ') or 'the replies hold none'})")
     parts = split(made.scenarios, options["validation"])
     scenario_files.write_split(parts, out, tools)
     _print_coverage(made, parts, tools)
     return int(len(made.scenarios) < options["count"] or bool(made.problems))
 
 
-def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
-    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - --help stays quick
+def _by_reason(made: Made, between: str) -> str:
+    return between.join(f"{count} × {why}" for why, count in made.refused.most_common())
 
-    rows = coverage_table(made.grid, made.scenarios)
-    width = max(len(row[0]) for row in rows)
+
+def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
+    from rich.cells import cell_len  # noqa: PLC0415 - --help stays quick
+
+    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - likewise
+
+    rows = [(printable(topic), *figures) for topic, *figures in coverage_table(made.grid, made.scenarios)]
+    width = max(cell_len(row[0]) for row in rows)
     click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
     for topic, *figures in rows:
-        click.echo("  ".join([f"{topic:{width}}", *(f"{figure:>8}" for figure in figures)]))
+        click.echo("  ".join([topic + " " * (width - cell_len(topic)), *(f"{figure:>8}" for figure in figures)]))
     nearest = "" if parts.nearest is None else f"; the two most alike across them share {parts.nearest:.0%} of words"
     click.echo(
         f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')} in "
@@ -166,16 +178,25 @@ def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
         f"{len(parts.train)} for training, {len(parts.validation)} for validation{nearest}"
     )
     if made.refused:
-        listed = ", ".join(f"{count} × {why}" for why, count in made.refused.most_common())
-        click.echo(f"{made.refused.total()} were refused: {listed}")
+        click.echo(f"{made.refused.total()} were refused: {_by_reason(made, ', ')}")
     if unused := made.unused_tools(tools):
-        click.echo(f"No scenario is said to need: {', '.join(unused)}")
+        click.echo(printable(f"No scenario is said to need: {', '.join(unused)}"))
+    if made.unknown_tools:
+        named = ", ".join(f"{name} ({count})" for name, count in made.unknown_tools.most_common(_NAMES))
+        click.echo(printable(f"Named, but none of the tools: {' '.join(named.split())}"))
 
 
 @scenarios.command(short_help="Keep scenarios whose rollouts differ.")
 @click.argument("scenarios", type=InputFile())
 @click.argument("result", type=InputFile())
-@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="File of the scenarios that are kept.")
+@command_option(
+    "-o",
+    "--out",
+    required=True,
+    named=True,
+    metavar="OUT",
+    help="The scenarios that are kept, in the form of SCENARIOS.",
+)
 @command_option(
     "--solved",
     default=0.5,
@@ -202,7 +223,7 @@ def keep(scenarios: str, result: str, out: str, **options: Any) -> int:
     """Keep the scenarios in SCENARIOS whose groups in RESULT differ in score, and advise group size and number.
 
     RESULT is what calipers score wrote for rollouts of SCENARIOS. A scenario that is always or never solved gives GRPO
-    no advantage.
+    no advantage. OUT has the form of SCENARIOS: .jsonl, .parquet, .json, or a folder.
 
     \b
     calipers scenarios keep train.jsonl scored.jsonl -o kept.jsonl
@@ -211,15 +232,19 @@ def keep(scenarios: str, result: str, out: str, **options: Any) -> int:
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.scenarios import keep as sorted_out  # noqa: PLC0415 - --help stays quick
 
+    kept_scenarios.require_same_form(scenarios, out)
     require_replaceable(
         "--out", out, SCENARIOS, force=options["force"], beside={"SCENARIOS": scenarios, "RESULT": result}
     )
-    rows = scenario_files.read_rows(scenarios)
-    groups = scenario_files.read_rollouts(result, rows)
-    found = sorted_out(groups, solved=options["solved"], spread=options["spread"], informative=options["informative"])
-    scenario_files.write_kept([rows[name] for name in found.kept], out)
-    _print_kept(found, len(rows), options["informative"])
-    print_message(f"Wrote {len(found.kept)} scenarios: {Path(out)}")
+    given = kept_scenarios.read_scenarios(scenarios)
+    read = kept_scenarios.read_rollouts(result, given.rows)
+    if note := read.note():
+        print_message(f"Warning: {note}")
+    chosen = {name: options[name] for name in ("solved", "spread", "informative")}
+    found = sorted_out(read.groups, **chosen)
+    given.write(frozenset(found.kept), out)
+    _print_kept(found, len(given.rows), options["informative"])
+    print_message(f"Wrote {counted(len(found.kept), 'scenario')}: {Path(out)}")
     return int(not found.kept)
 
 

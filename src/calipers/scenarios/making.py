@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from calipers.errors import BackendError, ConfigError, InputError
@@ -17,7 +17,7 @@ from calipers.interfaces import FullBackend, Store
 from calipers.scenarios.alike import Known
 from calipers.scenarios.checks import problem_of
 from calipers.scenarios.grid import Cell, Grid, Scenario
-from calipers.scenarios.question import inputs_question, read_inputs, read_topics, topics_question
+from calipers.scenarios.question import Written, inputs_question, read_inputs, read_topics, topics_question
 from calipers.types import JudgeRequest, Tool
 
 _PER_CALL: Final = 10
@@ -49,12 +49,14 @@ class Options:
 class Made:
     """Written scenarios with their grid: ``refused`` counts those that may not be used, by reason in fixed words.
 
-    ``calls`` counts questions, answered from the ledger or not; ``problems`` are sentences about failed ones.
+    ``unknown_tools`` counts the names, in scenarios, of tools that do not exist. ``calls`` counts questions, answered
+    from the ledger or not; ``problems`` are sentences about failed ones.
     """
 
     grid: Grid
     scenarios: list[Scenario] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    unknown_tools: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     calls: int = 0
     rounds: int = 0
@@ -73,14 +75,11 @@ async def write_scenarios(
     The writer names sub-topics first, unless ``options`` have some. Then every round asks for the cells of the grid
     that lack scenarios, each topic in a question of its own, at most ten scenarios a question; near-duplicates and
     texts that address a judge are refused. It ends when the grid is full, the calls are used up, or two rounds in a row
-    brought nothing. Raises ConfigError for a task or a count that cannot work, InputError if no sub-topics can be read.
+    brought nothing. Raises ConfigError as ``require_request`` does, InputError if no sub-topics can be read.
     """
-    if not task.strip():
-        raise ConfigError("the task is empty: describe it in a sentence")
-    if options.count < 1 or options.most_calls < 1:
-        raise ConfigError("the number of scenarios and of calls must be at least 1")
+    require_request(task, options)
     writer = _Writer(task, store, backend, options, tuple(tools))
-    topics = options.topics or await writer.topics()
+    topics = tuple(" ".join(one.split()) for one in options.topics) or await writer.topics()
     made = Made(Grid(tuple(topics[: options.count]), options.count), calls=writer.calls, problems=writer.problems)
     known, fruitless = Known(), 0
     while (missing := made.grid.missing(made.scenarios)) and fruitless < _FRUITLESS:
@@ -96,9 +95,30 @@ async def write_scenarios(
     return made
 
 
-def _take(made: Made, written: Sequence[Scenario], known: Known) -> None:
+def require_request(task: str, options: Options) -> None:
+    """Raise ConfigError unless scenarios can be written for this task with these ``options``."""
+    if not task.strip():
+        raise ConfigError("the task is empty: describe it in a sentence")
+    if options.count < 1 or options.most_calls < 1:
+        raise ConfigError("the number of scenarios and of calls must be at least 1")
+    named = [" ".join(one.split()) for one in options.topics]
+    if not all(named):
+        raise ConfigError("a sub-topic (--topic) is empty: name it in a few words, or leave it out")
+    folded = [one.casefold() for one in named]
+    if twice := next((one for place, one in enumerate(named) if folded[place] in folded[:place]), None):
+        raise ConfigError(f"the sub-topic {twice!r} (--topic) is there twice: leave one out")
+    if len(named) > options.count:
+        raise ConfigError(
+            f"{options.count} scenarios (--count) are too few for {len(named)} sub-topics (--topic): "
+            "each needs at least one"
+        )
+
+
+def _take(made: Made, written: Written, known: Known) -> None:
     """Add the scenarios of a reply that may be used and are still missing; count the others by reason."""
-    for one in written:
+    made.refused.update(written.refused)
+    made.unknown_tools.update(written.unknown_tools)
+    for one in written.scenarios:
         if one.cell not in made.grid.missing(made.scenarios):
             made.refused["its cell has enough"] += 1
         elif (problem := problem_of(one.text, known)) is not None:
@@ -135,6 +155,7 @@ class _Writer:
     tools: tuple[Tool, ...]
     calls: int = 0
     problems: list[str] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
 
     async def topics(self) -> list[str]:
         """Return the sub-topics that the writer names. Raises InputError if there are none."""
@@ -146,20 +167,31 @@ class _Writer:
             raise InputError(f"the writer named no sub-topics ({why}); give some with --topic")
         return found
 
-    async def inputs(self, wanted: Sequence[dict[Cell, int]], earlier: Sequence[Scenario]) -> list[list[Scenario]]:
-        """Return the scenarios of each question's reply; a failed call has none, and becomes a problem."""
+    async def inputs(self, wanted: Sequence[dict[Cell, int]], earlier: Sequence[Scenario]) -> list[Written]:
+        """Return what each question's reply holds; a failed call, and a reply that cannot be read, is a problem."""
         first = self.calls
         questions = [
-            inputs_question(self.task, self.tools, cells, earlier, number=first + place, params=self.options.params)
+            self._as_repeat(
+                inputs_question(self.task, self.tools, cells, earlier, number=first + place, params=self.options.params)
+            )
             for place, cells in enumerate(wanted)
         ]
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._asked(question)) for question in questions]
         names = tool_names(self.tools)
-        return [
-            read_inputs(task.result() or "", next(iter(cells)).topic, names)
-            for task, cells in zip(running, wanted, strict=True)
-        ]
+        found = []
+        for task, cells in zip(running, wanted, strict=True):
+            read = read_inputs(task.result() or "", next(iter(cells)).topic, names)
+            if read is None and task.result() is not None:
+                self.problems.append("a reply of the writer holds no list of inputs that can be read")
+            found.append(read or Written())
+        return found
+
+    def _as_repeat(self, question: JudgeRequest) -> JudgeRequest:
+        """Return a question with the number of times it was asked before: a ledger answers each time by itself."""
+        text = str(question.messages)
+        self.asked[text] += 1
+        return replace(question, ask=replace(question.ask, sample=self.asked[text] - 1))
 
     async def _asked(self, question: JudgeRequest) -> str | None:
         self.calls += 1

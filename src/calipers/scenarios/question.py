@@ -7,8 +7,8 @@ servers. Not responsible for asking (``making``), or for which scenarios may be 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from calipers.protocols.question import message_content, object_schema
@@ -115,32 +115,59 @@ def _request(
 def read_topics(text: str) -> list[str]:
     """Return the sub-topics in a reply, each once, in order; empty if none can be read."""
     for node in _documents(text):
-        listed = dict(node).get("topics") if isinstance(node, Pairs | dict) else None
+        listed = _field(node, "topics")
         if isinstance(listed, list):
             named = [" ".join(one.split())[:120] for one in listed[:_WIDEST] if isinstance(one, str)]
             return list(dict.fromkeys(name for name in named if name))
     return []
 
 
-def read_inputs(text: str, topic: str, tools: Sequence[str]) -> list[Scenario]:
-    """Return the scenarios in a reply; entries without text or with an unknown difficulty are skipped.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The scenarios in a reply: why entries are ``refused``, in fixed words, and named tools that do not exist."""
 
-    Names of tools that do not exist are dropped.
+    scenarios: tuple[Scenario, ...] = ()
+    refused: tuple[str, ...] = ()
+    unknown_tools: tuple[str, ...] = ()
+
+
+def read_inputs(text: str, topic: str, tools: Sequence[str]) -> Written | None:
+    """Return the scenarios in a reply; None if it holds no list of inputs.
+
+    Entries without text or with an unknown difficulty are refused. Names of tools that do not exist are dropped.
     """
-    return [one for node in _documents(text) for one in _inputs(node, topic, tools)]
+    listed = [found for node in _documents(text) if isinstance(found := _field(node, "inputs"), list)]
+    if not listed:
+        return None
+    read: list[Scenario] = []
+    refused: list[str] = []
+    unknown: list[str] = []
+    for place, entry in enumerate(entry for entries in listed for entry in entries):
+        made = _scenario(entry, topic, tools) if place < _WIDEST else f"a reply holds more than {_WIDEST}"
+        if isinstance(made, str):
+            refused.append(made)
+            continue
+        read.append(made)
+        named = _field(entry, "tools") if tools else None
+        unknown += [str(one)[:100] for one in (named if isinstance(named, list) else ()) if one not in tools]
+    return Written(tuple(read), tuple(refused), tuple(unknown))
 
 
-def _inputs(node: Any, topic: str, tools: Sequence[str]) -> Iterator[Scenario]:
-    pairs = dict(node) if isinstance(node, Pairs | dict) else {}
-    listed = pairs.get("inputs")
-    for entry in listed[:_WIDEST] if isinstance(listed, list) else ():
-        fields = dict(entry) if isinstance(entry, Pairs | dict) else {}
-        written, named = fields.get("text"), fields.get("difficulty")
-        level = next((one for one in DIFFICULTIES if one == named), None)
-        if isinstance(written, str) and written.strip() and level is not None:
-            uses = fields.get("tools")
-            known = tuple(name for name in tools if isinstance(uses, list) and name in uses)
-            yield Scenario(written.strip(), Cell(topic, level), known)
+def _scenario(entry: Any, topic: str, tools: Sequence[str]) -> Scenario | str:
+    """Return the scenario of an entry in a reply's list, or why it cannot be used, in fixed words."""
+    written, named, uses = (_field(entry, key) for key in ("text", "difficulty", "tools"))
+    if not isinstance(written, str) or not written.strip():
+        return "it has no text"
+    level = next((one for one in DIFFICULTIES if one == named), None)
+    if level is None:
+        return f"its difficulty is none of {', '.join(DIFFICULTIES)}"
+    known = tuple(name for name in tools if isinstance(uses, list) and name in uses)
+    return Scenario(written.strip(), Cell(topic, level), known)
+
+
+def _field(node: Any, key: str) -> Any:
+    """Return a field of an object in a reply; None for what is none."""
+    return dict(node).get(key) if isinstance(node, Pairs | dict) else None
 
 
 def _documents(text: str) -> list[Any]:

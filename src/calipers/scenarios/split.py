@@ -27,14 +27,15 @@ def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> Spli
 
     Clusters (``alike.clusters``) are taken in an order drawn from ``seed`` and their texts, so that the split of a
     scenario does not depend on the order of writing. A cluster that would take more than the share of its difficulties
-    stays in training.
+    stays in training, and so does the last one that is left.
     """
     room = {name: count * share for name, count in Counter(one.cell.difficulty for one in scenarios).items()}
     held: set[int] = set()
     grouped = clusters([one.text for one in scenarios])
     for cluster in sorted(grouped, key=lambda places: _drawn(scenarios[places[0]].id, seed)):
         takes = Counter(scenarios[place].cell.difficulty for place in cluster)
-        if all(room[name] + 0.5 >= count for name, count in takes.items()):
+        rest = len(scenarios) - len(held) - len(cluster)
+        if rest and all(room[name] + 0.5 >= count for name, count in takes.items()):
             held.update(cluster)
             for name, count in takes.items():
                 room[name] -= count

@@ -11,13 +11,14 @@ from typing import Final
 
 from calipers.errors import InputError
 from calipers.types import Verdict
+from calipers.types.scripts import UNSPACED
 from calipers.verifiers.ifeval.arguments import Relation
 from calipers.verifiers.ifeval.period_sentences import split_at_periods
 from calipers.verifiers.ifeval.punkt import parameters
 from calipers.verifiers.ifeval.rule import Mode, Rule, count_verdict, verdict_if
 from calipers.verifiers.ifeval.sentences import split_sentences
 from calipers.verifiers.ifeval.treebank import treebank_words
-from calipers.verifiers.ifeval.whole_words import HANGUL, UNSPACED, normalise_words, word_counts, word_pattern
+from calipers.verifiers.ifeval.whole_words import HANGUL, normalise_words, word_counts, word_pattern
 
 _DIVIDER = re.compile(r"\s?\*\*\*\s?")
 _WORD = re.compile(r"\w+")
