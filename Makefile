@@ -5,13 +5,14 @@
 # make mutants   whether a test fails when the code is changed a little: a sample of the code without I/O, in some
 #             20 minutes (make mutants COUNT=100 SEED=7 draws another)
 # make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
+# make dist   the wheel and the source distribution, in dist/, checked as a package index would
 # make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench mutants embedded study-figures clean
+.PHONY: demo test check lint types imports bench mutants embedded study-figures dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -49,6 +50,12 @@ study-figures: $(VENV)/.installed
 	$(BIN)/python -m scripts.study_data draw
 	$(BIN)/python -m scripts.study_data tables
 
+dist: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group package
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m twine check --strict dist/*
+
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "calipers needs Python 3.11 or newer; run: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
@@ -66,4 +73,4 @@ $(VENV)/.check: $(VENV)/.test
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) out dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

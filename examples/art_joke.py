@@ -2,7 +2,7 @@
 
     python examples/art_joke.py [JUDGE]
 
-Needs ART (pip install 'calipers[art]'). Without a judge's name the embedded one answers, which shows the wiring and
+Needs ART (pip install '.[art]'). Without a judge's name the embedded one answers, which shows the wiring and
 has no sense of humour; with a key set, try openai/gpt-5-mini.
 """
 

@@ -2,7 +2,7 @@
 
     python examples/trl_loop.py [FOLDER]
 
-Needs TRL (pip install 'calipers[trl]'), and matplotlib for the figure. No key, no network, no download: the policy is a
+Needs TRL (pip install '.[trl]'), and matplotlib for the figure. No key, no network, no download: the policy is a
 one-layer model with random weights that knows about 90 words, the writer of scenarios answers from a script, and the
 judge is a few lines that know which words belong to a topic. In earnest these three are names of models; every
 other line stays.

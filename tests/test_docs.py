@@ -267,6 +267,30 @@ def test_the_index_lists_every_page() -> None:
             assert f"]({page.relative_to(ROOT / 'docs').as_posix()})" in index, f"{name_of(page)} is not in the index"
 
 
+# --- installation -----------------------------------------------------------------------------------------------------
+
+
+def extras() -> set[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_an_install_line_works_from_a_clone(page: Path) -> None:
+    """calipers is on no package index: a line that asks one for it fails where calipers is not installed yet."""
+    text = page.read_text(encoding="utf-8")
+    for named in re.findall(r"pip install '[./\w]*\[([\w,-]+)\]'", text):
+        assert set(named.split(",")) <= extras(), named
+    if page.name != "installation.md":
+        assert not re.search(r"pip install\s+'?calipers\b", text), f"{name_of(page)}: write pip install '.[EXTRA]'"
+
+
+def test_the_page_of_installation_lists_every_extra() -> None:
+    rows = [line for line in text_of("installation.md").splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`([\w-]+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(extras())
+
+
 # --- held against the code --------------------------------------------------------------------------------------------
 
 
