@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -140,3 +141,14 @@ async def test_a_server_that_wants_streams_and_refuses_them_is_left_in_peace() -
     server = _Server(rule)
     assert isinstance(await _negotiate(_Judge(), server), Refusal)
     assert len(server.bodies) <= 8
+
+
+async def test_what_is_left_out_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    def refuses(body: Mapping[str, Any]) -> HttpReply:
+        return _reply(400, "unsupported parameter: temperature") if "temperature" in body else _reply(200)
+
+    caplog.set_level(logging.INFO, logger="calipers.negotiation")
+    judge = _Judge()
+    for _ in range(3):
+        await _negotiate(judge, _Server(refuses), temperature=0.5)
+    assert caplog.messages == ["m at here refuses temperature: left out from now on"]

@@ -7,6 +7,7 @@ from the ledger cost nothing and do not pass this module.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -18,6 +19,8 @@ from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage
+
+_log = logging.getLogger("calipers.calls")
 
 _BYTES_A_TOKEN = 3.0
 """Fewer bytes per token than English text has (about 4), so that the reserved amount is seldom too small."""
@@ -79,6 +82,7 @@ class SharedBudget:
         self._spent = _Amount()
         self._held = _Amount()
         self._admission: Admission[_Amount] = Admission()
+        self._told = False
 
     @property
     def spent(self) -> Mapping[str, float]:
@@ -92,6 +96,12 @@ class SharedBudget:
         The caller waits while calls in flight may release enough of what they reserved.
         """
         return await self._admission.enter(lambda: self._take(claim), undo=self._give_back) is claim
+
+    def tell_spent(self, limit: str) -> None:
+        """Log once that the budget is spent, with the ``limit`` that a call would exceed."""
+        if not self._told:
+            self._told = True
+            _log.warning("the budget is spent, and no further call is made: %s", limit)
 
     def charge(self, claim: _Amount, spent: _Amount) -> None:
         """Release the reserved ``claim``, and add what the call to the backend spent."""
@@ -157,7 +167,9 @@ class Budgeted(Wrapper):
         """Return the backend's answer. Raises PermanentError ("budget") when the budget is spent."""
         claim = self._claim(request)
         if not await self._shared.reserve(claim):
-            raise PermanentError("budget", f"the budget is spent: {self._shared.exceeded_limit(claim)}", fatal=True)
+            limit = self._shared.exceeded_limit(claim)
+            self._shared.tell_spent(limit)
+            raise PermanentError("budget", f"the budget is spent: {limit}", fatal=True)
         spent = claim
         try:
             completion = await self._backend.complete(request)

@@ -6,6 +6,7 @@ Without it, every further group would go through all its retries before it fails
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, FailureKind, JudgeRequest
+
+_log = logging.getLogger("calipers.calls")
 
 _DEAD: Final[frozenset[FailureKind]] = frozenset({"unreachable", "timeout", "server", "bad_reply"})
 """Failures of a server that is down. A rate limit is not among them, because only a working server sends it."""
@@ -108,6 +111,7 @@ class CircuitBreaker(Wrapper):
             self._count(error, trial=trial, fatal=False)
 
     def _count(self, error: BackendError, *, trial: bool, fatal: bool) -> None:
+        opened = False
         with self._lock:
             now = self._clock()
             if not self._failed:
@@ -124,6 +128,17 @@ class CircuitBreaker(Wrapper):
                 self._why = why
                 self._pause = self._first_pause
                 self._again_at = now + self._pause
+                opened = True
+            failed, pause = self._failed, self._pause
+        if opened:
+            _log.warning(
+                "%s at %s: %d calls in a row failed (%s last): it is paused, and tested every %.0f s or less often",
+                *(self.model, self.endpoint, failed, error.kind, pause),
+            )
+        elif trial:
+            _log.info(
+                "%s at %s: still down (%s); the next test in %.0f s", self.model, self.endpoint, error.kind, pause
+            )
 
     def _is_dead(self, now: float) -> bool:
         return self._failed >= self._failures and now - self._since >= self._seconds
@@ -131,4 +146,6 @@ class CircuitBreaker(Wrapper):
     def _close(self) -> None:
         with self._lock:
             self._failed = self._refused = 0
-            self._why = None
+            paused, self._why = self._why is not None, None
+        if paused:
+            _log.warning("%s at %s: it answers again, and calls go on", self.model, self.endpoint)

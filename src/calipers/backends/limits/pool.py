@@ -7,6 +7,7 @@ all members (``concurrency``).
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +24,12 @@ _ITS_OWN: frozenset[FailureKind] = frozenset(
 )
 """Kinds of failure that are due to the server and not to the request, so that another member may answer."""
 
+_log = logging.getLogger("calipers.calls")
+
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+_DEAD_AFTER = 3
+"""A warning is logged at this many failures of a server in a row, with a pause after each."""
 
 
 @dataclass(slots=True)
@@ -87,7 +92,9 @@ class Pool(FullBackend):
                 if error.kind == "timeout":
                     break
             else:
-                member.failures = 0
+                if member.failures:
+                    member.failures = 0
+                    _log.info("%s at %s: it answers again", self.model, member.bare.endpoint)
                 return completion
             finally:
                 with self._lock:
@@ -161,6 +168,11 @@ class Pool(FullBackend):
             if now >= member.skipped_until:  # calls that were in flight when the pause began do not extend it
                 member.failures += 1
                 member.skipped_until = now + pause
+                level = logging.WARNING if member.failures == _DEAD_AFTER else logging.INFO
+                _log.log(
+                    level, "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
+                    *(self.model, member.bare.endpoint, error.kind, pause),
+                )  # fmt: skip
 
 
 async def _checked(member: FullBackend) -> list[str] | ConfigError:

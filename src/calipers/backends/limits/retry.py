@@ -8,6 +8,7 @@ refuses (``negotiation``).
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -21,6 +22,8 @@ from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, Record, full
 from calipers.types import Completion, JudgeRequest
+
+_log = logging.getLogger("calipers.calls")
 
 
 class Retrying(HoldingWrapper):
@@ -83,6 +86,10 @@ class Retrying(HoldingWrapper):
                 if attempt == self._attempts or bad_replies == self._reply_attempts:
                     raise _final(error, attempt) from error
                 wait = self._wait(error, attempt, started)
+                _log.debug(
+                    "%s at %s: a call failed (%s), attempt %d of %d; the next in %.1f s",
+                    *(self.model, self.endpoint, error.kind, attempt, self._attempts, wait),
+                )
                 report_error(request, error)
                 error.counted = False  # a backend may raise the same error object for another call
             except PermanentError as error:

@@ -7,6 +7,7 @@ requests omit the parameter, too. Not responsible for what a refusal means (``st
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -19,6 +20,8 @@ from calipers.backends.transport.refusals import Refusal, read_refusal
 from calipers.backends.transport.reply import HttpReply
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailedCall, JudgeRequest, Usage
+
+_log = logging.getLogger("calipers.negotiation")
 
 _MOST_STEPS = 8
 """The most times that a request is sent. Every repeat omits something more, and some servers refuse without end."""
@@ -133,7 +136,7 @@ class Negotiated(FullBackend):
                 request.on_failed_call(_stepped(refusal))
             if reply.status == 200:
                 if found:
-                    self.capabilities = self.capabilities.without(found)
+                    self._forgo(found)
                 return reply
             refusal = read_refusal(reply, secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
@@ -149,9 +152,20 @@ class Negotiated(FullBackend):
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
         return refusal
 
+    def _forgo(self, found: frozenset[str]) -> None:
+        """Leave out from now on what the server refused, and without which it answered."""
+        if new := found - self.capabilities.refused:
+            _log.info("%s at %s refuses %s: left out from now on", self.model, self.endpoint, ", ".join(sorted(new)))
+            self.capabilities = self.capabilities.without(found)
+
     def _answered(self, completion: Completion) -> Completion:
         """Record which model version answered, and return ``completion`` unchanged."""
         if self.versions.note_answer(completion):
+            _log.info(
+                "%s at %s: another version of the model answers; what it refuses is found out anew",
+                self.model,
+                self.endpoint,
+            )
             self.capabilities = Capabilities()
         return completion
 
