@@ -88,3 +88,64 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path):
         CliRunner().invoke(convert, [path, "-o", notes], standalone_mode=False, catch_exceptions=False)
     assert run(path, "-o", notes, "--force")[0] == 0
     assert run(path, "-o", path)[0] == 2
+
+
+def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
+    good = written(tmp_path / "a.jsonl", row("p", "one"))
+    empty, damaged = tmp_path / "empty.jsonl", tmp_path / "b.eval"
+    empty.touch()
+    damaged.write_bytes(b"PK\x03\x04nothing")
+    groups = written(tmp_path / "g.jsonl", {"group_id": "g", "trajectories": []})
+    bad = {
+        str(empty): "is empty; it holds no rollouts",
+        str(damaged): "is a damaged .eval file",
+        groups: "is a groups file already: calipers reads it as it is, so nothing has to be converted",
+        str(tmp_path): "is a directory; name a file in it",
+    }
+    out = tmp_path / "groups.jsonl"
+    code, said = run(*bad, good, "-o", str(out))
+    assert code == 1
+    assert all(f"Error: {path}: {reason}" in said for path, reason in bad.items())
+    assert said.endswith("1 rollout in 1 group; 4 files could not be read\n")
+    assert len(list(read_groups(out))) == 1
+    assert run(str(empty), good, "-o", str(out), "--strict")[0] == 2
+    code, said = run(*bad, "-o", str(tmp_path / "none.jsonl"))
+    assert (code, "no rollout could be read; nothing was written" in said) == (2, True)
+
+
+def test_what_was_left_out_and_different_prompts_are_noted(tmp_path: Path):
+    lines = [
+        {"type": "user", "sessionId": "s", "isSidechain": side, "message": {"role": "user", "content": text}}
+        for side, text in ((False, "p"), (True, "q"))
+    ]
+    session = written(tmp_path / "s.jsonl", *lines)
+    rows = written(tmp_path / "a.jsonl", row("p", "one", k=1), row("q", "two", k=1))
+    out = str(tmp_path / "groups.jsonl")
+    assert "not in the rollout: 1 message of sub-agents" in run(session, "-o", out)[1]
+    code, said = run(rows, "-o", out, "--group-by", "k")
+    assert code == 0
+    assert f"Note: {rows}:2: the rollouts of '1' have different prompts (compare {rows}:1)" in said
+
+
+def test_names_and_values_that_control_a_terminal_are_shown_as_escapes(tmp_path: Path):
+    path = written(
+        tmp_path / "a\x1b[2J\n.jsonl", row("p", "one", reward="\x1b[31m"), {"\x1b]0;x\x07\n": 1}, row("p", "two")
+    )
+    code, said = run(path, "-o", str(tmp_path / "groups.jsonl"))
+    assert code == 1
+    assert "\x1b" not in said
+    assert f"Error: {tmp_path}/a\\x1b[2J\\n.jsonl:2: is of no known format; it has the keys \\x1b]0;x\\x07\\n;" in said
+
+
+@pytest.mark.parametrize("name", ["link.jsonl", "hard.jsonl"])
+def test_no_name_of_the_input_is_written_over(tmp_path: Path, name: str):
+    path = Path(written(tmp_path / "a.jsonl", row("p", "one")))
+    other = tmp_path / name
+    if name == "link.jsonl":
+        other.symlink_to(path)
+    else:
+        other.hardlink_to(path)
+    before = path.read_bytes()
+    code, said = run(str(path), "-o", str(other), "--force")
+    assert (code, path.read_bytes()) == (2, before)
+    assert "is the input" in said

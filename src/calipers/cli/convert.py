@@ -7,7 +7,7 @@ Not responsible for the formats (``inputs.foreign.rollouts``) or for which rollo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calipers.cli.command_options import InputFile, command_option
-from calipers.cli.messages import BadLines, print_message
+from calipers.cli.messages import BadLines, Notes, print_message
 from calipers.cli.overwriting import GROUPS, add_force_option, require_replaceable
 from calipers.errors import InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
-    from calipers.inputs.foreign.rollouts import Rollout
+    from calipers.inputs.foreign.rollout import Rollout
 
 Place = tuple[str, int]
 
@@ -48,8 +48,8 @@ def convert(
 ) -> int:
     """Write the rollouts in FILES as a groups file, with the rollouts of one prompt as one group.
 
-    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo or ShareGPT, or
-    JSON lines with messages.
+    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo, ShareGPT or
+    Gemini, preference data (chosen and rejected), or JSON lines with messages.
 
     \b
     calipers convert runs/*.traj -o groups.jsonl
@@ -57,32 +57,57 @@ def convert(
 
     Exit code: 0 all was written, 1 some rows could not be read, 2 nothing was written.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.inputs.foreign.grouping import grouped  # noqa: PLC0415 - --help stays quick
-
     _check_format(family)
     beside = {f"the input {file}": file for file in files}
     require_replaceable("--out", out, GROUPS, force=force, beside=beside)
     bad = BadLines()
     lines: list[str] = []
-    members = 0
-    for (source, line), value in grouped(_rollouts(files, family), group_by=group_by):
+    members, whole, rows = 0, list[Place](), list[Place]()
+    for place, value in _groups(files, family, group_by, strict=strict):
         try:
             found = _group_object(value)
         except InputError as error:
-            placed = InputError(str(error), source=source, line=line)
+            placed = _placed(error, place)
             if strict:
                 raise placed from None
             bad(placed)
+            (rows if place[1] else whole).append(place)
             continue
         members += len(found["trajectories"])
         lines.append(json.dumps(found, ensure_ascii=False) + "\n")
     if not lines:
-        raise InputError("no rollout could be read; nothing was written", source=", ".join(files))
+        raise InputError("no rollout could be read; nothing was written", source=_on_one_line(", ".join(files)))
     with click.open_file(out, "w", encoding="utf-8") as stream:
         stream.writelines(lines)
-    unread = f"; {counted(bad.count, 'row')} could not be read" if bad.count else ""
-    print_message(f"{counted(members, 'rollout')} in {counted(len(lines), 'group')}{unread}")
-    return int(bool(bad.count))
+    unread = [counted(len(places), what) for places, what in ((whole, "file"), (rows, "row")) if places]
+    print_message(
+        f"{counted(members, 'rollout')} in {counted(len(lines), 'group')}"
+        + (f"; {' and '.join(unread)} could not be read" if unread else "")
+    )
+    return int(bool(unread))
+
+
+def _groups(
+    files: tuple[str, ...], family: str | None, group_by: str | None, *, strict: bool
+) -> Iterator[tuple[Place, Any]]:
+    from calipers.inputs.foreign.grouping import grouped  # noqa: PLC0415 - --help stays quick
+
+    notes = Notes()
+
+    def note(place: Place, text: str) -> None:
+        notes(_placed(InputError(text), place))
+
+    yield from grouped(_rollouts(files, family, note, strict=strict), group_by=group_by, note=note)
+
+
+def _placed(error: InputError, place: Place) -> InputError:
+    """Return a problem with its file and line, on one line: names and keys may hold line breaks."""
+    file, line = place
+    return InputError(_on_one_line(str(error)), source=_on_one_line(file), line=line or None)
+
+
+def _on_one_line(text: str) -> str:
+    return text.replace("\n", "\\n")
 
 
 def _check_format(family: str | None) -> None:
@@ -92,15 +117,25 @@ def _check_format(family: str | None) -> None:
         raise click.UsageError(f"--format {family}: unknown; there are {', '.join(FAMILIES)}")
 
 
-def _rollouts(files: tuple[str, ...], family: str | None) -> Iterator[tuple[Place, Rollout | str]]:
-    from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
+def _rollouts(
+    files: tuple[str, ...], family: str | None, note: Callable[[Place, str], None], *, strict: bool
+) -> Iterator[tuple[Place, Rollout | str]]:
+    """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
+    from calipers.inputs.foreign.files import LEFT_OUT, file_rollouts  # noqa: PLC0415 - --help stays quick
 
     for file in files:
-        for line, rollout in file_rollouts(Path(file), family=family):
-            if isinstance(rollout, str):
-                yield (file, line), rollout
-            else:
+        try:
+            for line, rollout in file_rollouts(Path(file), family=family):
+                if isinstance(rollout, str):
+                    yield (file, line), rollout
+                    continue
+                if LEFT_OUT in rollout.metadata:
+                    note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
                 yield (file, line), replace(rollout, metadata={**rollout.metadata, "source": f"{file}:{line}"})
+        except InputError as error:
+            if strict:
+                raise
+            yield (file, 0), str(error).removeprefix(f"{file}: ")
 
 
 def _group_object(value: Any) -> dict[str, Any]:

@@ -65,3 +65,18 @@ class BadLines:
         if self.count > _BAD_LINES_SHOWN:
             return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
         return f"{self.count:,} (reported above, not scored)"
+
+
+@dataclass(slots=True)
+class Notes:
+    """Prints the first notes on what was read, and says when there are more."""
+
+    tell: Callable[[str], None] = print_message
+    count: int = 0
+
+    def __call__(self, note: InputError) -> None:
+        self.count += 1
+        if self.count <= _BAD_LINES_SHOWN:
+            self.tell(f"Note: {note}")
+        elif self.count == _BAD_LINES_SHOWN + 1:
+            self.tell("Note: there are further notes of this kind, which are not shown")

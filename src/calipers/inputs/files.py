@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from calipers import registry
@@ -20,6 +20,8 @@ from calipers.inputs.groups import as_group
 from calipers.interfaces import Reader
 from calipers.types import TrajectoryGroup
 
+_LOOKED_AT = 100
+"""How many rows are looked at to tell a groups file from a file of rollouts."""
 _SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a", "messages": [...]}, ...]}'
 
 
@@ -46,23 +48,37 @@ def read_groups(
     source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     seen: dict[int, int] = {}
     found = iter(_rows(source, reader))
-    first = next(found, None)
-    if first is not None and reader is None and source != "<stdin>" and _is_foreign(first[1]):
+    head = _head(found) if reader is None and source != "<stdin>" else list(islice(found, 1))
+    if reader is None and source != "<stdin>" and any(_is_foreign(row) for _, row in head):
         found = iter(_rows(source, "rollouts"))
-        first = next(found, None)
-    if first is None:
+        head = list(islice(found, 1))
+    if not head:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
     yield from jsonl.convert_rows(
-        chain([first], found),
+        chain(head, found),
         lambda value, line: _group(value, line, seen),
         source=source,
         on_error=None if strict else on_error,
     )
 
 
+def _head(rows: Iterator[tuple[int, object]]) -> list[tuple[int, object]]:
+    """Return a file's rows up to the first that is a group or a rollout; titles and damaged lines may precede it."""
+    head = []
+    for numbered in islice(rows, _LOOKED_AT):
+        head.append(numbered)
+        if _is_group(numbered[1]) or _is_foreign(numbered[1]):
+            break
+    return head
+
+
+def _is_group(row: object) -> bool:
+    return isinstance(row, dict) and ("trajectories" in row or "responses" in row)
+
+
 def _is_foreign(row: object) -> bool:
-    """Return whether the first row of a file is a rollout of another library, whose groups the file's rows make up."""
-    if not isinstance(row, dict) or "trajectories" in row or "responses" in row:
+    """Return whether a row of a file is a rollout of another library, whose groups the file's rows make up."""
+    if not isinstance(row, dict) or _is_group(row):
         return False
     from calipers.inputs.foreign.files import is_rollout_row  # noqa: PLC0415 - groups files do not need it
 

@@ -194,7 +194,7 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     given = value.get("id")
     name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
     where = f"trajectory {name!r}: "
-    messages, gold = value.get("messages"), _number(value, "gold", where)
+    messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
     if messages is None and gold is None:
         from calipers.inputs.foreign.rollouts import rollouts_in  # noqa: PLC0415 - groups files do not need it
 
@@ -220,7 +220,7 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         id=name,
         messages=() if messages is None else canonical(messages, where=where),
         tools=tools,
-        reward=_number(value, "reward", where),
+        reward=finite_number(value.get("reward"), f"{where}'reward'"),
         gold=gold,
         metadata=_checked_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
         extra=_checked_plain_values({key: item for key, item in value.items() if key not in carried}, where),
@@ -301,19 +301,19 @@ def _id(given: Any, what: str) -> str:
     return given
 
 
-def _number(value: Mapping[str, Any], key: str, where: str) -> float | None:
-    given = value.get(key)
+def finite_number(given: Any, what: str) -> float | None:
+    """Return a reward or a score, None where there is none. Raises InputError for anything but a finite number."""
     if given is None:
         return None
     # Booleans count as numbers: many data sets write True for solved and False for not solved.
     if not isinstance(given, numbers.Real):
-        raise InputError(f"{where}{key!r} must be a number or null, not {type_in_words(given)}")
+        raise InputError(f"{what} must be a number or null, not {type_in_words(given)}")
     try:
         number = float(given)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{where}{key!r} is {number}, which cannot be compared; write null where it is unknown")
+        raise InputError(f"{what} is {number}, which cannot be compared; write null where it is unknown")
     return number
 
 

@@ -46,22 +46,46 @@ def read_json_file(path: Path) -> Iterator[Row]:
     or JSON lines.
     """
     with open_binary(path) as stream:
-        data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
+        try:
+            data = decompressed_stream(stream).read().removeprefix(b"\xef\xbb\xbf")
+        except (EOFError, zlib.error, OSError) as error:
+            raise InputError(f"is damaged ({error}); copy it again", source=str(path)) from None
     if not data.strip():
         return
     if data.lstrip()[:1] == b"[":
-        try:
-            listed = json.loads(data)
-        except ValueError as error:
-            raise InputError(f"is not JSON: {error}", source=str(path)) from None
-        for number, value in enumerate(listed, start=1):
-            yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
+        yield from _array(data, path)
         return
-    first = data.lstrip().partition(b"\n")[0]
-    if isinstance(parse_json_line(first), str):
-        yield 1, parse_json_line(data)
-    else:
+    first, _, rest = data.strip().partition(b"\n")
+    whole = parse_json_line(data) if isinstance(parse_json_line(first), str) or not rest else None
+    # A file of JSON lines with a damaged first line loses that line only; an object spread over lines begins with {.
+    if whole is None or (isinstance(whole, str) and rest and first.strip() != b"{"):
         yield from json_line_rows(io.BytesIO(data))
+    else:
+        yield 1, whole
+
+
+def _array(data: bytes, path: Path) -> Iterator[Row]:
+    try:
+        listed = json.loads(data)
+    except RecursionError:
+        raise InputError("is not readable: nested too deeply", source=str(path)) from None
+    except ValueError as error:
+        raise InputError(f"is not JSON: {error}", source=str(path)) from None
+    scrubbed = without_surrogates(listed) if _SURROGATE.search(data.decode("utf-8", "replace")) else listed
+    for number, value in enumerate(scrubbed, start=1):
+        yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
+
+
+def read_json_or_lines(path: Path) -> Iterator[Row]:
+    """Yield the rows of a file that is JSON lines, one after the other, or of any other JSON, which is read whole."""
+    with open_binary(path) as stream:
+        lines = _lines(decompressed_stream(stream), MAX_LINE)
+        first, second = next(lines, None), next(lines, None)
+    is_lines = second is not None and first is not None and isinstance(first[1], bytes)
+    if is_lines and first is not None and isinstance(_row(*first)[1], dict):
+        yield from read_json_lines(path)
+    else:
+        yield from read_json_file(path)
 
 
 def open_binary(path: Path) -> IO[bytes]:

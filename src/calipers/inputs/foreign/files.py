@@ -6,55 +6,100 @@ rows themselves (``rollouts``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from calipers.errors import InputError
 from calipers.inputs import jsonl, parquet
+from calipers.inputs.foreign.claude_code import is_session_line, main_conversation
 from calipers.inputs.foreign.dialects import dialect_of
+from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
-from calipers.inputs.foreign.inspect_log import eval_rows
-from calipers.inputs.foreign.rollouts import FAMILIES, Rollout, family_of, rollouts_in
+from calipers.inputs.foreign.rollout import Rollout
+from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of
+
+Kind = Literal["group", "rollout", "message"]
+Numbered = tuple[int, Any]
+LEFT_OUT = "left_out"
+"""The key of a rollout's metadata that says what of its file is not in its messages."""
+_GROUPS = "is a groups file already: calipers reads it as it is, so nothing has to be converted"
 
 
 def rollout_group_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the groups of a file of rollouts, which is read whole. Raises InputError for a file that cannot be read."""
-    yield from grouped(file_rollouts(path))
+    """Yield the groups of a file of rollouts, which is read whole. Raises InputError for a file that cannot be read.
+
+    Warns of groups whose rollouts have different prompts.
+    """
+
+    def note(line: int, text: str) -> None:
+        warnings.warn(f"{path}:{line}: {text}", stacklevel=2)
+
+    yield from grouped(file_rollouts(path), note=note)
 
 
 def is_rollout_row(row: Any) -> bool:
     """Return whether a row of a file is a foreign rollout, or a message or an event of one."""
-    return isinstance(row, dict) and "trajectories" not in row and (family_of(row) is not None or _is_event(row))
+    if not isinstance(row, dict) or "trajectories" in row:
+        return False
+    return family_of(row) is not None or dialect_of(row) is not None or is_session_line(row)
 
 
-def _is_event(row: dict[str, Any]) -> bool:
-    return dialect_of(row) is not None or ("sessionId" in row and isinstance(row.get("message"), dict))
+def kind_of(row: Any) -> Kind | None:
+    """Return what a row of a file is: a group, one rollout or several, or a message or event of one; None if none."""
+    if not isinstance(row, dict):
+        return None
+    if "trajectories" in row or "responses" in row:
+        return "group"
+    if family_of(row) is not None:
+        return "rollout"
+    if dialect_of(row) is not None or is_session_line(row):
+        return "message"
+    if isinstance(row.get("messages"), list):
+        return "rollout"
+    return "message" if "role" in row else None
 
 
 def file_rollouts(path: Path, *, family: str | None = None) -> Iterator[tuple[int, Rollout | str]]:
     """Yield a file's rollouts with their lines, and each unreadable row's problem as text.
 
     ``family`` names the format of the rows, which is recognised otherwise. Raises InputError for a file that cannot be
-    read as a whole.
+    read as a whole, and for a groups file.
     """
     rows = _rows(path)
-    first = next(rows, None)
-    if first is None:
-        raise InputError("holds no rollouts", source=str(path))
-    line, row = first
-    if family is None and isinstance(row, dict) and family_of(row) is None and _is_message(row):
-        listed = [value for _, value in chain([first], rows)]
-        bad = next((value for value in listed if isinstance(value, str)), None)
-        yield line, Rollout([*listed], metadata={"file": path.name}) if bad is None else bad
+    head: list[Numbered] = []
+    kind: Kind | None = None
+    for numbered in rows:
+        head.append(numbered)
+        kind = kind_of(numbered[1])
+        if kind is not None or family is not None:
+            break
+    if not head:
+        raise InputError("is empty; it holds no rollouts", source=str(path))
+    if kind == "group":
+        raise InputError(_GROUPS, source=str(path))
+    if kind == "message" and family is None:
+        yield _session(path, chain(head, rows))
         return
-    for number, value in chain([first], rows):
-        yield from _row_rollouts(number, value, family)
+    for line, row in chain(head, rows):
+        yield from _row_rollouts(line, row, family)
 
 
-def _is_message(row: dict[str, Any]) -> bool:
-    return _is_event(row) or ("role" in row and "messages" not in row)
+def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
+    """Return the rollout whose messages are a file's rows; the problem of one that cannot be read is its own."""
+    messages = []
+    first = 0
+    for line, row in rows:
+        first = first or line
+        if isinstance(row, str):
+            return line, f"{row}; the file is one rollout, which cannot be read without this line"
+        if kind_of(row) in ("rollout", "group"):
+            return line, "is a whole rollout in a file of messages; give messages and rollouts in files of their own"
+        messages.append(row)
+    main, left_out = main_conversation(messages)
+    return first, Rollout(main, metadata={"file": path.name} | ({LEFT_OUT: left_out} if left_out else {}))
 
 
 def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int, Rollout | str]]:
@@ -62,21 +107,31 @@ def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int
         yield line, row
         return
     try:
-        found = rollouts_in(row, family=family)
+        found = each_rollout(row, family=family)
     except InputError as error:
         yield line, str(error)
         return
-    if found is None and isinstance(row.get("messages"), list):
+    if found is not None:
+        yield from ((line, rollout) for rollout in found)
+    elif isinstance(row.get("messages"), list) and kind_of(row) == "rollout":
         notes = {key: item for key, item in row.items() if key not in ("messages", "tools", "reward")}
-        found = [Rollout(row["messages"], None, row.get("tools"), row.get("reward"), notes)]
-    if found is None:
-        keys = ", ".join(map(str, row))[:200] or "none"
-        yield line, f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}"
-        return
-    yield from ((line, rollout) for rollout in found)
+        yield line, Rollout(row["messages"], None, row.get("tools"), row.get("reward"), notes)
+    else:
+        yield line, _unknown(row)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Any]]:
+def _unknown(row: dict[str, Any]) -> str:
+    match kind_of(row):
+        case "message":
+            return "is a single message in a file of rollouts; give messages and rollouts in files of their own"
+        case "group":
+            return "is a line of a groups file in a file of rollouts; calipers score reads it as it is"
+        case _:
+            keys = ", ".join(map(str, row))[:200] or "none"
+            return f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}"
+
+
+def _rows(path: Path) -> Iterator[Numbered]:
     with jsonl.open_binary(path) as stream:
         head = stream.read(4)
         if head == b"PK\x03\x04":
@@ -85,4 +140,4 @@ def _rows(path: Path) -> Iterator[tuple[int, Any]]:
     if head == b"PAR1":
         yield from parquet.parquet_rows(path)
         return
-    yield from jsonl.read_json_file(path)
+    yield from jsonl.read_json_or_lines(path)

@@ -1,4 +1,5 @@
-"""Logs of inspect_ai: the samples of an ``.eval`` file (a zip), and the messages of a sample.
+"""Samples of inspect_ai's logs: their messages, and what else is kept of them. Not responsible for files
+(``eval_file``).
 
 Events, stores and times of a sample are not read. Source of the fields: inspect_ai, and logs that it wrote in both of
 its formats.
@@ -6,50 +7,17 @@ its formats.
 
 from __future__ import annotations
 
-import json
-import struct
-import zipfile
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from calipers.errors import ConfigError, InputError
+from calipers.inputs.foreign.rollout import rest_of
 
-NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store", "timelines", "output")
-"""Keys of a sample that are no notes on it: the messages repeat input and output."""
-_ZSTD = 93
-_REMEDY = "pip install zstandard, or write it as JSON: inspect log convert FILE --to json --output-dir DIR"
+_NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store", "timelines", "output")
 
 
-def eval_rows(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield the samples of an ``.eval`` file as one-sample logs, in the file's order, numbered from 1.
-
-    Raises InputError for a damaged file, and ConfigError for one compressed with zstd without the package zstandard.
-    """
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            names = [info for info in archive.infolist() if info.filename.startswith("samples/")]
-            header = next((info for info in archive.infolist() if info.filename == "header.json"), None)
-            task = {} if header is None else json.loads(_read(path, archive, stream, header)).get("eval") or {}
-            for number, info in enumerate(sorted(names, key=lambda one: one.filename), start=1):
-                sample = json.loads(_read(path, archive, stream, info))
-                yield number, {"eval": {"task": task.get("task")}, "samples": [sample]}
-    except (zipfile.BadZipFile, ValueError, EOFError, struct.error) as error:
-        raise InputError(f"is a damaged .eval file ({error}); copy it again", source=str(path)) from None
-
-
-def _read(path: Path, archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile.ZipInfo) -> bytes:
-    if info.compress_type != _ZSTD:
-        return archive.read(info)
-    try:
-        import zstandard  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - optional, no dependency
-    except ImportError:
-        raise ConfigError(f"{path}: is compressed with zstd, which needs a package: {_REMEDY}") from None
-    stream.seek(info.header_offset + 26)
-    name, extra = struct.unpack("<HH", stream.read(4))
-    stream.seek(info.header_offset + 30 + name + extra)
-    found: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
-    return found
+def notes_of_sample(sample: dict[str, Any]) -> dict[str, Any]:
+    """Return what is kept of a sample beside its messages, which repeat its input and its output."""
+    failed = (sample.get("output") or {}).get("error")
+    return rest_of(sample, *_NOT_KEPT) | ({"output_error": failed} if failed else {})
 
 
 def messages_of_sample(sample: dict[str, Any]) -> list[dict[str, Any]]:

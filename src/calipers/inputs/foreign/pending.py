@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Request(NamedTuple):
+    """A JSON-RPC request that waits for its reply: its id as JSON, its method, and its tool call's id if it is one."""
+
+    key: str
+    method: str
+    call_id: str | None
 
 
 @dataclass(slots=True)
 class Pending:
-    """The calls without a result, as name and id, and the requests whose replies are not part of the conversation.
+    """The calls without a result, as name and id, JSON-RPC requests without a reply, and final answers already said.
 
     ``number`` is the 1-based number of the message that is read; ids made here derive from it.
     """
 
     number: int = 0
     calls: list[tuple[str, str]] = field(default_factory=list)
-    ignored: set[str] = field(default_factory=set)
+    requests: list[Request] = field(default_factory=list)
+    finals: set[str] = field(default_factory=set)
     _made: int = 0
+    _used: set[str] = field(default_factory=set)
+
+    def unused_id(self, call_id: str | None) -> str:
+        """Return an id for a call: its own, with a count if an earlier call has it, or a new one."""
+        own = call_id or f"call_{self.number}"
+        name, count = own, 1
+        while name in self._used:
+            count += 1
+            name = f"{own}-{count}"
+        self._used.add(name)
+        return name
 
     def opened(self, name: str, call_id: Any = None) -> str:
         """Return the id of a call of ``name``, and wait for its result. A call without an id gets one."""

@@ -6,57 +6,74 @@ messages. Not responsible for files (``files``) or for which rollouts are of one
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from calipers.errors import InputError
 from calipers.inputs.foreign import inspect_log
+from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
+from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
+from calipers.inputs.foreign.rollout import Rollout, Row, rest_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
-from calipers.inputs.plain import plain_data, type_in_words
+from calipers.inputs.plain import plain_data
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """One rollout in foreign messages. ``task`` names its prompt where its format does, and is None elsewhere."""
-
-    messages: list[Any]
-    task: str | None = None
-    tools: Any = None
-    reward: Any = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_trajectory(self) -> Row:
-        """Return the rollout as a trajectory object of a groups file, without an id."""
-        named = {"tools": self.tools or None, "reward": self.reward, "metadata": dict(self.metadata) or None}
-        return {"messages": self.messages} | {key: item for key, item in named.items() if item is not None}
+Part = tuple[str, Callable[[], list[Rollout]]]
+"""A part of a row that is read on its own, with where it is in the row."""
 
 
 class Family(NamedTuple):
-    """How the rows of a format are recognised, and read as rollouts."""
+    """How the rows of a format are recognised, and read as rollouts; ``parts`` are those of a row with several runs."""
 
     recognises: Callable[[Row], bool]
     read: Callable[[Row], list[Rollout]]
+    parts: Callable[[Row], list[Part]] | None = None
 
 
-def rollouts_in(row: Mapping[str, Any], *, family: str | None = None) -> list[Rollout] | None:
-    """Return the rollouts of a row; None if it is of no known format.
+def each_rollout(row: Mapping[str, Any], *, family: str | None = None) -> Iterator[Rollout | str] | None:
+    """Return the rollouts of a row, with the problem of each part of it that cannot be read, as text, in its place.
 
-    ``family`` names the format instead. Raises InputError for a row that is malformed, or not of the named format.
+    ``family`` names the format, which the row's keys tell otherwise. Returns None for a row of no known format. Raises
+    InputError for a row that is not of the named format, or nested too deeply.
     """
-    plain = plain_data(row)
+    plain = plain_data(_with_odd_rewards(row))
     name = family_of(plain) if family is None else family
     if name is None:
         return None
-    if family is not None and not FAMILIES[family].recognises(plain):
-        raise InputError(f"is not of the format {family}; it has the keys {', '.join(plain)[:200] or 'none'}")
+    if not FAMILIES[name].recognises(plain):
+        raise InputError(f"is not of the format {name}; it has the keys {', '.join(plain)[:200] or 'none'}")
+    return _each_part(plain, name)
+
+
+def _each_part(plain: Row, name: str) -> Iterator[Rollout | str]:
+    family = FAMILIES[name]
+    odd = f"looks like the format {name}, but a field has an unexpected type"
     try:
-        return FAMILIES[name].read(plain)
-    except (AttributeError, KeyError, TypeError, ValueError):  # a field of another type than documented
-        raise InputError(f"looks like the format {name}, but a field has an unexpected type") from None
+        parts = [("", partial(family.read, plain))] if family.parts is None else family.parts(plain)
+    except (AttributeError, TypeError):
+        yield odd
+        return
+    for where, read in parts:
+        try:
+            yield from read()
+        except InputError as error:
+            yield f"{where}{error}"
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError):  # a field of another type than documented
+            yield f"{where}{odd}"
+
+
+def rollouts_in(row: Mapping[str, Any]) -> list[Rollout] | None:
+    """Return the rollouts of a row; None if it is of no known format. Raises InputError for a row that is malformed."""
+    each = each_rollout(row)
+    if each is None:
+        return None
+    found = []
+    for rollout in each:
+        if isinstance(rollout, str):
+            raise InputError(rollout)
+        found.append(rollout)
+    return found
 
 
 def family_of(row: Any) -> str | None:
@@ -66,53 +83,47 @@ def family_of(row: Any) -> str | None:
     return next((name for name, family in FAMILIES.items() if family.recognises(dict(row))), None)
 
 
-def _rest(row: Row, *read: str) -> Row:
-    return {key: item for key, item in row.items() if key not in read and item is not None}
-
-
-def _turn(said: Any, role: str) -> list[Any]:
-    """Return a prompt or a completion, which is text or messages, as messages."""
-    if isinstance(said, str):
-        return [{"role": role, "content": said}]
-    if not isinstance(said, list):
-        raise InputError(f"has {type_in_words(said)} where text or a list of messages is needed")
-    return said
-
-
-def _sharegpt(row: Row) -> list[Rollout]:
-    system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-    tools = row.get("tools")
-    tools = json.loads(tools) if isinstance(tools, str) and tools.strip() else tools or None
-    notes = _rest(row, "conversations", "system", "tools", "chosen", "rejected")
-    asked = system + row["conversations"]
-    ends = [(key, row[key]) for key in ("chosen", "rejected") if isinstance(row.get(key), dict)]
-    if not ends:
-        return [Rollout(asked, tools=tools, metadata=notes)]
-    return [Rollout([*asked, end], tools=tools, metadata=notes | {"answer": key}) for key, end in ends]
+def _with_odd_rewards(row: Mapping[str, Any]) -> Row:
+    """Return a row with the text of each reward that is not finite, for which ``plain_data`` has None."""
+    found = dict(row)
+    if isinstance(row.get("reward"), float) and not math.isfinite(row["reward"]):
+        found["reward"] = str(row["reward"])
+    if isinstance(row.get("reward_info"), Mapping):
+        found["reward_info"] = _with_odd_rewards(row["reward_info"])
+    if isinstance(row.get("simulations"), list):
+        runs = row["simulations"]
+        found["simulations"] = [_with_odd_rewards(run) if isinstance(run, Mapping) else run for run in runs]
+    return found
 
 
 def _verifiers(row: Row) -> list[Rollout]:
+    """A rollout that ended in an error has no reward: verifiers writes 0 for it."""
     task = row.get("example_id")
-    messages = _turn(row["prompt"], "user") + _turn(row["completion"], "assistant")
+    asked, said = turn(row["prompt"], "user"), turn(row["completion"], "assistant")
     name = None if task is None else f"{row['task']}-{task}" if isinstance(row.get("task"), str) else str(task)
-    notes = _rest(row, "prompt", "completion", "reward", "tools")
-    return [Rollout(messages, name, row.get("tools"), row.get("reward"), notes)]
+    notes = rest_of(row, "prompt", "completion", "reward", "tools", "tool_defs")
+    reward = None if row.get("error") else row.get("reward")
+    tools = row.get("tools") or row.get("tool_defs")
+    return [Rollout(asked + said, name, tools, reward, notes, is_index=True, asked=len(asked))]
 
 
 def _nemo_gym(row: Row) -> list[Rollout]:
     asked, answered = row["responses_create_params"], row["response"]
     instructions = asked.get("instructions")
     system = [{"role": "system", "content": instructions}] if instructions else []
-    messages = system + _turn(asked.get("input") or [], "user") + [*answered["output"]]
+    prompt = system + turn(asked.get("input") or [], "user")
+    messages = [*prompt, *answered["output"]]
     task = next((row[key] for key in ("_ng_task_id", "_ng_task_index") if row.get(key) is not None), None)
-    notes = _rest(row, "responses_create_params", "response", "reward")
+    ended = {key: answered[key] for key in ("error", "incomplete_details") if answered.get(key)}
+    notes = rest_of(row, "responses_create_params", "response", "reward") | ({"response": ended} if ended else {})
     name = None if task is None else f"task-{task}"
-    return [Rollout(messages, name, asked.get("tools") or None, row.get("reward"), notes)]
+    tools = asked.get("tools") or None
+    return [Rollout(messages, name, tools, row.get("reward"), notes, is_index=True, asked=len(prompt))]
 
 
 def _agentdojo(row: Row) -> list[Rollout]:
     task = "/".join(str(row.get(key) or "none") for key in ("suite_name", "user_task_id", "injection_task_id"))
-    return [Rollout(row["messages"], task, metadata=_rest(row, "messages"))]
+    return [Rollout(row["messages"], task, metadata=rest_of(row, "messages"))]
 
 
 _HISTORY = ("role", "content", "tool_calls", "thinking_blocks", "tool_call_id", "name")
@@ -132,54 +143,66 @@ def _swe_agent(row: Row) -> list[Rollout]:
             said = step.get("response") or "\n\n".join(step[key] for key in ("thought", "action") if step.get(key))
             messages.append({"role": "assistant", "content": said})
             messages.append({"role": "user", "content": step.get("observation") or ""})
-    return [Rollout(messages, metadata=_rest(row, "history", "trajectory", "replay_config"))]
+    return [Rollout(messages, metadata=rest_of(row, "history", "trajectory", "replay_config"))]
 
 
 def _openhands(row: Row) -> list[Rollout]:
     name = row.get("instance_id")
-    return [Rollout(row["history"], None if name is None else str(name), metadata=_rest(row, "history"))]
+    return [Rollout(row["history"], None if name is None else str(name), metadata=rest_of(row, "history"))]
 
 
 def _atif(row: Row) -> list[Rollout]:
     tools = row["agent"].get("tool_definitions")
-    return [Rollout(row["steps"], tools=tools or None, metadata=_rest(row, "steps"))]
+    return [Rollout(row["steps"], tools=tools or None, metadata=rest_of(row, "steps"))]
 
 
 def _tau2(row: Row) -> list[Rollout]:
-    return [_tau2_run(run) for run in row["simulations"]] if "simulations" in row else [_tau2_run(row)]
+    return [_tau2_run(row, None)]
 
 
-def _tau2_run(run: Row) -> Rollout:
+def _tau2_runs(row: Row) -> list[Part]:
+    if "simulations" not in row:
+        return [("", partial(_tau2, row))]
+    domain = ((row.get("info") or {}).get("environment_info") or {}).get("domain_name")
+    runs = enumerate(row["simulations"], start=1)
+    return [(f"simulation {number}: ", partial(_one, _tau2_run, run, domain)) for number, run in runs]
+
+
+def _one(read: Callable[..., Rollout], *given: Any) -> list[Rollout]:
+    return [read(*given)]
+
+
+def _tau2_run(run: Row, domain: str | None) -> Rollout:
+    """A task's id is unique in its domain, which only the file of all runs names."""
     messages = messages_of_ticks(run["ticks"]) if run.get("ticks") else run["messages"]
     reward = (run.get("reward_info") or {}).get("reward")
-    return Rollout(messages, str(run["task_id"]), reward=reward, metadata=_rest(run, "messages", "ticks"))
+    task = f"{domain}/{run['task_id']}" if domain else str(run["task_id"])
+    notes = rest_of(run, "messages", "ticks") | ({"domain": domain} if domain else {})
+    return Rollout(messages, task, reward=reward, metadata=notes)
 
 
 def _inspect(row: Row) -> list[Rollout]:
-    task = (row.get("eval") or {}).get("task")
-    return [_inspect_sample(sample, task) for sample in row["samples"]] if "samples" in row else [_inspect_sample(row)]
+    return [_inspect_sample(row)]
+
+
+def _inspect_samples(row: Row) -> list[Part]:
+    if "samples" not in row:
+        return [("", partial(_inspect, row))]
+    task, samples = (row.get("eval") or {}).get("task"), row["samples"]
+    where = "sample {}: " if len(samples) > 1 else ""
+    return [
+        (where.format(number), partial(_one, _inspect_sample, sample, task))
+        for number, sample in enumerate(samples, start=1)
+    ]
 
 
 def _inspect_sample(sample: Row, task: str | None = None) -> Rollout:
     name = f"{task}/{sample['id']}" if task else str(sample["id"])
-    return Rollout(inspect_log.messages_of_sample(sample), name, metadata=_rest(sample, *inspect_log.NOT_KEPT))
-
-
-def _gemini(row: Row) -> list[Rollout]:
-    given = row.get("systemInstruction") or row.get("system_instruction")
-    parts = [{"text": given}] if isinstance(given, str) else (given or {}).get("parts")
-    system = [{"role": "system", "parts": parts}] if parts else []
-    tools = [
-        tool
-        for one in row.get("tools") or []
-        for tool in one.get("functionDeclarations") or one.get("function_declarations") or []
-    ]
-    notes = _rest(row, "contents", "systemInstruction", "system_instruction", "tools", "reward")
-    return [Rollout(system + row["contents"], tools=tools or None, reward=row.get("reward"), metadata=notes)]
+    return Rollout(inspect_log.messages_of_sample(sample), name, metadata=inspect_log.notes_of_sample(sample))
 
 
 FAMILIES: Final[Mapping[str, Family]] = {
-    "sharegpt": Family(lambda row: isinstance(row.get("conversations"), list), _sharegpt),
+    "sharegpt": Family(lambda row: isinstance(row.get("conversations"), list), sharegpt_rollouts),
     "nemo_gym": Family(
         lambda row: isinstance(row.get("responses_create_params"), dict) and "response" in row, _nemo_gym
     ),
@@ -193,7 +216,9 @@ FAMILIES: Final[Mapping[str, Family]] = {
     ),
     "openhands": Family(lambda row: isinstance(row.get("history"), list) and "instance_id" in row, _openhands),
     "tau2": Family(
-        lambda row: isinstance(row.get("simulations"), list) or ("task_id" in row and "reward_info" in row), _tau2
+        lambda row: isinstance(row.get("simulations"), list) or ("task_id" in row and "reward_info" in row),
+        _tau2,
+        _tau2_runs,
     ),
     "inspect_ai": Family(
         lambda row: (
@@ -201,6 +226,8 @@ FAMILIES: Final[Mapping[str, Family]] = {
             or ("epoch" in row and isinstance(row.get("messages"), list))
         ),
         _inspect,
+        _inspect_samples,
     ),
-    "gemini": Family(lambda row: isinstance(row.get("contents"), list), _gemini),
+    "gemini": Family(is_gemini_row, gemini_rollouts),
+    "preference": Family(is_preference, preference_rollouts),
 }

@@ -68,9 +68,9 @@ def _results(value: dict[str, Any]) -> list[dict[str, Any]]:
 def _final(output: Any, pending: Pending) -> list[dict[str, Any]]:
     """Return the final answer as a message, unless the step before stated the same."""
     text = _text(output)
-    if f"final {text}" in pending.ignored:
+    if text in pending.finals:
         return []
-    pending.ignored.add(f"final {text}")
+    pending.finals.add(text)
     return [{"role": "assistant", "content": text}]
 
 

@@ -1,0 +1,73 @@
+"""Rows with two answers, ``chosen`` and ``rejected``, and rows of ShareGPT's form, which may have them.
+
+An answer is text, a message or a list of messages, and may repeat the prompt. Source of the fields: the data README of
+LLaMA-Factory, and TRL's page on data set formats.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from calipers.inputs.foreign.rollout import Rollout, Row, rest_of, turn
+
+_ANSWERS = ("chosen", "rejected")
+_ASKED = ("prompt", "messages", "question", "instruction")
+
+
+def is_preference(row: Row) -> bool:
+    """Return whether a row has two answers of which one was chosen."""
+    return all(isinstance(row.get(key), str | list | dict) for key in _ANSWERS)
+
+
+def preference_rollouts(row: Row) -> list[Rollout]:
+    """Return a row's chosen and rejected answers as two rollouts."""
+    key = next((key for key in _ASKED if row.get(key)), None)
+    asked = _system(row) + [message for pair in row.get("history") or [] for message in _exchange(pair)]
+    asked += [] if key is None else turn(row[key], "user")
+    if key == "instruction" and isinstance(row.get("input"), str) and row["input"]:
+        asked[-1] = {"role": "user", "content": f"{row['instruction']}\n{row['input']}"}
+    read = (*_ANSWERS, "system", "history", "tools", *([] if key is None else [key]))
+    notes = rest_of(row, *read, *(["input"] if key == "instruction" else []))
+    return _answered(row, asked, _ANSWERS, notes)
+
+
+def sharegpt_rollouts(row: Row) -> list[Rollout]:
+    """Return a row of ShareGPT's form as a rollout, or as one for each answer that it has."""
+    asked = _system(row) + row["conversations"]
+    notes = rest_of(row, "conversations", "system", "tools", *_ANSWERS)
+    ends = [key for key in _ANSWERS if row.get(key) is not None]
+    return _answered(row, asked, ends, notes) if ends else [Rollout(asked, tools=_tools(row), metadata=notes)]
+
+
+def _answered(row: Row, asked: list[Any], ends: Sequence[str], notes: Row) -> list[Rollout]:
+    """Return a rollout for each answer. What all answers begin with is the prompt, too, such as earlier turns."""
+    whole = [_whole(asked, row[key]) for key in ends]
+    most = min(len(messages) for messages in whole) - 1
+    shared = next((at for at in range(most) if any(one[at] != whole[0][at] for one in whole)), most)
+    tools, prompt = _tools(row), max(shared, 0) if len(ends) > 1 else None
+    return [
+        Rollout(messages, tools=tools, metadata=notes | {"answer": key}, asked=prompt)
+        for key, messages in zip(ends, whole, strict=True)
+    ]
+
+
+def _whole(asked: list[Any], answer: Any) -> list[Any]:
+    """Return the prompt and an answer as one list of messages; an answer that repeats the prompt is whole."""
+    said = turn(answer, "assistant")
+    return said if asked and all(message in said for message in asked) else [*asked, *said]
+
+
+def _system(row: Row) -> list[Row]:
+    return [{"role": "system", "content": row["system"]}] if row.get("system") else []
+
+
+def _exchange(pair: Any) -> list[Any]:
+    asked, answered = pair
+    return [*turn(asked, "user"), *turn(answered, "assistant")]
+
+
+def _tools(row: Row) -> Any:
+    tools = row.get("tools")
+    return json.loads(tools) if isinstance(tools, str) and tools.strip() else tools or None

@@ -1,0 +1,51 @@
+"""``Rollout``: one rollout in foreign messages, and what the families of formats share. Not responsible for formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.inputs.plain import type_in_words
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One rollout in foreign messages. ``task`` names its prompt where its format does, and is None elsewhere.
+
+    ``is_index`` means that ``task`` is a place in a data set, which another data set has, too: rollouts are of one
+    prompt only if their prompts are equal as well. ``asked`` is how many messages are the prompt, where its format says
+    so; elsewhere, those before the first reply are.
+    """
+
+    messages: list[Any]
+    task: str | None = None
+    tools: Any = None
+    reward: Any = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_index: bool = False
+    asked: int | None = None
+
+    def as_trajectory(self) -> Row:
+        """Return the rollout as a trajectory object of a groups file, without an id."""
+        named = {"tools": self.tools or None, "reward": self.reward, "metadata": dict(self.metadata) or None}
+        return {"messages": self.messages} | {key: item for key, item in named.items() if item is not None}
+
+
+def rest_of(row: Row, *read: str) -> Row:
+    """Return what a row has beside the keys ``read``."""
+    return {key: item for key, item in row.items() if key not in read and item is not None}
+
+
+def turn(said: Any, role: str) -> list[Any]:
+    """Return a prompt or a completion, which is text, a message or messages, as messages. Raises InputError."""
+    if isinstance(said, str):
+        return [{"role": role, "content": said}]
+    if isinstance(said, dict):
+        return [said]
+    if not isinstance(said, list):
+        raise InputError(f"has {type_in_words(said)} where text or a list of messages is needed")
+    return said

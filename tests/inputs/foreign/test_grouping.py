@@ -1,0 +1,119 @@
+"""Which rollouts are candidates for one prompt, and what a bad row costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.inputs.foreign.files import file_rollouts
+from calipers.inputs.foreign.grouping import grouped
+from inputs.foreign.written import read, said_in, written
+
+
+def row(prompt: str, said: str, **more: Any) -> dict[str, Any]:
+    return {"prompt": prompt, "completion": said, **more}
+
+
+def tau2_file(domain: str | None, *runs: dict[str, Any]) -> dict[str, Any]:
+    info = {} if domain is None else {"info": {"environment_info": {"domain_name": domain, "policy": "p"}}}
+    return info | {"simulations": list(runs)}
+
+
+def run(task: Any, said: str, reward: Any = 1.0) -> dict[str, Any]:
+    messages = [{"role": "assistant", "content": said, "turn_idx": 0}]
+    return {"task_id": task, "reward_info": {"reward": reward}, "messages": messages}
+
+
+def ids_of(groups: list[Any]) -> list[tuple[str, int]]:
+    return [(group.group_id, len(group.trajectories)) for group in groups]
+
+
+def test_equal_task_ids_of_two_domains_are_two_tasks(tmp_path: Path):
+    path = written(tmp_path / "t.jsonl", tau2_file("airline", run("0", "a")), tau2_file("retail", run("0", "b")))
+    groups, problems = read(path)
+    assert (ids_of(groups), problems) == ([("airline/0", 1), ("retail/0", 1)], [])
+    assert groups[0].trajectories[0].metadata["domain"] == "airline"
+
+
+def test_equal_example_ids_of_two_data_sets_are_two_prompts(tmp_path: Path):
+    rows = [row("p", "a", example_id=3), row("q", "b", example_id=3), row("p", "c", example_id=3)]
+    with pytest.warns(UserWarning, match=r"t\.jsonl:2: '3' is also the name of rollouts with another prompt"):
+        groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert (ids_of(groups), problems) == ([("3", 2), ("3-2", 1)], [])
+    assert said_in(groups) == [[["p", "a"], ["p", "c"]], [["q", "b"]]]
+
+
+def test_examples_with_the_same_first_turns_are_kept_apart(tmp_path: Path):
+    shots = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]
+    rows = [
+        {"prompt": [*shots, {"role": "user", "content": asked}], "completion": said}
+        for asked, said in (("2+2", "4"), ("3+3", "6"), ("2+2", "5"))
+    ]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [(len(group.context), len(group.trajectories)) for group in groups] == [(3, 2), (3, 1)]
+
+
+def test_different_prompts_of_a_named_task_are_pointed_out(tmp_path: Path):
+    rows = [
+        {"instance_id": "x", "history": [{"source": "user", "action": "message", "args": {"content": text}, "id": 0}]}
+        for text in ("p", "q")
+    ]
+    told: list[tuple[int, str]] = []
+    rollouts = file_rollouts(written(tmp_path / "t.jsonl", *rows))
+    ((_, group),) = grouped(rollouts, note=lambda line, text: told.append((line, text)))
+    assert len(group["trajectories"]) == 2
+    (line, text) = told[0]
+    assert (line, len(told)) == (2, 1)
+    assert text == (
+        "the rollouts of 'x' have different prompts (compare line 1), and are one group all the same; if they are of "
+        "different tasks, calipers convert --group-by KEY keeps them apart"
+    )
+
+
+def test_a_number_and_its_text_are_different_values_to_group_by(tmp_path: Path):
+    rows = [row("p", "a", k=1), row("p", "b", k="1"), row("p", "c", k=1), row("p", "d", k="1-2"), row("p", "e", k=True)]
+    told: list[str] = []
+    rollouts = file_rollouts(written(tmp_path / "t.jsonl", *rows))
+    groups = [group for _, group in grouped(rollouts, group_by="k", note=lambda _, text: told.append(text))]
+    assert [(group["group_id"], len(group["trajectories"])) for group in groups] == [
+        ("1", 2),
+        ("1-3", 1),
+        ("1-2", 1),
+        ("true", 1),
+    ]
+    assert told == ["'1' is also the name of rollouts with another prompt or value (line 1); these are the group '1-3'"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"reward": "high"}, "'reward' is 'high', which is no finite number; write null if it is unknown"),
+        ({"reward": float("nan")}, "'reward' is 'nan', which is no finite number; write null if it is unknown"),
+        ({"reward": [1]}, "'reward' must be a number or null, not a list"),
+        ({"tools": 5}, "'tools' must be a list of tool definitions or null, not a number"),
+    ],
+)
+def test_a_bad_field_costs_its_own_row(bad: dict[str, Any], reason: str, tmp_path: Path):
+    rows = [row("p", "a", reward=0.5), row("p", "b", **bad), row("p", "c"), row("p", "d", reward=True)]
+    (group,), problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert problems == [f":2: {reason}"]
+    assert [one.reward for one in group.trajectories] == [0.5, None, 1.0]
+
+
+def test_a_bad_run_costs_itself_and_not_the_other_runs_of_its_file(tmp_path: Path):
+    runs = [run("0", "a"), run("0", "b", reward=float("inf")), {"task_id": "0"}, run("0", "c", reward=None)]
+    (group,), problems = read(written(tmp_path / "t.jsonl", tau2_file("airline", *runs)))
+    assert [one.reward for one in group.trajectories] == [1.0, None]
+    assert problems == [
+        ":1: 'reward' is 'inf', which is no finite number; write null if it is unknown",
+        ":1: simulation 3: looks like the format tau2, but a field has an unexpected type",
+    ]
+
+
+def test_the_zero_of_a_rollout_that_ended_in_an_error_is_no_reward(tmp_path: Path):
+    rows = [row("p", "a", reward=0.0, error={"error": "SandboxError"}), row("p", "b", reward=0.0, error=None)]
+    (group,), _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [one.reward for one in group.trajectories] == [None, 0.0]
+    assert group.trajectories[0].metadata["error"] == {"error": "SandboxError"}

@@ -1,0 +1,77 @@
+"""Rows with a chosen and a rejected answer are two candidates for one prompt, in all forms that trainers write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.inputs import as_group
+from inputs.foreign.written import read, said_in, written
+
+
+def user(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def reply(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+ASKED = {"conversations": [{"from": "human", "value": "q"}]}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ASKED | {"chosen": {"from": "gpt", "value": "A"}, "rejected": {"from": "gpt", "value": "B"}},
+        ASKED | {"chosen": [{"from": "gpt", "value": "A"}], "rejected": [{"from": "gpt", "value": "B"}]},
+        ASKED | {"chosen": "A", "rejected": "B"},
+        ASKED | {"chosen": [reply("A")], "rejected": "B"},
+        {"messages": [user("q")], "chosen": reply("A"), "rejected": reply("B")},
+        {"prompt": "q", "chosen": "A", "rejected": "B"},
+        {"prompt": [user("q")], "chosen": [reply("A")], "rejected": [reply("B")]},
+        {"prompt": "q", "chosen": [user("q"), reply("A")], "rejected": [user("q"), reply("B")]},
+        {"chosen": [user("q"), reply("A")], "rejected": [user("q"), reply("B")]},
+        {"instruction": "q", "input": "", "chosen": "A", "rejected": "B"},
+        {"question": "q", "chosen": "A", "rejected": "B"},
+    ],
+)
+def test_both_answers_are_read(row: dict[str, Any], tmp_path: Path):
+    group = as_group(row)
+    assert [[message["content"] for message in one.messages] for one in group.trajectories] == [["q", "A"], ["q", "B"]]
+    assert [one.metadata["answer"] for one in group.trajectories] == ["chosen", "rejected"]
+    (own,), problems = read(written(tmp_path / "rows.jsonl", row))
+    assert (own.context, problems) == ((user("q"),), [])
+    assert said_in([own]) == [[["q", "A"], ["q", "B"]]]
+
+
+def test_an_answer_alone_is_read_too():
+    (one,) = as_group(ASKED | {"chosen": "A"}).trajectories
+    assert [message["content"] for message in one.messages] == ["q", "A"]
+
+
+def test_system_history_and_input_are_part_of_the_prompt():
+    row = {"instruction": "q", "input": "i", "system": "s", "history": [["h", "r"]], "chosen": "A", "rejected": "B"}
+    first = as_group(row | {"margin": 2}).trajectories[0]
+    assert [message["content"] for message in first.messages] == ["s", "h", "r", "q\ni", "A"]
+    assert first.metadata == {"margin": 2, "answer": "chosen"}
+
+
+def test_rows_that_differ_after_their_first_reply_are_groups_of_their_own(tmp_path: Path):
+    shared = [user("q"), reply("r")]
+    rows = [{"prompt": [*shared, user(text)], "chosen": f"A{text}", "rejected": f"B{text}"} for text in ("1", "2")]
+    groups, _ = read(written(tmp_path / "rows.jsonl", *rows))
+    assert said_in(groups) == [
+        [["q", "r", "1", "A1"], ["q", "r", "1", "B1"]],
+        [["q", "r", "2", "A2"], ["q", "r", "2", "B2"]],
+    ]
+    assert [len(group.context) for group in groups] == [3, 3]
+
+
+def test_an_answer_of_another_type_is_a_problem_of_its_row(tmp_path: Path):
+    rows = [ASKED | {"chosen": 5, "rejected": "B"}, ASKED | {"chosen": "A", "rejected": "B"}]
+    groups, problems = read(written(tmp_path / "rows.jsonl", *rows))
+    assert problems == [":1: has a number where text or a list of messages is needed"]
+    assert len(groups[0].trajectories) == 2

@@ -1,0 +1,92 @@
+"""Files whose rows are messages are one rollout, whatever their first row is; sub-agents are left out by name."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.inputs import read_groups
+from inputs.foreign.dialect_messages import MCP
+from inputs.foreign.written import read, said_in, written
+
+
+def line(role: str, text: str, **more: Any) -> dict[str, Any]:
+    return {"type": role, "sessionId": "s", "message": {"role": role, "content": text}, **more}
+
+
+TITLE = {"type": "summary", "summary": "a title", "leafUuid": "u"}
+SNAPSHOT = {"type": "file-history-snapshot", "messageId": "m", "snapshot": {"timestamp": "t"}}
+MAIN = [line("user", "q"), line("assistant", "a")]
+SUB = [line("user", "sub q", isSidechain=True), line("assistant", "sub a", isSidechain=True)]
+
+
+@pytest.mark.parametrize("head", [[TITLE], [SNAPSHOT], [SNAPSHOT, TITLE], [{"note": 1}, TITLE][1:], []])
+def test_the_first_row_does_not_decide(head: list[Any], tmp_path: Path):
+    groups, problems = read(written(tmp_path / "s.jsonl", *head, *MAIN))
+    assert (said_in(groups), problems) == ([[["q", "a"]]], [])
+
+
+def test_a_row_that_is_no_rollout_does_not_hide_the_others(tmp_path: Path):
+    groups, problems = read(written(tmp_path / "s.jsonl", {"note": 1}, {"prompt": "p", "completion": "a"}))
+    assert said_in(groups) == [[["p", "a"]]]
+    assert problems[0].startswith(":1: is of no known format; it has the keys note")
+    damaged = written(tmp_path / "d.jsonl", b"{oops\n", {"prompt": "p", "completion": "a"})
+    groups, problems = read(damaged)
+    assert (said_in(groups), problems[0][:12]) == ([[["p", "a"]]], ":1: not JSON")
+
+
+def test_sub_agents_are_left_out_of_the_main_conversation_by_name(tmp_path: Path):
+    rows = [MAIN[0], *SUB, {"type": "system", "sessionId": "s", "content": "hook"}, MAIN[1], SNAPSHOT]
+    groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+    assert said_in(groups) == [[["q", "a"]]]
+    assert groups[0].trajectories[0].metadata == {
+        "file": "s.jsonl",
+        "left_out": "2 messages of sub-agents; 1 line of type system; 1 line of type file-history-snapshot",
+    }
+
+
+def test_a_file_of_a_sub_agent_alone_is_its_session(tmp_path: Path):
+    groups, _ = read(written(tmp_path / "agent.jsonl", *SUB))
+    assert said_in(groups) == [[["sub q", "sub a"]]]
+    assert groups[0].trajectories[0].metadata == {"file": "agent.jsonl"}
+
+
+def test_the_commands_stream_is_a_session(tmp_path: Path):
+    rows = [
+        {"type": "system", "subtype": "init", "session_id": "s", "tools": []},
+        {"type": "assistant", "session_id": "s", "parent_tool_use_id": None, "message": MAIN[1]["message"]},
+        {"type": "assistant", "session_id": "s", "parent_tool_use_id": "t", "message": SUB[1]["message"]},
+        {"type": "result", "subtype": "success", "session_id": "s", "result": "a"},
+    ]
+    groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+    assert said_in(groups) == [[["a"]]]
+    assert groups[0].trajectories[0].metadata["left_out"].startswith("1 message of sub-agents; 1 line of type system")
+
+
+def test_a_session_with_a_damaged_line_is_refused_and_not_shortened(tmp_path: Path):
+    groups, problems = read(written(tmp_path / "s.jsonl", MAIN[0], b"{oops\n", MAIN[1]))
+    assert (groups, problems[0][:12]) == ([], ":2: not JSON")
+    assert problems[0].endswith("; the file is one rollout, which cannot be read without this line")
+
+
+def test_messages_and_rollouts_in_one_file_are_pointed_out(tmp_path: Path):
+    rollout = {"prompt": "p", "completion": "a"}
+    groups, problems = read(written(tmp_path / "a.jsonl", rollout, MCP[3]))
+    assert (len(groups), problems) == (
+        1,
+        [":2: is a single message in a file of rollouts; give messages and rollouts in files of their own"],
+    )
+    groups, problems = read(written(tmp_path / "b.jsonl", *MCP, rollout))
+    assert (len(groups), problems[0][:34]) == (0, ":8: is a whole rollout in a file o")
+
+
+def test_bom_crlf_and_gzip_are_read(tmp_path: Path):
+    text = "\ufeff" + "\r\n".join(json.dumps(row) for row in (TITLE, *MAIN))
+    (tmp_path / "s.jsonl").write_bytes(text.encode())
+    (tmp_path / "s.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("s.jsonl", "s.jsonl.gz"):
+        assert said_in(list(read_groups(tmp_path / name))) == [[["q", "a"]]]
