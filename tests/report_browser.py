@@ -63,11 +63,12 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def until(self, condition: str) -> None:
-        """Wait until an expression is true."""
+        """Wait until an expression is true, and what it brought is drawn: what is not drawn has no innerText."""
         ends = time.monotonic() + PATIENCE
         while not self.run(f"return Boolean({condition})"):
             assert time.monotonic() < ends, f"never: {condition}\n{self.text('body')[:2000]}"
             time.sleep(0.02)
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def text(self, selector: str) -> str:
         """The text that is shown in the first element that a selector finds."""
@@ -119,6 +120,5 @@ class Browser:
         ]
 
     def group(self, name: str) -> None:
-        """Wait until this group is shown, and drawn: what is not drawn yet has no innerText."""
+        """Wait until this group is shown."""
         self.until(f"document.querySelector('main').dataset.group === {name!r}")
-        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
