@@ -60,6 +60,38 @@ def test_responses_that_the_result_does_not_have_are_ungraded(tmp_path: Path, se
     assert (code, overall["graded"], overall["ungraded"], overall["mean"]) == (1, 2, 2, 0.5)
 
 
+def without_rubric(folder: Path) -> str:
+    path = groups(folder)
+    bare = [
+        {key: item for key, item in json.loads(line).items() if key != "rubric"}
+        for line in Path(path).read_text().splitlines()
+    ]
+    return written(Path(path), bare)
+
+
+def test_groups_without_a_rubric_have_the_one_that_was_given_to_score(tmp_path: Path):
+    path, out = without_rubric(tmp_path), written(tmp_path / "r.jsonl", [result("p1", a=VOTES, b=VOTES)])
+    with pytest.raises(InputError, match=r"groups\.jsonl: no group in it has a rubric with criteria; .*--rubric FILE"):
+        CliRunner().invoke(score, [path, out], standalone_mode=False, catch_exceptions=False)
+    (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
+    arguments = [path, out, "--json", "--rubric", str(tmp_path / "rubric.json")]
+    done = CliRunner().invoke(score, arguments, standalone_mode=False, catch_exceptions=False)
+    overall = json.loads(done.stdout)["overall"]
+    assert (overall["graded"], overall["ungraded"], overall["mean"]) == (2, 2, pytest.approx(2 / 3))
+
+
+def test_tags_control_no_terminal(tmp_path: Path):
+    tagged = {"criteria": [{"id": "c", "text": "Kind?", "points": 1, "tags": ["axis:\x1b[2J\nforged 1.000"]}]}
+    path = written(
+        tmp_path / "groups.jsonl",
+        [{"group_id": "p1", "rubric": tagged, "trajectories": [{"id": "a", "messages": said("a")}]}],
+    )
+    out = written(tmp_path / "r.jsonl", [result("p1", a={"met": True})])
+    done = CliRunner().invoke(score, [path, out], standalone_mode=False, catch_exceptions=False)
+    assert "\x1b" not in done.stdout
+    assert len(done.stdout.splitlines()) == 3
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

@@ -10,6 +10,7 @@ import pytest
 from calipers.errors import InputError
 from calipers.inputs import as_group, as_rubric_row
 from calipers.rubric.unused_standards import unused_standards
+from calipers.trainers.rollouts.dataset_rows import standards_of_row
 
 ASKED = "Which ferry is cheapest?"
 BANDS = {"1-2": "names none", "3-4": "vague", "5-6": "one price", "7-8": "prices", "9-10": "prices and dates"}
@@ -148,10 +149,53 @@ def test_rubrichubs_rule_named_by_an_instruction_id_is_that_instruction() -> Non
     ({"prompt": ASKED, "rubrics": [{"criterion": "x", "axis": "a", "weight": 1}, {"criterion": "y"}]},
      "criterion 2: it lacks axis, weight, which criteria of ResearchRubrics have"),
     ({"prompt": ASKED, "requirements": "Be kind."}, "no rubric with criteria is in the fields prompt, requirements"),
+    ({"prompt": ASKED, "requirements": "1) Is it kind? (importance: 9/100)\n\n2) Is it so? (importance 40/100)"},
+     "requirements: line 3 is not of the form"),
+    ({"prompt": ASKED, "requirements": "1) Is it kind? (importance: 900/100)"}, "an importance is at most 100"),
+    ({"prompt": ASKED, "rubric": "1. Is kind. [Hard Rule]\n2. Is clear. [Principal]"}, "line 2 is not of the form"),
+    ({"prompt": ASKED, "rubric": '[{"criterion": "Is kind.", "points": 3},]'}, "rubric: its JSON text is not JSON"),
+    ({"prompt": ASKED, "decomposed_questions": ["Is it kind?", None]}, "question 2 must be text"),
+    ({"prompt": ASKED, "decomposed_questions": ["Is it kind?", " "]}, "question 2 must be text"),
+    ({"prompt": ASKED, "rubric_items": [{"criterion_txt": "x", "points": 3}]},
+     "criterion 1: it lacks criterion_text, .*; is 'criterion_txt' meant for 'criterion_text'?"),
+    ({"prompt": ASKED, "rubric_items": ["x", {"criterion_text": "x", "points": 3}]}, "criterion 1: it lacks criterion"),
+    ({"prompt": ASKED, "rubrics": [{"criterion": "x", "axis": "a", "wieght": 3}]}, "is 'wieght' meant for 'weight'?"),
+    ({"prompt": ASKED, "rubric": [{"title": "t", "description": "x", "wieght": 5}]}, "did you mean 'weight'?"),
+    ({"prompt": ASKED, "rubric": [{"title": "t", "description": "x", "weight": 5, "tgas": ["a"]}]},
+     "did you mean 'tags'?"),
+    ({"prompt": ASKED, "rubric": [{"title": "t", "description": "Pitfall Criteria: x"}]}, "a label and no weight"),
+    ({"prompt": ASKED, "rubrics": [{"criterion": "x", "TAGS": ["a"]}]}, "did you mean 'tags'?"),
+    ({"prompt": ASKED, "rubrics": [{"criterion": "x", "points": 1e308}, {"criterion": "y", "points": -1e308}]},
+     "too large for a number"),
 ])  # fmt: skip
 def test_what_a_form_lacks_is_named(row: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         as_rubric_row(row)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("place", [
+    "rubrics", "rubric", "reward_model.rubrics", "extra_info.reward_model.rubrics", "rubric_items", "rubric.criteria",
+])  # fmt: skip
+def test_points_that_are_no_number_are_an_error_and_never_one_point(value: float, place: str) -> None:
+    text = {"rubric_items": "criterion_text"}.get(place, "criterion")
+    criteria: Any = [{text: "x", "points": 3}, {text: "y", "points": value}]
+    for key in reversed(place.split(".")):
+        criteria = {key: criteria}
+    for read in (as_rubric_row, lambda row: as_group(row | {"responses": ["a", "b"]}), standards_of_row):
+        with pytest.raises(InputError, match=r"criterion 2: points must be a finite number, not -?(nan|inf)"):
+            read({"prompt": ASKED, **criteria})
+
+
+def test_rar_criteria_keep_their_own_tags_and_vetoes() -> None:
+    one = {"title": "t", "description": "Essential Criteria: x", "weight": 5, "tags": ["axis:a"], "veto": True}
+    (criterion,) = as_rubric_row({"prompt": ASKED, "rubric": [one]}).rubric.criteria
+    assert (criterion.tags, criterion.veto) == (("label:essential", "title:t", "axis:a"), True)
+
+
+def test_numbers_beside_criteria_may_be_missing() -> None:
+    row = {"prompt": ASKED, "rubrics": [{"criterion": "x", "points": 3}], "extra_info": {"weight": float("nan")}}
+    assert as_rubric_row(row).rubric.criteria[0].points == 3
 
 
 def test_a_checklist_of_another_kind_is_not_taken_for_criteria_and_is_reported() -> None:

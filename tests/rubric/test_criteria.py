@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric, criteria_as_text
+from calipers.rubric.formulas import graded
 from calipers.types import Criterion, Rubric
 
 POINTS = st.floats(-10, 10).filter(lambda points: abs(points) > 1e-6)
@@ -107,3 +108,11 @@ def test_as_text_the_criteria_are_lines_that_say_what_to_avoid():
     assert (
         criteria_as_text(as_rubric(["Be kind.", {"text": "Shouts.", "points": -2}])) == "- Be kind.\n- Avoid: Shouts."
     )
+
+
+@pytest.mark.parametrize("points", [(1e308, 1e308), (1e308, -1e308), (1e-308, -1e308), (5e-324, -1.0)])
+def test_points_whose_score_could_overflow_are_refused(points: tuple[float, float]) -> None:
+    with pytest.raises(ConfigError, match=r"too large for a number|differ too much in size"):
+        as_rubric([{"text": "x", "points": one} for one in points])
+    assert graded(as_rubric([{"text": "x", "points": 8e307}, {"text": "y", "points": -8e307}]), {
+        "c1": False, "c2": True}).value == -1.0  # fmt: skip

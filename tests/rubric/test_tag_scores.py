@@ -37,5 +37,18 @@ def test_an_open_criterion_leaves_other_tags_scored() -> None:
     assert scores["axis:completeness"].mean == 1.0
 
 
+def test_a_tag_of_example_and_criteria_counts_once_by_the_criteria() -> None:
+    scores = tag_scores([graded("a", "axis:accuracy", "axis:accuracy", "axis:completeness")])
+    assert (scores["axis:accuracy"].graded, scores["axis:accuracy"].mean) == (1, 0.0)
+    assert (scores["axis:completeness"].graded, scores["axis:completeness"].mean) == (1, 1.0)
+
+
+def test_a_tag_called_overall_is_apart_from_the_score_of_all() -> None:
+    tagged = tag_scores([graded("ab", "overall", "overall (tag)"), graded("")])
+    assert next(iter(tagged)) == "overall"
+    assert tagged["overall"] == tag_scores([graded("ab"), graded("")])["overall"]
+    assert [tagged[name].graded for name in ("overall (tag)", "overall (tag) (tag)")] == [1, 1]
+
+
 def test_nothing_is_no_score() -> None:
     assert tag_scores([]) == {}

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.command_options import InputFile
+from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import print_message
 from calipers.errors import InputError
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 from calipers.types.counted import counted
+from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from calipers.rubric.dataset_score import DatasetScore
@@ -26,8 +27,14 @@ if TYPE_CHECKING:
 @click.command(short_help="Compute a data set's score, by axis and theme.")
 @click.argument("groups", type=InputFile())
 @click.argument("result", type=InputFile())
+@command_option(
+    "--rubric",
+    type=InputFile(),
+    metavar="FILE",
+    help="The criteria (.toml, .json, .yaml) of groups without a rubric of their own, as given to calipers score.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as one JSON object.")
-def score(groups: str, result: str, *, as_json: bool) -> int:
+def score(groups: str, result: str, rubric: str | None, *, as_json: bool) -> int:
     """Compute HealthBench's scores of the verdicts in RESULT, which calipers score wrote for GROUPS.
 
     The score of all responses comes first, then one for each tag of criteria (axis:accuracy) and of examples
@@ -41,11 +48,17 @@ def score(groups: str, result: str, *, as_json: bool) -> int:
 
     Exit code: 0 every response has a score, 1 some have none, 2 nothing could be read.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs import read_groups, read_rubric  # noqa: PLC0415 - --help stays quick
     from calipers.rubric.tag_scores import OVERALL, tag_scores  # noqa: PLC0415 - likewise
 
+    default = None if rubric is None else read_rubric(rubric)
     read = {group.group_id: group for group in read_groups(groups)}
-    examples = list(_examples(read, result))
+    examples = list(_examples(read, result, default))
+    if not examples:
+        raise InputError(
+            "no group in it has a rubric with criteria; give the one of calipers score with --rubric FILE",
+            source=groups,
+        )
     scores = tag_scores(examples)
     if not any(one.verdicts for one in examples):
         raise InputError(
@@ -61,8 +74,11 @@ def score(groups: str, result: str, *, as_json: bool) -> int:
     return int(bool(ungraded))
 
 
-def _examples(groups: Mapping[str, TrajectoryGroup], result: str) -> Iterator[GradedExample]:
-    """Yield each graded response of a result file. Raises InputError naming the line that does not fit the groups."""
+def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubric | None) -> Iterator[GradedExample]:
+    """Yield each graded response of a result file; groups without a rubric have the ``default``.
+
+    Raises InputError naming the line that does not fit the groups.
+    """
     from calipers.inputs.jsonl import read_json_lines  # noqa: PLC0415 - --help stays quick
     from calipers.rubric.tag_scores import GradedExample  # noqa: PLC0415 - likewise
 
@@ -83,7 +99,7 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str) -> Iterator[Gr
         stated = group.extra.get("example_tags")
         tags = tuple(map(str, stated)) if isinstance(stated, list | tuple) else ()
         for one in group.trajectories:
-            if (rubric := _rubric_of(group, one)) is not None:
+            if (rubric := _rubric_of(group, one) or default) is not None:
                 said = verdicts.get(name, {}).get(one.id, {})
                 yield GradedExample(rubric, {key: _met(value) for key, value in said.items()}, tags)
 
@@ -121,8 +137,9 @@ def _figures(one: DatasetScore) -> dict[str, float | int | None]:
 
 
 def _print_table(scores: Mapping[str, DatasetScore]) -> None:
-    width = max(map(len, scores))
+    shown = {" ".join(printable(name).split()): one for name, one in scores.items()}
+    width = max(map(len, shown))
     click.echo(f"{'':{width}}  score  stderr  graded  ungraded")
-    for name, one in scores.items():
+    for name, one in shown.items():
         mean, stderr = ("-" if value is None else f"{value:.3f}" for value in (one.mean, one.stderr))
         click.echo(f"{name:{width}}  {mean:>5}  {stderr:>6}  {one.graded:>6}  {one.ungraded:>8}")

@@ -18,8 +18,8 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import art
 from calipers.inputs.messages import canonical
-from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.plain import plain_data, record_fields, type_in_words, without_nan
+from calipers.inputs.standards import plain_criteria, plain_row
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_forms import row_prompt
@@ -184,7 +184,7 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
-    row = without_empty_fields(plain_data({key: value[key] for key in READ_KEYS if value.get(key) is not None}))
+    row = plain_row({key: value[key] for key in READ_KEYS if value.get(key) is not None})
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
     return read_standards(row).rubric
@@ -264,7 +264,7 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
-        return parse_row_rubric(plain_data(value), f"{where}'rubric'")
+        return parse_row_rubric(plain_criteria(value, f"{where}'rubric'"), f"{where}'rubric'")
     if not isinstance(value, Mapping | Rubric):
         raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {type_in_words(value)}")
     try:

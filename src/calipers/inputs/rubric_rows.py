@@ -17,7 +17,7 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import jsonl, parquet
 from calipers.inputs.messages import canonical
-from calipers.inputs.plain import plain_data
+from calipers.inputs.standards import plain_row
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls
 from calipers.rubric.dataset_forms import principles, row_prompt
@@ -81,7 +81,7 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
     """
     if pitfalls not in ("penalty", "positive"):
         raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
-    row = parquet.without_empty_fields(plain_data(value))
+    row = plain_row(value)
     rubric = read_standards(row, pitfalls=pitfalls).rubric
     if isinstance(rubric, str) and (listed := principles(rubric)) is not None:
         rubric = as_rubric(listed)

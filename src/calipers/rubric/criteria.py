@@ -6,6 +6,7 @@ Not responsible for files (``inputs``) or rows of data sets (``dataset_standards
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
@@ -123,6 +124,7 @@ def check_rubric(rubric: Rubric) -> None:
         _check_criterion(criterion, f"criterion {place} ({criterion.id!r})")
     if not any(criterion.points for criterion in rubric.criteria):
         raise ConfigError("all criteria have 0 points, so none of them counts: give one a weight")
+    _check_sizes([float(criterion.points) for criterion in rubric.criteria])
     positive = any(criterion.points > 0 for criterion in rubric.criteria)
     if not positive and rubric.all_negative == "refuse":
         raise ConfigError(
@@ -131,6 +133,15 @@ def check_rubric(rubric: Rubric) -> None:
         )
     if positive and rubric.all_negative == "from_one":
         raise ConfigError('all_negative = "from_one" is for rubrics without positive points, and this one has some')
+
+
+def _check_sizes(points: Sequence[float]) -> None:
+    """Raise ConfigError if a score, a sum of ``points`` divided by the positive ones, could be no finite number."""
+    total = sum(map(abs, points))
+    if not math.isfinite(total):
+        raise ConfigError("the points of all criteria together are too large for a number: write smaller ones")
+    if not math.isfinite(total / min((one for one in points if one > 0), default=1.0)):
+        raise ConfigError("the points of the criteria differ too much in size: no score can be computed of them")
 
 
 def criteria_as_text(rubric: Rubric) -> str:

@@ -5,13 +5,12 @@ Not responsible for where a row has its criteria (``dataset_standards``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import InputError
-from calipers.rubric.criteria import as_criterion
-from calipers.rubric.dataset_forms import in_known_form, known_form, with_instruction
+from calipers.rubric.criteria import as_criterion, tags_and_rule
+from calipers.rubric.dataset_forms import in_known_form, known_form, nearest_field, with_instruction
 from calipers.types import Criterion
 
 Pitfalls: TypeAlias = Literal["penalty", "positive"]
@@ -43,15 +42,15 @@ def normalise_criteria(listed: list[Any], pitfalls: Pitfalls, *, key: str = "rub
     return [_known_fields(item, place) for place, item in enumerate(listed, start=1)]
 
 
-def _known_fields(criterion: Any, place: int) -> Any:
+def _known_fields(criterion: Any, place: int, known: Collection[str] = _CRITERION) -> Any:
     """Return a criterion without the fields that only its data set uses. Raises InputError for a misspelt field."""
     if not isinstance(criterion, Mapping):
         return criterion
     for key in criterion:
-        near = [] if key in _CRITERION else get_close_matches(str(key), _CRITERION, n=1, cutoff=0.8)
-        if near and near[0] not in criterion:
-            raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near[0]!r}?")
-    return {key: item for key, item in criterion.items() if key in _CRITERION}
+        near = None if key in known else nearest_field(str(key), known)
+        if near is not None and near not in criterion:
+            raise InputError(f"criterion {place}: unknown field {key!r}; did you mean {near!r}?")
+    return {key: item for key, item in criterion.items() if key in known}
 
 
 def _is_rar(criterion: Any) -> bool:
@@ -67,6 +66,7 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     where = f"criterion {place}"
     if not isinstance(value, Mapping) or not isinstance(value.get("description"), str):
         raise InputError(f"{where}: it must be an object with a description, not {str(value)[:60]!r}")
+    fields = _known_fields(value, place, (*_CRITERION, "title"))
     head, colon, rest = value["description"].partition(":")
     label = head.split()[0].lower() if colon and head.strip() else ""
     known = label in RAR_WEIGHTS and len(head.split()) <= 3
@@ -77,7 +77,16 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
                 f"{where}: its description begins with none of {', '.join(RAR_WEIGHTS)}, so it has no weight"
             )
         points = RAR_WEIGHTS[label]
+    elif known and points is None:
+        raise InputError(
+            f"{where}: it has a label and no weight: give it one, or read the labels' own weights with "
+            "pitfalls='positive'"
+        )
     title = value.get("title")
     tags = [f"label:{label}"] * known + [f"title:{title}"] * bool(title)
     text = rest.strip() if known else value["description"]
-    return as_criterion({"text": text, "points": points, "tags": tags}, place)
+    own, rule = tags_and_rule(fields.get("tags"), where)
+    more = {key: fields[key] for key in ("id", "veto", "levels") if fields.get(key) is not None}
+    stated = fields.get("rule") or rule
+    ruled = {} if stated is None else {"rule": stated}
+    return as_criterion({"text": text, "points": points, "tags": [*tags, *own], **more, **ruled}, place)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 
 from calipers.errors import InputError
@@ -96,9 +97,14 @@ def criteria_in_form(key: str, value: Any) -> list[Any] | None:
     """
     if key == "decomposed_questions":
         questions = list(value) if isinstance(value, list | tuple) else []
-        return questions if questions and all(isinstance(one, str) for one in questions) else None
+        if not any(isinstance(one, str) for one in questions):
+            return None
+        bad = next((place for place, one in enumerate(questions, start=1) if not _is_text(one)), None)
+        if bad is not None:
+            raise InputError(f"question {bad} must be text that is not empty, not {str(questions[bad - 1])[:60]!r}")
+        return questions
     if key == "requirements":
-        return _numbered(value, _REQUIREMENT, lambda text, points: {"text": text, "points": float(points)})
+        return _numbered(value, _REQUIREMENT, _requirement, "1) ... (importance: 90/100)")
     found = known_form(key, value) if isinstance(value, list | tuple) else None
     return None if found is None else in_known_form(value, found)
 
@@ -106,25 +112,82 @@ def criteria_in_form(key: str, value: Any) -> list[Any] | None:
 def principles(value: str) -> list[Any] | None:
     """Return OpenRubrics' criteria: lines that end in [Hard Rule] or [Principle], which becomes a tag. None for others.
 
-    All of them are worth one point: the data set states no weights.
+    All of them are worth one point: the data set states no weights. Raises InputError naming a line without either.
     """
-    return _numbered(value, _PRINCIPLE, lambda text, kind: {"text": text, "tags": [f"kind:{kind.lower()}"]})
+    return _numbered(
+        value, _PRINCIPLE, lambda text, kind: {"text": text, "tags": [f"kind:{kind.lower()}"]}, "1. ... [Hard Rule]"
+    )
 
 
-def _numbered(value: Any, line: re.Pattern[str], read: Callable[[str, str], _Fields]) -> list[Any] | None:
-    """Return a criterion for each line of a text; None unless every line that is not blank has the form."""
-    lines = [one for one in value.splitlines() if one.strip()] if isinstance(value, str) else []
-    found = [line.fullmatch(one) for one in lines]
-    return [read(one[1], one[2]) for one in found if one] if found and all(found) else None
+def _requirement(text: str, points: str) -> _Fields:
+    if int(points) > 100:
+        raise InputError(f"an importance is at most 100, not {points}: {text[:80]!r}")
+    return {"text": text, "points": float(points)}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _numbered(value: Any, form: re.Pattern[str], read: Callable[[str, str], _Fields], shown: str) -> list[Any] | None:
+    """Return a criterion for each line of a text; None if no line has the form, which is ``shown`` in errors.
+
+    Raises InputError naming a line that is not blank and has another form.
+    """
+    lines = enumerate(value.split("\n") if isinstance(value, str) else (), start=1)
+    found = [(number, form.fullmatch(line), line) for number, line in lines if line.strip()]
+    if not any(match for _, match, _ in found):
+        return None
+    made = []
+    for number, match, line in found:
+        if match is None:
+            raise InputError(f"line {number} is not of the form {shown!r}, as others are: {line.strip()[:80]!r}")
+        made.append(read(match[1], match[2]))
+    return made
 
 
 def known_form(key: str, listed: Sequence[Any]) -> Form | None:
-    """Return the form whose fields the first criterion of a list has, under a row's ``key`` (a place ends in it)."""
-    first = listed[0] if listed else None
-    if not isinstance(first, Mapping):
-        return None
+    """Return the form whose fields a criterion of a list has, under a row's ``key`` (a place ends in it).
+
+    So that a misspelt field is not taken for another form, it may be one letter or two off.
+    """
     name = key.rpartition(".")[2].strip("'")
-    return next((form for form in FORMS if name in form.keys and all(field in first for field in form.fields)), None)
+    objects = [one for one in listed if isinstance(one, Mapping)]
+    mine = [form for form in FORMS if name in form.keys]
+    for has in (_has_fields, _nearly_has_fields):
+        if found := next((form for form in mine if any(has(one, form) for one in objects)), None):
+            return found
+    return None
+
+
+def _has_fields(one: Mapping[str, Any], form: Form) -> bool:
+    return all(field in one for field in form.fields)
+
+
+def _nearly_has_fields(one: Mapping[str, Any], form: Form) -> bool:
+    """Whether a criterion has all fields of a form but one, which it has misspelt."""
+    lacking = [field for field in form.fields if field not in one]
+    return len(lacking) == 1 < len(form.fields) and misspelt(lacking[0], one, form.fields) is not None
+
+
+def misspelt(field: str, one: Mapping[str, Any], known: Collection[str]) -> str | None:
+    """Return the key of a criterion that probably stands for ``field``, which it lacks; None if none does."""
+    return next((str(key) for key in one if key not in known and nearest_field(str(key), (field,)) is not None), None)
+
+
+def nearest_field(key: str, known: Collection[str]) -> str | None:
+    """Return the field of a criterion that an unknown ``key`` probably means; None if there is none."""
+    folded = key.strip().casefold()
+    if folded in known:
+        return folded
+    swapped = next((one for one in _neighbours_swapped(folded) if one in known), None)
+    return swapped or next(iter(get_close_matches(folded, known, n=1, cutoff=0.8)), None)
+
+
+def _neighbours_swapped(word: str) -> Iterator[str]:
+    """Yield a word with two neighbouring letters swapped, at every place of a word of usual length."""
+    for at in range(min(len(word), 40) - 1):
+        yield f"{word[:at]}{word[at + 1]}{word[at]}{word[at + 2 :]}"
 
 
 def in_known_form(listed: Sequence[Any], form: Form) -> list[Any]:
@@ -133,7 +196,11 @@ def in_known_form(listed: Sequence[Any], form: Form) -> list[Any]:
     for place, one in enumerate(listed, start=1):
         lacking = [name for name in form.fields if not isinstance(one, Mapping) or one.get(name) is None]
         if lacking:
-            raise InputError(f"criterion {place}: it lacks {', '.join(lacking)}, which criteria of {form.name} have")
+            near = misspelt(lacking[0], one, form.fields) if isinstance(one, Mapping) else None
+            hint = "" if near is None else f"; is {near!r} meant for {lacking[0]!r}?"
+            raise InputError(
+                f"criterion {place}: it lacks {', '.join(lacking)}, which criteria of {form.name} have{hint}"
+            )
         try:
             made.append(form.read(one))
         except InputError as error:

@@ -9,6 +9,7 @@ for running rules (``verifiers``).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,6 +36,10 @@ _RULES: Final = {
     "open_instruct": ("open_instruct",),
     "turns_of_instructions": ("turns_of_instructions",),
 }
+
+
+_CRITERIA_TEXT: Final = re.compile(r'\s*(?:\[\s*)?\{\s*"')
+"""How criteria begin as JSON text. A rubric that begins so and is not JSON is damaged, and not standards in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,8 @@ def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") 
         if isinstance(value, str) and place.endswith("rubrics"):
             raise InputError(f"{place}: it must be a list of criteria, not text")
     if isinstance(value, str):
+        if _CRITERIA_TEXT.match(value):
+            parse_json_text(value, place or "the rubric")
         return value
     if isinstance(value, Rubric):
         return value

@@ -6,6 +6,7 @@ A tag of criteria (``axis:accuracy``) scores each example by its criteria with t
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from calipers.rubric.formulas import Met, healthbench
 from calipers.types import Rubric
 
 OVERALL: Final = "overall"
+_TAKEN: Final = re.compile(rf"{OVERALL}(?: \(tag\))*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +34,26 @@ def tag_scores(examples: Iterable[GradedExample]) -> dict[str, DatasetScore]:
 
     Each is the mean of HealthBench scores, clipped to [0, 1] as a mean. An example whose criteria with a tag have no
     positive points has no score for it, and does not count. One with a criterion that has no verdict is ungraded in
-    every score that needs this criterion. Source: openai/simple-evals, ``healthbench_eval``: ``calculate_score`` and
-    ``grade_sample``.
+    every score that needs this criterion. An example counts once for a tag: by its criteria, if they have it too. A
+    tag called ``overall`` has the score ``overall (tag)``. Source: openai/simple-evals, ``healthbench_eval``:
+    ``calculate_score`` and ``grade_sample``.
     """
     values: dict[str, list[float | None]] = defaultdict(list)
     for example in examples:
         overall = healthbench(example.rubric, example.verdicts)
         values[OVERALL].append(overall)
-        for tag in dict.fromkeys(example.tags):
-            values[tag].append(overall)
+        own_scores = {_name(tag): overall for tag in example.tags}
         for tag in dict.fromkeys(tag for criterion in example.rubric.criteria for tag in criterion.tags):
             own = tuple(criterion for criterion in example.rubric.criteria if tag in criterion.tags)
             if any(criterion.points > 0 for criterion in own):
                 part = replace(example.rubric, criteria=own, all_negative="refuse")
-                values[tag].append(healthbench(part, example.verdicts))
+                own_scores[_name(tag)] = healthbench(part, example.verdicts)
+        for tag, value in own_scores.items():
+            values[tag].append(value)
     tags = sorted(set(values) - {OVERALL})
     return {name: dataset_score(values[name]) for name in [*([OVERALL] if OVERALL in values else []), *tags]}
+
+
+def _name(tag: str) -> str:
+    """Return the name of a tag's score, which is never that of all examples."""
+    return f"{tag} (tag)" if _TAKEN.fullmatch(tag) else tag

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from calipers.errors import InputError
 from calipers.rubric.dataset_forms import FORM_KEYS, criteria_in_form
 from calipers.rubric.dataset_standards import (
     READ_KEYS,
@@ -102,7 +103,14 @@ def unread_standards(
 
 def keys_in_no_known_form(row: Mapping[str, Any]) -> set[str]:
     """Return the row's keys that hold criteria in one data set only, and here hold something else."""
-    return {key for key in FORM_KEYS if key in row and criteria_in_form(key, row[key]) is None}
+    return {key for key in FORM_KEYS if key in row and not _is_in_form(key, row[key])}
+
+
+def _is_in_form(key: str, value: Any) -> bool:
+    try:
+        return criteria_in_form(key, value) is not None
+    except InputError:  # the reader of the row reports it
+        return False
 
 
 def _rules_not_run(group: TrajectoryGroup) -> list[str]:

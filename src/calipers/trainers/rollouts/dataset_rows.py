@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.parquet import without_empty_fields
-from calipers.inputs.plain import plain_data
+from calipers.inputs.standards import plain_row
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
 from calipers.rubric.unused_standards import keys_in_no_known_form, unknown_key_warnings
 from calipers.types import Rubric
@@ -29,7 +28,7 @@ def standards_of_row(row: Mapping[str, Any]) -> Standards:
     Raises InputError, with the field, for what cannot be read.
     """
     keys = READ_KEYS | {"rubric"}
-    return read_standards(without_empty_fields(plain_data({key: row[key] for key in keys if row.get(key) is not None})))
+    return read_standards(plain_row({key: row[key] for key in keys if row.get(key) is not None}))
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import canonical
 from calipers.inputs.parquet import without_empty_fields
-from calipers.inputs.plain import plain_data
+from calipers.inputs.standards import plain_criteria
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.trainers.rollouts.images import Images
 from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning
@@ -181,8 +181,8 @@ def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
     """
     if value is None or value == "":
         return None
-    read = plain_data(value)
     try:
+        read = plain_criteria(value, "rubric")
         if isinstance(read, Mapping) and "criteria" not in read and not STANDARDS_KEYS.isdisjoint(read):
             return read_standards(without_empty_fields(dict(read))).rubric
         return parse_row_rubric(read, "")
