@@ -33,6 +33,7 @@ BENCHMARKS = {
     "fidelity.weighted_training": "whether weights by reliability teach a softmax policy more, each at its best rate",
     "fidelity.ties": "what near ties and length control cost a judge's signal, beside chains of near scores, simulated "
     "groups",
+    "fidelity.recalibration": "how often a recalibration's alarm is false, and how soon it notices a fall",
     "fidelity.stop_rules": "how often a watched run's stop rules are broken by chance, and how soon by a growing gap",
     "fidelity.members": "asking on about single members instead of whole groups (recorded data, simulated judges)",
     "fidelity.recorded_judges": "how close rewards come to gold on recorded judges (recorded data)",

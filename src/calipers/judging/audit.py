@@ -6,8 +6,6 @@ and reports its own failures in ``summary`` only. Not responsible for deciding w
 
 from __future__ import annotations
 
-import asyncio
-import queue
 import random
 import sys
 import threading
@@ -15,11 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
-from typing import Final, Self, TypeAlias
+from typing import Self, TypeAlias
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
+from calipers.judging.aside import Aside
 from calipers.judging.judge import Judge
 from calipers.monitoring.change import Rise
 from calipers.monitoring.review import ReviewQueue
@@ -27,8 +26,6 @@ from calipers.types import GroupResult, TrajectoryGroup
 
 Opinion: TypeAlias = Mapping[str, float | None]
 """The second judge's score of each trajectory, by id; None if it is unknown."""
-
-_STOP: Final = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +82,9 @@ class Auditor:
         self._on_disagreement = on_disagreement
         self._on_change = on_change
         self._review = review
-        self._waiting: queue.Queue[tuple[TrajectoryGroup, GroupResult] | None] = queue.Queue(room)
+        self._aside = Aside(self._audit, name="calipers-audit", room=room, on_error=self._fail)
         self._lock = threading.Lock()
         self._summary = AuditSummary()
-        self._thread: threading.Thread | None = None
-        self._closed = False
 
     @property
     def summary(self) -> AuditSummary:
@@ -118,31 +113,19 @@ class Auditor:
         Never waits, never raises. Returns whether the group was queued.
         """
         scored = sum(one.reward is not None for one in result.trajectories)
-        if self._closed or scored < 2 or not self._is_sampled(group):
+        if self._aside.closed or scored < 2 or not is_drawn(group, self._share, f"audit:{self._seed}"):
             return False
-        try:
-            self._waiting.put_nowait((group, result))
-        except queue.Full:
+        taken = self._aside.offer((group, result))
+        if not taken:
             self._note(dropped=1)
-            return False
-        self._start()
-        return True
+        return taken
 
     def close(self, timeout: float | None = 60.0) -> None:
         """At the end of judging, accept no more groups for the audit.
 
         Waits at most ``timeout`` seconds until the audit has finished its queue.
         """
-        with self._lock:
-            self._closed = True
-            thread = self._thread
-        if thread is None:
-            return
-        try:
-            self._waiting.put(_STOP, timeout=timeout)
-        except queue.Full:
-            return  # a call of the audit hangs; its thread is a daemon and ends with the process
-        thread.join(timeout)
+        self._aside.close(timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -150,35 +133,9 @@ class Auditor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _is_sampled(self, group: TrajectoryGroup) -> bool:
-        digest = blake2b(digest_size=16)
-        for one in group.trajectories:
-            digest.update(repr(one.messages[-1:]).encode("utf-8", "replace"))
-        drawn = random.Random(f"audit:{self._seed}:{group.group_id}:{digest.hexdigest()}")  # noqa: S311 - no secret
-        return drawn.random() < self._share
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._work, name="calipers-audit", daemon=True)
-                self._thread.start()
-
-    def _work(self) -> None:
-        with asyncio.Runner() as runner:
-            while (waiting := self._waiting.get()) is not _STOP:
-                group, result = waiting
-                try:
-                    opinion = runner.run(self._opinion(group))
-                    self._compare(group, result, opinion)
-                except Exception as error:  # noqa: BLE001 - a user's verifier may fail in any way, and must fail no group
-                    self._fail(error)
-
-    async def _opinion(self, group: TrajectoryGroup) -> Opinion:
-        if isinstance(self._second, Judge):
-            judged = await self._second.score_group(group)
-            return {one.id: one.score for one in judged.trajectories}
-        verdicts = {one.id: self._second(one).met for one in group.trajectories}
-        return {name: None if met is None else float(met) for name, met in verdicts.items()}
+    async def _audit(self, judged: tuple[TrajectoryGroup, GroupResult]) -> None:
+        group, result = judged
+        self._compare(group, result, await opinion_of(self._second, group))
 
     def _compare(self, group: TrajectoryGroup, result: GroupResult, opinion: Opinion) -> None:
         by = disagreement({one.id: one.reward for one in result.trajectories}, opinion)
@@ -231,6 +188,24 @@ class Auditor:
                 (*old.changed_at, old.audited + audited) if risen else old.changed_at,
                 error or old.last_error,
             )
+
+
+def is_drawn(group: TrajectoryGroup, share: float, draw: str) -> bool:
+    """Whether a finished group is of the ``share`` (0-1) that is drawn while judging, by its content and ``draw``."""
+    digest = blake2b(digest_size=16)
+    for one in group.trajectories:
+        digest.update(repr(one.messages[-1:]).encode("utf-8", "replace"))
+    drawn = random.Random(f"{draw}:{group.group_id}:{digest.hexdigest()}")  # noqa: S311 - no secret
+    return drawn.random() < share
+
+
+async def opinion_of(second: Judge | Verifier, group: TrajectoryGroup) -> Opinion:
+    """Return the scores that a second judge, or a verifier's verdicts, give the trajectories of a judged group."""
+    if isinstance(second, Judge):
+        judged = await second.score_group(group)
+        return {one.id: one.score for one in judged.trajectories}
+    verdicts = {one.id: second(one).met for one in group.trajectories}
+    return {name: None if met is None else float(met) for name, met in verdicts.items()}
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
