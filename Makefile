@@ -6,13 +6,14 @@
 #             20 minutes (make mutants COUNT=100 SEED=7 draws another)
 # make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
 # make dist   the wheel and the source distribution, in dist/, checked as a package index would
+# make docs   the documentation's site, in out/site: pages, API, llms.txt; a broken link or anchor is an error
 # make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench mutants embedded study-figures dist clean
+.PHONY: demo test check lint types imports bench mutants embedded study-figures docs dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -49,6 +50,10 @@ study-figures: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[study]"
 	$(BIN)/python -m scripts.study_data draw
 	$(BIN)/python -m scripts.study_data tables
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m scripts.site
 
 dist: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group package

@@ -124,7 +124,7 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
 
 def test_the_sdist_has_what_a_clone_has(unpacked: Path) -> None:
     expected = {path: data for folder in FOLDERS for path, data in files_of(ROOT / folder).items()}
-    names = [*expected, *(path.name for path in ROOT.glob("*.md")), "LICENSE", "Makefile", "CITATION.cff"]
+    names = [*expected, *(path.name for path in ROOT.glob("*.md")), "LICENSE", "Makefile", "mkdocs.yml", "CITATION.cff"]
     missing = [name for name in names if not (unpacked / name).exists()]
     assert missing == []
     assert [path for path, data in expected.items() if (unpacked / path).read_bytes() != data] == []

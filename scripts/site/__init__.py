@@ -1,0 +1,1 @@
+"""The documentation's site, made of the pages that a reader of the repository sees: ``python -m scripts.site``."""

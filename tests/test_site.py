@@ -1,0 +1,81 @@
+"""The documentation's site: pages of the repository become pages of the site, and what is wrong with them is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from scripts.site import assistants, check, pages, reference
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(("page", "link", "expected"), [
+    ("README.md", "docs/cli.md#flags", "cli.md#flags"),
+    ("docs/README.md", "../CONTRIBUTING.md", "contributing.md"),
+    ("docs/cli.md", "trainers/README.md", "trainers/index.md"),
+    ("docs/trainers/trl.md", "../ledger.md#postgres", "../ledger.md#postgres"),
+    ("docs/trainers/trl.md", "README.md", "index.md"),
+    ("CONTRIBUTING.md", "docs/README.md", "pages.md"),
+    ("README.md", "docs/images/a.svg", "images/a.svg"),
+    ("docs/server.md", "../deploy/compose.yaml", "files/deploy/compose.yaml"),
+    ("docs/cli.md", "#flags", "#flags"),
+    ("docs/cli.md", "https://a.example/b.md", "https://a.example/b.md"),
+])  # fmt: skip
+def test_a_link_leads_to_the_same_page_on_the_site(page: str, link: str, expected: str) -> None:
+    text = f"see [it]({link}) and ![it]({link})\n```text\n[it]({link})\n```\n"
+    assert pages.page(page, text) == f"see [it]({expected}) and ![it]({expected})\n```text\n[it]({link})\n```\n"
+
+
+def test_what_python_markdown_reads_otherwise_is_written_for_it() -> None:
+    text = "<!-- prints -->\n| a | b |\n|---|---|\n| `x \\| y` | z |\n\n- one\n  - inner\n"
+    expected = "<!-- prints -->\n\n| a | b |\n|---|---|\n| `x | y` | z |\n\n- one\n    - inner\n"
+    assert pages.page("docs/cli.md", text) == expected
+
+
+def test_files_that_a_page_links_to_are_found_and_code_is_no_link() -> None:
+    text = "![a](images/a.png) [b](../deploy/b.yml#c) `[c](d.png)` [e](https://e.example) [f](#f)"
+    assert pages.targets("docs/x.md", text) == {"docs/images/a.png", "deploy/b.yml"}
+
+
+@pytest.mark.parametrize(("html", "said"), [
+    ('<a href="b.html#there">', None),
+    ('<a href="b.html#nowhere">', "a.html links to b.html#nowhere: the page has no such anchor"),
+    ('<a href="c.html">', "a.html links to c.html, which is not there"),
+    ('<img src="none.png">', "a.html links to none.png, which is not there"),
+    ('<script src="https://cdn.example/x.js"></script>', "a.html loads https://cdn.example/x.js from elsewhere"),
+    ('<link rel="stylesheet" href="//cdn.example/x.css">', "a.html loads //cdn.example/x.css from elsewhere"),
+    ('<a href="https://elsewhere.example">', None),
+    ('<link rel="canonical" href="https://elsewhere.example/a.html">', None),
+])  # fmt: skip
+def test_a_finished_page_is_checked_for_what_it_links_to_and_loads(html: str, said: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(html, encoding="utf-8")
+    (tmp_path / "b.html").write_text('<h1 id="there">', encoding="utf-8")
+    assert list(check.problems(tmp_path)) == ([said] if said else [])
+
+
+def test_assistants_get_an_index_and_the_whole_text() -> None:
+    navigation = [{"Start": [{"Home": "index.md"}, {"More": [{"A": "a.md"}, "b.md"]}]}]
+    said = assistants.descriptions("| page | what |\n|---|---|\n| [a.md](a.md), [c](c.md) | What is A? |\n")
+    assert said == {"a.md": "What is A?", "c.md": "What is A?"}
+    index = assistants.index("In short.", navigation, said)
+    assert index.startswith("# calipers\n\n> In short.\n")
+    assert "## Start\n\n- [Home](index.md)\n- [A](a.md): What is A?\n- [Overview](b.md)\n" in index
+    whole = assistants.whole(navigation, {"a.md": "# A\n", "index.md": "# Home\n"})
+    assert whole == "<!-- index.md -->\n\n# Home\n\n<!-- a.md -->\n\n# A\n"
+
+
+def test_every_page_has_a_place_in_the_navigation() -> None:
+    listed = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    written = {path for path in pages.PLACES if (ROOT / path).exists()}
+    written |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    made = {f"reference/{module}.md" for module in reference.MODULES} | {"reference/index.md"}
+    assert listed == {pages.place(path) for path in written} | made
+
+
+def test_the_reference_names_what_a_module_exports() -> None:
+    made = dict(reference.pages())
+    assert "::: calipers.judging.judge.Judge\n" in made["reference/calipers.md"]
+    assert "::: calipers.errors.ConfigError\n" in made["reference/calipers.errors.md"]
+    assert all(text.count(":::") for path, text in made.items() if path != "reference/index.md")
