@@ -113,7 +113,7 @@ def test_a_long_study_has_points_that_are_means_of_steps(tmp_path: Path):
     ('{"format": "calipers-training/9", "arms": []}', "its format is 'calipers-training/9'; this version"),
     ('{"format": "calipers-training/1", "arms": []}', 'has no "arms"'),
     (('{"format": "calipers-training/1", "arms": [{"name": "a", "curves": {"step": [0], "x": [[1]]}, '
-      '"figures": {"x": {"mean": 1}}}]}'), "a figure under 'figures' has no 'half_width'"),
+      '"figures": {"x": {"mean": 1}}}]}'), "arm 'a': figures.x: needs a number as its mean, and the number n"),
 ])  # fmt: skip
 def test_a_file_that_is_no_study_is_named(tmp_path: Path, content: str, message: str):
     (tmp_path / "results.json").write_text(content, encoding="utf-8")

@@ -17,12 +17,10 @@ from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
 from calipers.inputs import jsonl
 from calipers.types import GroupStatus
+from calipers.types.encoding import LARGEST
 
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
 TIE = "tie"
-LARGEST = 1e100
-"""The largest number that is accepted: the square of a larger number would overflow."""
-
 _SHAPE = (
     '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], '
     '"parsed": {"scores": {"a": 7, "b": 4}}}'

@@ -20,10 +20,11 @@ from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
 from calipers.calibration.costs import NOTHING, Cost, total_cost
 from calipers.calibration.position_bias import PositionFigures
-from calipers.calibration.records import LARGEST, TIE, Key, Record
+from calipers.calibration.records import TIE, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
 from calipers.types import Comparison, Rating, TrajectoryGroup
+from calipers.types.encoding import LARGEST
 
 State: TypeAlias = Literal["answered", "abstained", "failed"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 REASONS: Final = ("sure", "unsure", "unusable", "check", "breach", "late")
 """Why a judge of a cascade scored a group, as ``docs/cascade.md`` lists it."""
@@ -31,7 +31,7 @@ def cascade_route(recorded: object) -> dict[str, Any] | None:
         "slot": slot if isinstance(slot, int) and not isinstance(slot, bool) else None,
         "judge": judge[:_LONGEST] if isinstance(judge, str) else None,
         "why": why if why in REASONS else "unknown",
-        "confidence": finite_number(recorded.get("confidence")),
-        "error": finite_number(recorded.get("error")),
-        "thresholds": [finite_number(one) for one in given],
+        "confidence": measured_number(recorded.get("confidence")),
+        "error": measured_number(recorded.get("error")),
+        "thresholds": [measured_number(one) for one in given],
     }

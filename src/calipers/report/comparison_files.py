@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from calipers.report.judge_values import bare_judge, figure_list, json_document, list_of, short_text
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 COMPARISON: Final = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"format"\s*:\s*"calipers-comparison/1"')
 """The beginning of a comparison's file."""
@@ -40,7 +40,7 @@ def read_comparison(path: str, *, redact: bool = False) -> dict[str, Any]:
         "kind": "comparison",
         "source": Path(path).name,
         "title": short_text(found.get("title")) or "",
-        "alpha": finite_number(found.get("alpha")),
+        "alpha": measured_number(found.get("alpha")),
         "judges": judges,
         "cards": [card for card in _cards(found, names, cells) if card["rows"]],
         "moved": [_moved(one) for one in list_of(found.get("moved"))[:_MOST_MOVED] if isinstance(one, Mapping)],
@@ -53,9 +53,9 @@ def _judge(name: str, cell: Mapping[str, Any], *, redact: bool) -> dict[str, Any
     known = {key: _at(measures, place) for key, place in _FIGURES.items()}
     position = _mapping(measures.get("position"))
     return bare_judge(name) | {
-        "groups": finite_number(cell.get("groups")),
+        "groups": measured_number(cell.get("groups")),
         "failed": None if redact and cell.get("failed") else short_text(cell.get("failed")),
-        "answers": finite_number(_mapping(cell.get("scores")).get("scores")),
+        "answers": measured_number(_mapping(cell.get("scores")).get("scores")),
         "figures": {key: _figure(one) for key, one in known.items()},
         "unknown": {key: reason for key, one in known.items() if (reason := _reason(one)) is not None},
         "positions": [_figure(one) for one in list_of(position.get("curve"))],
@@ -109,8 +109,8 @@ def _cards(found: Mapping[str, Any], names: Sequence[str], cells: _Cells) -> Ite
 def _cost(names: Sequence[str], cells: _Cells) -> dict[str, Any]:
     """Return the card of the costs, in dollars if all are known, else in tokens."""
     costs = [_mapping(cell.get("cost")) for cell in cells]
-    dollars = [finite_number(one.get("cost_usd")) for one in costs]
-    tokens = [[finite_number(one.get(f"{name}_tokens")) for name in ("input", "output")] for one in costs]
+    dollars = [measured_number(one.get("cost_usd")) for one in costs]
+    tokens = [[measured_number(one.get(f"{name}_tokens")) for name in ("input", "output")] for one in costs]
     counted = [None if None in both else sum(one or 0.0 for one in both) for both in tokens]
     in_dollars = any(dollars) and None not in dollars
     rows = [_row(name, {"value": one}) for name, one in zip(names, dollars if in_dollars else counted, strict=True)]
@@ -150,7 +150,7 @@ def _moved(one: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "group": short_text(one.get("group_id")) or "?",
         "answer": short_text(one.get("id")) or "?",
-        "scores": [[str(name)[:200], finite_number(value)] for name, value in scores.items()],
+        "scores": [[str(name)[:200], measured_number(value)] for name, value in scores.items()],
     }
 
 
@@ -168,7 +168,7 @@ def _figure(figure: object) -> list[float | None]:
 
 def _reason(figure: object) -> str | None:
     known = _mapping(figure)
-    return None if finite_number(known.get("value")) is not None else short_text(known.get("reason"))
+    return None if measured_number(known.get("value")) is not None else short_text(known.get("reason"))
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from calipers.report.recorded import recorded_reliability
 from calipers.report.redaction import redacted
 from calipers.report.sources import Judged
 from calipers.types import Certainty, GroupStatus, Message, TrajectoryStatus
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _NUMBERS: Final = ("reward", "score", "stderr")
 _TEXTS: Final = ("explanation", "reason")
@@ -101,7 +101,7 @@ def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trajectory(one: Mapping[str, Any], messages: Sequence[Message] | None) -> dict[str, Any]:
-    numbers = {name: finite_number(one.get(name)) for name in _NUMBERS}
+    numbers = {name: measured_number(one.get(name)) for name in _NUMBERS}
     texts = {name: value if isinstance(value := one.get(name), str) else None for name in _TEXTS}
     criteria = one.get("criteria")
     return {
@@ -133,7 +133,7 @@ def _criteria(criteria: object) -> list[dict[str, Any]]:
 def _verdict(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
     met = one.get("met")
     texts = {key: value for key in ("by", "reason", "quote") if isinstance(value := one.get(key), str)}
-    known = {"id": name, "met": met if isinstance(met, bool) else None, "share": finite_number(one.get("share"))}
+    known = {"id": name, "met": met if isinstance(met, bool) else None, "share": measured_number(one.get("share"))}
     return {key: value for key, value in one.items() if key not in ("by", "reason", "quote")} | known | texts
 
 
@@ -141,7 +141,7 @@ def _usage(usage: object) -> dict[str, float | None] | None:
     if not isinstance(usage, Mapping):
         return None
     names = ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
-    return {name: finite_number(usage.get(name)) for name in names}
+    return {name: measured_number(usage.get(name)) for name in names}
 
 
 def _snippet(messages: Sequence[Message]) -> str:

@@ -11,7 +11,7 @@ from math import hypot
 from typing import Any, Final
 
 from calipers.report.cascades import ESCALATED
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 REASKED: Final = frozenset(("missing", "doubt", "truncated", "window", "substitute", "canary"))
 """Causes of questions that repeat an earlier one because something went wrong."""
@@ -73,7 +73,7 @@ def is_flipped(questions: Iterable[Mapping[str, Any]]) -> bool:
             if len(values) > 1:
                 lists.setdefault((slot, frozenset(values)), []).append(_best(values))
         for one in question["judgments"]:
-            margin = finite_number(one.get("margin"))
+            margin = measured_number(one.get("margin"))
             if margin is not None and "first" in one and "second" in one:
                 sign = 1 if one["first"] < one["second"] else -1
                 pairs.setdefault((one["slot"], frozenset((one["first"], one["second"]))), []).append(sign * margin)
@@ -88,7 +88,7 @@ def is_disputed(questions: Iterable[Mapping[str, Any]]) -> bool:
     for question in questions:
         for one in question["judgments"]:
             means = sums.setdefault(one["slot"], {})
-            value, margin = finite_number(one.get("value")), finite_number(one.get("margin"))
+            value, margin = measured_number(one.get("value")), measured_number(one.get("margin"))
             if value is not None and "item" in one:
                 means.setdefault(one["item"], []).append(value)
             if margin is not None and "first" in one and "second" in one:
@@ -102,7 +102,7 @@ def ratings_of(judgments: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, fl
     """Return the rated values of one answer by slot and candidate."""
     found: dict[int, dict[str, float]] = {}
     for one in judgments:
-        value = finite_number(one.get("value"))
+        value = measured_number(one.get("value"))
         if value is not None and "item" in one:
             found.setdefault(one["slot"], {})[one["item"]] = value
     return found

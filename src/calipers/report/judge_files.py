@@ -19,7 +19,7 @@ from calipers.report.judge_values import MOST_TEXT, bare_judge, figure_list, jso
 from calipers.study.profiles.figures import Figure
 from calipers.study.profiles.files import is_profile, read_profile
 from calipers.study.profiles.profile import Profile
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _BEGINNING: Final = 4096
 _FIRST_KEYS: Final = rb"judges|panel|recommendation|ways|findings|among|cascade"
@@ -88,7 +88,7 @@ def _labels(judges: Sequence[Mapping[str, Any]]) -> list[str]:
     counts = Counter(names)
     found = []
     for name, one in zip(names, judges, strict=True):
-        heat = finite_number(one.get("temperature"))
+        heat = measured_number(one.get("temperature"))
         parts = [short_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
         parts += [None if heat is None else f"t={heat:g}"]
         told = ", ".join(part for part in parts if part)
@@ -103,21 +103,21 @@ def _of_calibration(judge: Mapping[str, Any], label: str) -> dict[str, Any]:
     return {
         "name": label,
         "judge": short_text(judge.get("judge")),
-        "groups": finite_number(judge.get("groups")),
-        "judged": finite_number(judge.get("groups_judged")),
-        "calls": finite_number(judge.get("calls_per_group")),
+        "groups": measured_number(judge.get("groups")),
+        "judged": measured_number(judge.get("groups_judged")),
+        "calls": measured_number(judge.get("calls_per_group")),
         "figures": {name: _figure(judge, key) for name, key in _FIGURES.items()},
         "missing": _counts(judge.get("missing")),
         "cost": _cost(judge.get("cost")),
         "positions": [_figure(one, "worth", "interval") for one in measured] or [figure_list(one) for one in worth],
         "positions_shrunk": not measured,
         "by_calls": [
-            [finite_number(one.get("calls")), *_figure(one, "advantage_fidelity")]
+            [measured_number(one.get("calls")), *_figure(one, "advantage_fidelity")]
             for one in list_of(judge.get("by_calls"))
             if isinstance(one, Mapping)
         ],
         "bins": [
-            [finite_number(one.get("stated")), *_figure(one, "observed"), finite_number(one.get("groups"))]
+            [measured_number(one.get("stated")), *_figure(one, "observed"), measured_number(one.get("groups"))]
             for one in list_of(judge.get("stderr_bins"))
             if isinstance(one, Mapping)
         ],
@@ -126,7 +126,7 @@ def _of_calibration(judge: Mapping[str, Any], label: str) -> dict[str, Any]:
 
 def _of_criteria(judge: Mapping[str, Any]) -> dict[str, Any]:
     overall = judge.get("overall")
-    rows, ungraded = finite_number(judge.get("rows")), finite_number(judge.get("ungraded"))
+    rows, ungraded = measured_number(judge.get("rows")), measured_number(judge.get("ungraded"))
     return bare_judge(short_text(judge.get("judge")) or "a judge without a name") | {
         "groups": rows,
         "figures": {
@@ -164,22 +164,22 @@ def _panel(panel: object) -> dict[str, Any] | None:
     best = panel.get("best_member")
     return {
         "members": [short_text(one) or "a judge without a name" for one in panel["members"]],
-        "weights": [finite_number(one) for one in list_of(panel.get("weights"))],
-        "groups": finite_number(panel.get("groups")),
+        "weights": [measured_number(one) for one in list_of(panel.get("weights"))],
+        "groups": measured_number(panel.get("groups")),
         "fidelity": _figure(panel, "advantage_fidelity"),
-        "equal": finite_number(panel.get("equal_weights_fidelity")),
-        "votes": finite_number(panel.get("effective_votes")),
-        "correlation": finite_number(panel.get("error_correlation")),
-        "best": [short_text(best.get("judge")), finite_number(best.get("advantage_fidelity"))]
+        "equal": measured_number(panel.get("equal_weights_fidelity")),
+        "votes": measured_number(panel.get("effective_votes")),
+        "correlation": measured_number(panel.get("error_correlation")),
+        "best": [short_text(best.get("judge")), measured_number(best.get("advantage_fidelity"))]
         if isinstance(best, Mapping)
         else None,
     }
 
 
 def _way(way: Mapping[str, Any]) -> dict[str, Any]:
-    orders, samples = finite_number(way.get("orders")), finite_number(way.get("samples"))
+    orders, samples = measured_number(way.get("orders")), measured_number(way.get("samples"))
     often = f"{orders or 1:g} order{'s' * (orders != 1)}" + (f" x {samples:g}" if samples not in (None, 1) else "")
-    settled = "" if finite_number(way.get("resolve")) is None else ", resolve"
+    settled = "" if measured_number(way.get("resolve")) is None else ", resolve"
     return {
         "judges": " + ".join(short_text(one) or "?" for one in list_of(way.get("judges"))),
         "label": f"{short_text(way.get('protocol')) or 'asked'}, {often}{settled}",
@@ -195,7 +195,7 @@ def _frontier(search: object) -> dict[str, Any] | None:
     return {
         "measure": "cost_usd" if search.get("measure") == "usd" else short_text(search.get("measure")),
         "chosen": short_text(search.get("name")),
-        "tried": finite_number(search.get("ways_tried")),
+        "tried": measured_number(search.get("ways_tried")),
         "ways": [
             _way(one)
             | {"name": short_text(one.get("name")), "held_out": _figure(one, "held_out_fidelity", "held_out_interval")}
@@ -208,8 +208,8 @@ def _frontier(search: object) -> dict[str, Any] | None:
 def _cost(cost: object) -> dict[str, float | None] | None:
     if not isinstance(cost, Mapping):
         return None
-    found = {name: finite_number(cost.get(name)) for name in ("calls", "shown", "cost_usd")}
-    tokens = [finite_number(cost.get(name)) for name in ("input_tokens", "output_tokens")]
+    found = {name: measured_number(cost.get(name)) for name in ("calls", "shown", "cost_usd")}
+    tokens = [measured_number(cost.get(name)) for name in ("input_tokens", "output_tokens")]
     return found | {"tokens": None if None in tokens else sum(one or 0.0 for one in tokens)}
 
 
@@ -223,5 +223,5 @@ def _of_figure(figure: Figure) -> list[float | None]:
 
 def _counts(found: object) -> dict[str, float]:
     items: Iterable[tuple[Any, Any]] = found.items() if isinstance(found, Mapping) else ()
-    known = ((str(key)[:200], finite_number(value)) for key, value in items)
+    known = ((str(key)[:200], measured_number(value)) for key, value in items)
     return {key: value for key, value in known if value}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.report.flags import is_flipped, ratings_of
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _MOST_JUDGES: Final = 100
 """Judges that are counted one by one; a server that names another model in each answer is not a thousand judges."""
@@ -29,7 +29,7 @@ class Sum:
 
     def add(self, value: object) -> None:
         """Add a number, or count that it is unknown."""
-        number = finite_number(value)
+        number = measured_number(value)
         if number is None:
             self.unknown += 1
         else:
@@ -92,7 +92,7 @@ class JudgeTally:
         self.cut_off += answer.get("finish_reason") == "length"
         self.cost.add(answer.get("cost_usd"))
         self.latency.add(answer.get("latency"))
-        used = [finite_number(answer.get(f"{name}_tokens")) for name in ("input", "output")]
+        used = [measured_number(answer.get(f"{name}_tokens")) for name in ("input", "output")]
         self.tokens.add(None if None in used else sum(number or 0.0 for number in used))
 
     def _add_repeats(self, questions: Sequence[Mapping[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _MOST_BYTES: Final = 2**26
 MOST_TEXT: Final = 4000
@@ -45,8 +45,8 @@ def bare_judge(name: str) -> dict[str, Any]:
 def figure_list(value: object, interval: object = None) -> list[float | None]:
     """Return a number of the page with the ends of its interval, None where unknown."""
     ends = list_of(interval)
-    low, high = (finite_number(one) for one in ends) if len(ends) == 2 else (None, None)
-    return [finite_number(value), low, high]
+    low, high = (measured_number(one) for one in ends) if len(ends) == 2 else (None, None)
+    return [measured_number(value), low, high]
 
 
 def list_of(value: object) -> Sequence[Any]:

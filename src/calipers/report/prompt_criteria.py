@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _MOST: Final = 100
 """How many criteria are read; a run allows far fewer."""
@@ -43,10 +43,10 @@ def _criterion(one: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, An
     return {
         "id": name,
         "text": text if isinstance(text, str) else None,
-        "points": finite_number(one.get("points")),
+        "points": measured_number(one.get("points")),
         "veto": one.get("veto") is True,
         "guard": name in known["guards"],
-        "saturation": finite_number(known["saturation"].get(name)),
+        "saturation": measured_number(known["saturation"].get(name)),
     }
 
 

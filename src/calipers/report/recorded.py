@@ -29,7 +29,7 @@ from calipers.types import (
     TrajectoryStatus,
     Usage,
 )
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 UNRECORDED: Final = "judge/truncated_rate"
 """The health metric that a ledger says nothing about."""
@@ -96,7 +96,7 @@ def _answer(
         shapes if one.cause == "first" else (),
         _canary(one.detail.get("canary")),
         _usage(answer),
-        finite_number(answer.get("latency")) or 0.0,
+        measured_number(answer.get("latency")) or 0.0,
         max(1, _count(answer.get("attempts"))),
         recorded=str(answer.get("answered_at") or "") < begun,
         served=str(answer.get("served_model") or ""),  # without the server's version, which a ledger does not record
@@ -108,7 +108,7 @@ def _ratings(judgments: Sequence[Mapping[str, Any]], last: int) -> list[tuple[in
     return [
         (_count(one["item"]), _count(one.get("place")) / last, value)
         for one in judgments
-        if (value := finite_number(one.get("value"))) is not None and one.get("item") is not None
+        if (value := measured_number(one.get("value"))) is not None and one.get("item") is not None
     ]
 
 
@@ -116,7 +116,7 @@ def _margins(judgments: Sequence[Mapping[str, Any]]) -> list[tuple[int, int, flo
     return [
         (_count(one.get("first")), _count(one.get("second")), margin)
         for one in judgments
-        if (margin := finite_number(one.get("margin"))) is not None
+        if (margin := measured_number(one.get("margin"))) is not None
     ]
 
 
@@ -125,9 +125,9 @@ def _trajectory(one: Mapping[str, Any]) -> TrajectoryResult:
     return TrajectoryResult(
         str(one.get("id")),
         cast("TrajectoryStatus", status if status in get_args(TrajectoryStatus) else "failed"),
-        reward=finite_number(one.get("reward")),
-        score=finite_number(one.get("score")),
-        stderr=finite_number(one.get("stderr")),
+        reward=measured_number(one.get("reward")),
+        score=measured_number(one.get("score")),
+        stderr=measured_number(one.get("stderr")),
         reason=reason if isinstance(reason, str) else None,
         attacks=tuple(_attack(hit) for hit in _objects(one.get("attacks"))),
     )
@@ -139,12 +139,12 @@ def recorded_reliability(recorded: object) -> Reliability:
     It is unknown in a file of calipers before 0.2, or if it is no share.
     """
     given = recorded if isinstance(recorded, Mapping) else {}
-    value, basis = finite_number(given.get("value")), given.get("basis")
+    value, basis = measured_number(given.get("value")), given.get("basis")
     if value is None or not 0 <= value <= 1 or basis not in get_args(ErrorBasis):
         return UNKNOWN_RELIABILITY
-    ends = [finite_number(one) for one in _list(given.get("interval"))]
+    ends = [measured_number(one) for one in _list(given.get("interval"))]
     interval = (ends[0], ends[1]) if len(ends) == 2 and ends[0] is not None and ends[1] is not None else None
-    return Reliability(value, interval, cast("ErrorBasis", basis), finite_number(given.get("freedom")))
+    return Reliability(value, interval, cast("ErrorBasis", basis), measured_number(given.get("freedom")))
 
 
 def _attack(hit: Mapping[str, Any]) -> Attack:
@@ -162,7 +162,7 @@ def _canary(recorded: object) -> Canary | None:
 def _usage(recorded: object) -> Usage:
     given = recorded if isinstance(recorded, Mapping) else {}
     read, written, cached = (_count(given.get(f"{name}_tokens")) for name in ("input", "output", "cached"))
-    return Usage(read, written, cached, finite_number(given.get("cost_usd")))
+    return Usage(read, written, cached, measured_number(given.get("cost_usd")))
 
 
 def _objects(value: object) -> list[Mapping[str, Any]]:

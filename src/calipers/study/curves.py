@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 from calipers.errors import ConfigError, InputError
 from calipers.study.intervals import Estimate, estimate
 from calipers.study.json_text import why_no_json
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 Against: TypeAlias = Literal["step", "kl", "groups", "calls"]
 _RESULTS: Final = "results.json"
@@ -149,7 +149,8 @@ def _arm(arm: Any, where: str, over: Against, kinds: Sequence[str]) -> ArmCurves
     curves = parts[kind]
     if strange := [name for name in curves if not _NAME.fullmatch(name)]:  # files are named after curves
         raise InputError(f"{where}.{kind}: {strange[0]!r:.60} is no name of a curve: letters, digits and _ are")
-    steps = tuple(finite_number(step) for step in curves.get("step") or ())
+    points = curves.get("step")
+    steps = tuple(measured_number(step) for step in points) if isinstance(points, list) else ()
     if not steps or None in steps:
         raise InputError(f"{where}.{kind}.step: is missing, or holds what is not a number")
     rows = {name: _rows(runs, len(steps), f"{where}.{kind}.{name}") for name, runs in curves.items() if name != "step"}
@@ -176,7 +177,7 @@ def _means(rows: Sequence[Row], where: str) -> tuple[float, ...]:
 def _rows(runs: Any, points: int, where: str) -> tuple[Row, ...]:
     if not isinstance(runs, list) or not runs or not all(isinstance(row, list) and len(row) == points for row in runs):
         raise InputError(f"{where}: must be a list of runs, each with {points} numbers")
-    read = tuple(tuple(finite_number(value) for value in row) for row in runs)
+    read = tuple(tuple(measured_number(value) for value in row) for row in runs)
     for run, (row, numbers) in enumerate(zip(runs, read, strict=True)):
         for point, (value, number) in enumerate(zip(row, numbers, strict=True)):
             if number is None and value is not None:

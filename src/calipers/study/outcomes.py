@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import InputError
 from calipers.study.intervals import Estimate, estimate, paired_difference
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 RECORD: Final = "calipers-training-record/1"
 """The format of a training study's record: its runs' figures and curves of held-out prompts."""
@@ -34,9 +34,14 @@ class Outcome:
 
 
 def outcomes_of(found: Mapping[str, Any], where: str) -> list[Outcome]:
-    """Return the outcomes in the object of a study's result file or record; InputError names ``where``."""
+    """Return the outcomes in the object of a study's result file or record, whose curves can be read.
+
+    InputError names ``where``.
+    """
     arms = [one for one in found.get("arms") or () if isinstance(one, dict) and isinstance(one.get("name"), str)]
     if found.get("format") == RECORD:
+        for one in arms:
+            _require_figures(one, f"{where}: arm {one['name']!r:.60}")
         by_name = {one["name"]: one for one in arms}
         return [_of_record(one, by_name.get(one.get("against") or "")) for one in arms]
     return [
@@ -47,16 +52,30 @@ def outcomes_of(found: Mapping[str, Any], where: str) -> list[Outcome]:
 
 def _estimates(arm: Mapping[str, Any], key: str, where: str) -> dict[str, Estimate]:
     stated = arm.get(key)
-    try:
-        return {str(name): _estimate(one) for name, one in (stated if isinstance(stated, dict) else {}).items()}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{where}: arm {arm['name']!r}: a figure under {key!r} has no {error}") from None
+    held = stated if isinstance(stated, dict) else {}
+    return {name: _estimate(one, f"{where}: arm {arm['name']!r:.60}: {key}.{name:.60}") for name, one in held.items()}
 
 
-def _estimate(one: Mapping[str, Any]) -> Estimate:
-    return Estimate(
-        float(one["mean"]), finite_number(one["half_width"]), finite_number(one["detectable"]), int(one["n"])
-    )
+def _estimate(found: object, where: str) -> Estimate:
+    one = found if isinstance(found, dict) else {}
+    mean, runs = measured_number(one.get("mean")), one.get("n")
+    if mean is None or not isinstance(runs, int) or isinstance(runs, bool):
+        raise InputError(f"{where}: needs a number as its mean, and the number n of runs that it is of")
+    return Estimate(mean, measured_number(one.get("half_width")), measured_number(one.get("detectable")), runs)
+
+
+def _require_figures(arm: Mapping[str, Any], where: str) -> None:
+    """Raise InputError unless each figure of a recorded arm has a number, or null, for each run."""
+    figures, curves = arm.get("figures"), arm["held_out"]
+    if not isinstance(figures, dict):
+        raise InputError(f"{where}: a recorded arm needs figures, each with a number for each run")
+    runs = {len(rows) for name, rows in curves.items() if name != "step"}
+    for name, values in figures.items():
+        if not isinstance(values, list) or len(runs | {len(values)}) > 1:
+            raise InputError(f"{where}.figures.{name:.60}: must be a list with a number, or null, for each run")
+        for number, value in enumerate(values):
+            if value is not None and measured_number(value) is None:
+                raise InputError(f"{where}.figures.{name:.60}[{number}]: {value!r:.60} is no number")
 
 
 def _of_record(arm: Mapping[str, Any], control: Mapping[str, Any] | None) -> Outcome:
@@ -64,11 +83,13 @@ def _of_record(arm: Mapping[str, Any], control: Mapping[str, Any] | None) -> Out
         return any(value is not None for value in values_of(arm, name))
 
     names = [name for name in (*arm["figures"], *recorded_ends(arm)) if made(name)]
+    known = (*control["figures"], *recorded_ends(control)) if control else ()
+    shared = [name for name in names if name in known]
     return Outcome(
         arm["name"],
         arm.get("against"),
         {name: figure(arm, name) for name in names},
-        {name: found for name in names if control and (found := _difference_or_none(arm, control, name)) is not None},
+        {name: found for name in shared if control and (found := _difference_or_none(arm, control, name)) is not None},
     )
 
 

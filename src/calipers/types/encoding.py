@@ -20,6 +20,10 @@ _AS_JSON_DOES: Final = (
 """Options of orjson that make it refuse the types that Python's own encoder refuses."""
 
 
+LARGEST: Final = 1e100
+"""The largest number that is measured or computed with: sums of squares of much larger ones overflow."""
+
+
 class EncodedDict(dict[str, Any]):
     """A JSON object that never changes, with its encoded ``text``: compact ASCII, exactly as the standard encoder
     writes it.
@@ -89,6 +93,12 @@ def finite_number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         return None
     return float(value)
+
+
+def measured_number(value: object) -> float | None:
+    """Return ``value``, of any type, as a float if it is a number of at most ``LARGEST`` in size; None otherwise."""
+    found = finite_number(value)
+    return found if found is not None and abs(found) <= LARGEST else None
 
 
 def without_lone_surrogates(text: str) -> str:

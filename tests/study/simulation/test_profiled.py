@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from calipers.errors import ConfigError
+from calipers.study.profiles import write_profile
 from calipers.study.profiles.fidelity import fidelity_of, with_agreement, with_even_groups
 from calipers.study.profiles.named import shipped_profile
 from calipers.study.simulation.configuration import read_simulation, settings_as_tables, simulation_from
 from calipers.study.simulation.judge import on_scale
 from calipers.study.simulation.profiled import settings_of_profile
 from calipers.study.simulation.runs import run_arm
-from calipers.study.simulation.settings import Arm, GrpoSettings
+from calipers.study.simulation.settings import Arm, GrpoSettings, TreatmentSettings
 
 
 def one_arm(**judge: object) -> Arm:
@@ -102,3 +103,28 @@ def test_a_profile_that_cannot_be_used_is_a_problem_of_the_file(tmp_path: Path, 
     with pytest.raises(ConfigError) as caught:
         read_simulation(str(path))
     assert says in str(caught.value)
+
+
+def test_a_judge_that_always_gives_one_score_teaches_nothing() -> None:
+    """Of such a judge, a profile has one level and no thresholds."""
+    arm = one_arm(scores=[0.5], noise=0.1)
+    assert (on_scale(arm.judge, np.linspace(-1, 2, 5)) == 0.5).all()
+    treated = replace(arm, treatment=TreatmentSettings(ties=1.0, weights="reliability", length_control=0.3))
+    for one in (arm, treated):
+        curves = run_arm(one, seeds=range(2), steps=3).by_name
+        assert (curves["truth"] == curves["truth"][:, :1]).all()
+        assert (curves["no_spread"][:, :-1] >= 0).all()
+
+
+def test_a_profile_of_one_level_is_simulated(tmp_path: Path) -> None:
+    """Such a profile is that of a judge whose recorded scores are all equal."""
+    profile = shipped_profile("gpt-5.4-nano")
+    assert profile.latent is not None
+    flat = replace(
+        profile,
+        scale=replace(profile.scale, levels=(replace(profile.scale.levels[0], share=1.0),)),
+        latent=replace(profile.latent, thresholds=()),
+    )
+    write_profile(tmp_path / "flat.json", flat)
+    judge = one_arm(profile=str(tmp_path / "flat.json")).judge
+    assert (judge.thresholds, len(judge.scores)) == ((), 1)

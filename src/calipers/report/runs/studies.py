@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.report.judge_values import list_of
 from calipers.report.runs.shapes import MOST_POINTS, short
 from calipers.study.comparison.folder import RESULTS
 from calipers.study.comparison.folder import TOML as COMPARISON
@@ -19,7 +20,7 @@ from calipers.study.curves import Against, ArmCurves, Row, StudyCurves, curves_o
 from calipers.study.intervals import Estimate
 from calipers.study.labels import POINTS, figure_label, label_of
 from calipers.study.outcomes import RECORD, outcomes_of
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _TRAINING: Final = "calipers-training/1"
 _SIMULATION: Final = "calipers-simulation/1"
@@ -62,10 +63,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("format") not in KINDS:
+    if not isinstance(found, dict) or found.get("format") not in list(KINDS):
         stated = found.get("format") if isinstance(found, dict) else None
         known = ", ".join(KINDS)
-        raise InputError(f"{path}: its format is {stated!r}; this version of calipers shows {known}")
+        raise InputError(f"{path}: its format is {stated!r:.60}; this version of calipers shows {known}")
     if "settings" in found and "arms" not in found:
         raise InputError(f"{path}: holds the settings of a study, not its results; name the folder it is in")
     return found
@@ -110,7 +111,7 @@ def _whole(value: object) -> int | None:
 def _newer_runs(folder: Path, found: Mapping[str, Any]) -> list[str]:
     """Return a sentence if a study's folder has more finished runs than its results."""
     there = sum(1 for _ in folder.glob("runs/*/*/done.json"))
-    known = sum(len(arm.get("runs") or ()) for arm in found.get("arms") or () if isinstance(arm, dict))
+    known = sum(len(list_of(arm.get("runs"))) for arm in list_of(found.get("arms")) if isinstance(arm, dict))
     if there <= known:
         return []
     return [f"{there - known} finished runs are newer than {_RESULTS}; repeat calipers study train to count them."]
@@ -122,7 +123,7 @@ def _shown(found: Mapping[str, Any], name: str, where: str, lacks: Sequence[str]
     arms = [arm.name for arm in by_step.arms]
     place = {arm: at for at, arm in enumerate(arms)}
     charts, size = _charts(found, by_step, where, place)
-    failed = [_failure(one) for one in found.get("failed") or ()]
+    failed = [_failure(one) for one in list_of(found.get("failed"))]
     runs = {outcome.name: max((one.n for one in outcome.figures.values()), default=0) for outcome in outcomes}
     without = [arm for arm in arms if not runs.get(arm)]
     return {
@@ -132,13 +133,14 @@ def _shown(found: Mapping[str, Any], name: str, where: str, lacks: Sequence[str]
         "engine": KINDS[found["format"]],
         "facts": _facts(found, arms, runs),
         "valid": found.get("valid") if isinstance(found.get("valid"), bool) else None,
-        "checks": [_check(one) for one in found.get("checks") or () if isinstance(one, dict)],
+        "checks": [_check(one) for one in list_of(found.get("checks")) if isinstance(one, dict)],
         "failed": failed,
         "lacks": [*lacks, *_missing(without), *_thinned(size)],
         "stopped": [
             {"arm": str(arm.get("name")), **{key: one.get(key) for key in ("seed", "step", "rule", "found")}}
             for arm in found["arms"]
-            for one in arm.get("stopped") or ()
+            for one in list_of(arm.get("stopped"))
+            if isinstance(one, dict)
         ],
         "arms": [{"name": arm.name, "against": arm.against, "runs": runs.get(arm.name, 0)} for arm in by_step.arms],
         "charts": charts,
@@ -147,7 +149,7 @@ def _shown(found: Mapping[str, Any], name: str, where: str, lacks: Sequence[str]
 
 
 def _facts(found: Mapping[str, Any], arms: Sequence[str], runs: Mapping[str, int]) -> list[list[str]]:
-    seeds, steps = found.get("seeds"), finite_number(found.get("steps"))
+    seeds, steps = found.get("seeds"), measured_number(found.get("steps"))
     facts = [["arms", f"{len(arms):,}"], ["finished runs", f"{sum(runs.values()):,}"]]
     if isinstance(seeds, list):
         facts.append(["paired seeds", f"{len(seeds):,}"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from calipers.errors import ConfigError, InputError
 from calipers.study.comparison.folder import RESULTS
 from calipers.study.figures import COLOURS, as_text, matplotlib_figure_class
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ def _values(found: Mapping[str, Any], name: str) -> list[_Value]:
 
 def _number(value: object) -> float | None:
     """Return a figure of a comparison, None if it is not known. Raises ValueError for what is no number."""
-    number = finite_number(value)
+    number = measured_number(value)
     if number is None and value is not None:
         raise ValueError(f"{value!r:.60} is no number")
     return number

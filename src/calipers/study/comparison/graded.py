@@ -18,7 +18,7 @@ from calipers.replies import extract_checklist
 from calipers.rubric import as_rubric
 from calipers.rubric.formulas import graded
 from calipers.types import Rubric
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 _CRITERION: Final = re.compile(
     r"^(\d+)\. \(points: (-?[\d.]+)\) (.*?)(?=^\d+\. \(points: |^</Rubrics>|\Z)", re.MULTILINE | re.DOTALL
@@ -69,7 +69,7 @@ def as_grading(row: Mapping[str, Any]) -> Grading:
         name,
         formula,
         graded(rubric, verdicts, normaliser=formula).value,  # type: ignore[arg-type]  # one of two names
-        finite_number(row.get("score")),
+        measured_number(row.get("score")),
         {criterion: float(met) for criterion, met in verdicts.items() if met is not None},
         shown[1] if shown else "",
         shown[2].rpartition("</think>")[2] if shown else "",

@@ -127,7 +127,7 @@ def _answer(judge: JudgeSettings, opinions: Array, shown: _Shown, number: int, a
 
 def on_scale(judge: JudgeSettings, opinions: Array) -> Array:
     """Return a judge's scores for its opinions: on its levels, or the opinions themselves."""
-    if len(judge.thresholds):
+    if len(judge.scores):
         return np.asarray(np.array(judge.scores, dtype=float)[np.searchsorted(judge.thresholds, opinions, "right")])
     if judge.levels:
         steps = judge.levels - 1

@@ -59,8 +59,8 @@ def problems_of_arm(arm: Arm) -> Iterator[tuple[Place, str]]:
         yield (
             ("treatment", needs[0][0]),
             (
-                f"treatment: {' and '.join(name for _, name in needs)} rest on standard errors, which are "
-                f"simulated for one judge with noise above {_SMALLEST:g} that gives scores"
+                f"treatment: standard errors, for {' and '.join(name for _, name in needs)}, are simulated for one "
+                f"judge only, with noise above {_SMALLEST:g}, that gives scores"
             ),
         )
     if (numbers := _numbers_at_once(arm)) > _MOST_NUMBERS:
@@ -164,7 +164,7 @@ def _problems_of_judge(judge: JudgeSettings) -> Iterator[tuple[str, str]]:
     if (judge.tpr is None) != (judge.fpr is None):
         yield "tpr" if judge.fpr is None else "fpr", "tpr and fpr belong together: a verdict needs both"
     elif judge.tpr is not None:
-        besides = {"noise": judge.noise, "levels": judge.levels, "thresholds": judge.thresholds}
+        besides = {"noise": judge.noise, "levels": judge.levels, "scores": judge.scores}
         if wrong := [key for key, value in besides.items() if value]:
             yield wrong[0], "with tpr and fpr, answers are verdicts: leave noise, levels and thresholds out"
 
@@ -178,7 +178,7 @@ def _problems_of_levels(judge: JudgeSettings) -> Iterator[tuple[str, str]]:
             return
     if thresholds is None or scores is None:
         return
-    if len(scores) != (len(thresholds) + 1 if thresholds else 0):
+    if (scores or thresholds) and len(scores) != len(thresholds) + 1:
         yield "scores" if scores else "thresholds", "scores must be one more than thresholds"
     elif len(scores) > _MOST_LEVELS:
         yield "scores", f"there are {len(scores):,} scores; at most {_MOST_LEVELS:,} are simulated"
@@ -186,7 +186,7 @@ def _problems_of_levels(judge: JudgeSettings) -> Iterator[tuple[str, str]]:
         yield "thresholds", "thresholds and scores must be ascending"
     elif sorted({*scores}) != scores:
         yield "scores", "thresholds and scores must be ascending"
-    elif thresholds and judge.levels:
+    elif scores and judge.levels:
         yield "levels", "levels and thresholds both say which scores are given; leave one out"
 
 

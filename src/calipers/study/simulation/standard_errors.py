@@ -72,7 +72,7 @@ def answer_variance(judge: JudgeSettings, opinions: Array, injected: Array) -> A
 
 def _is_plain(judge: JudgeSettings) -> bool:
     """Whether every answer's variance is that of the noise, whatever the opinion."""
-    return not (len(judge.thresholds) or judge.levels or (judge.injection and 0 < judge.obeys < 1))
+    return not (len(judge.scores) or judge.levels or (judge.injection and 0 < judge.obeys < 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,12 @@ def _moments(judge: JudgeSettings, opinions: Array) -> _Moments:
         steps = judge.levels - 1
         thresholds = tuple((step + 0.5) / steps for step in range(steps))
         scores = tuple(step / steps for step in range(judge.levels))
-    elif len(judge.thresholds):
+    elif len(judge.scores):
         thresholds, scores = tuple(map(float, judge.thresholds)), tuple(map(float, judge.scores))
     else:
         return _Moments(opinions, np.full_like(opinions, judge.noise**2))
+    if not thresholds:
+        return _Moments(np.full_like(opinions, scores[0]), np.zeros_like(opinions))
     points, curves = _curves(thresholds, scores, judge.noise)
     return _Moments(np.interp(opinions, points, curves.mean), np.interp(opinions, points, curves.variance))
 

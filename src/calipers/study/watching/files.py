@@ -18,10 +18,10 @@ from calipers._version import __version__
 from calipers.errors import ConfigError, InputError
 from calipers.study.curves import StudyCurves
 from calipers.study.json_text import why_no_json
-from calipers.study.watching.curves import watched_curves
-from calipers.study.watching.rows import WatchedGroup
+from calipers.study.watching.curves import LOGGED, watched_curves
+from calipers.study.watching.rows import WatchedGroup, require_numbers
 from calipers.study.watching.rules import BrokenRule
-from calipers.types.encoding import to_json
+from calipers.types.encoding import measured_number, to_json
 
 FORMAT: Final = "calipers-watch/1"
 _ABOUT, _LOG, _BROKEN = "watch.json", "trainer.jsonl", "broken.jsonl"
@@ -63,8 +63,8 @@ class WatchFolder:
         self._add(name, (group.as_json() for group in groups))
 
     def add_log(self, row: Mapping[str, float]) -> None:
-        """Add figures that the watched run's trainer logs, with their ``step``."""
-        self._add(_LOG, [row])
+        """Add figures that the watched run's trainer logs, with their ``step``; null for what is no number."""
+        self._add(_LOG, [{name: value if name == "step" else measured_number(value) for name, value in row.items()}])
 
     def add_broken(self, rules: Iterable[BrokenRule]) -> None:
         """Add rules that the watched run has broken."""
@@ -83,11 +83,26 @@ class WatchFolder:
 
     def log(self) -> list[dict[str, Any]]:
         """Return the figures that the watched run's trainer logged."""
-        return list(_rows(self.path / _LOG))
+        found = []
+        for number, row in enumerate(_rows(self.path / _LOG), 1):
+            try:
+                require_numbers(row, ("step",), (name for name in LOGGED if row.get(name) is not None))
+            except InputError as error:
+                raise ConfigError(f"{self.path / _LOG}:{number}: {error}") from None
+            found.append(row)
+        return found
 
     def broken(self) -> list[BrokenRule]:
         """Return the rules that the watched run has broken."""
-        return [BrokenRule(**row) for row in _rows(self.path / _BROKEN)]
+        found = []
+        for number, row in enumerate(_rows(self.path / _BROKEN), 1):
+            one = BrokenRule(str(row.get("rule")), row.get("step", -1), str(row.get("found")))
+            if not isinstance(one.step, int) or isinstance(one.step, bool) or one.step < 0:
+                raise ConfigError(
+                    f"{self.path / _BROKEN}:{number}: step must be a whole number from 0; delete the line"
+                )
+            found.append(one)
+        return found
 
     def title(self) -> str:
         """Return the watched run's title. Raises ConfigError for a folder without one, or of another version."""

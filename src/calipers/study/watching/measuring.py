@@ -15,7 +15,7 @@ from calipers.judging.audit import Opinion
 from calipers.judging.judge import Judge
 from calipers.study.watching.rows import Split, WatchedGroup, watched_group
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, Verdict
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import measured_number
 
 Truth: TypeAlias = Callable[[Trajectory], "Verdict | bool | float | None"]
 """What is true of a rollout, the prompt's messages included: a verifier's verdict, or a number; None if unknown."""
@@ -75,7 +75,7 @@ def _number(opinion: object) -> float | None:
         opinion = opinion.met
     if opinion is None:
         return None
-    value = float(opinion) if isinstance(opinion, bool) else finite_number(opinion)
+    value = float(opinion) if isinstance(opinion, bool) else measured_number(opinion)
     if value is None:
         raise TypeError(f"the check returned {opinion!r}, which is neither a number nor a verdict")
     return value

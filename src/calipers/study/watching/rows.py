@@ -5,15 +5,16 @@ Pure. Not responsible for asking anybody (``measuring``) or for what rows say to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from statistics import fmean
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from calipers.errors import InputError
 from calipers.judging.audit import Opinion, disagreement
 from calipers.monitoring.answers import message_text
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup
+from calipers.types.encoding import measured_number
 
 Split: TypeAlias = Literal["train", "held_out"]
 """Whether the policy is trained on a group, or only evaluated."""
@@ -50,9 +51,13 @@ class WatchedGroup:
     def from_json(cls, row: Mapping[str, Any]) -> Self:
         """Return a watched group from a row of a file. Raises InputError for a row that is none."""
         try:
-            return cls(**{one.name: row[one.name] for one in fields(cls)})
-        except (KeyError, TypeError) as error:
-            raise InputError(f"is not a row of a watched run: {error}") from None
+            found = cls(**{one.name: row[one.name] for one in fields(cls)})
+        except KeyError as error:
+            raise InputError(f"is not a row of a watched run: it has no {error}") from None
+        if found.split not in get_args(Split) or not isinstance(found.group, str):
+            raise InputError("is not a row of a watched run: its split or its group is of another kind")
+        require_numbers(row, ("step", "size"), (*_ALWAYS, *(name for name in FIGURES if row[name] is not None)))
+        return found
 
     def as_json(self) -> dict[str, Any]:
         """Return the watched group as a row of a file."""
@@ -61,6 +66,20 @@ class WatchedGroup:
 
 FIGURES: Final = tuple(one.name for one in fields(WatchedGroup) if one.name not in ("step", "split", "group", "size"))
 """The fields of a watched group whose means over groups are curves of the run."""
+
+
+_ALWAYS: Final = ("missing", "characters")
+
+
+def require_numbers(row: Mapping[str, Any], whole: Iterable[str], others: Iterable[str]) -> None:
+    """Raise InputError unless a row of a watched run has a whole number from 0, or a number, under these keys."""
+    for name in whole:
+        value = row.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise InputError(f"is not a row of a watched run: {name} must be a whole number from 0, not {value!r:.60}")
+    for name in others:
+        if measured_number(row.get(name)) is None:
+            raise InputError(f"is not a row of a watched run: {name} must be a number, not {row.get(name)!r:.60}")
 
 
 def watched_group(
