@@ -126,11 +126,7 @@ async def collect_judgments(
     before any question is sent, or if a judge refuses every question. Raises InputError if no group has two
     trajectories with messages.
     """
-    judgeable = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
-    if not judgeable:
-        raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
-    if rubric is not None:
-        judgeable = [without_rubrics(group) for group in judgeable]
+    judgeable = judgeable_groups(groups, rubric=rubric)
     asked = JudgeAnswers(name_without_password(name), protocol, prompt_variant)
     judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
     temperature = (judge.settings.calls.params or {}).get("temperature")
@@ -145,6 +141,17 @@ async def collect_judgments(
         judge.close()
     asked.probed = judge.probed
     return asked
+
+
+def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric | None) -> list[TrajectoryGroup]:
+    """Return the groups that calibration asks a judge about; a ``rubric`` replaces the groups' own.
+
+    Raises InputError if there is none.
+    """
+    found = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
+    if not found:
+        raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
+    return found if rubric is None else [without_rubrics(group) for group in found]
 
 
 def _usage(usage: Usage) -> dict[str, Any] | None:

@@ -6,7 +6,8 @@ import asyncio
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -21,6 +22,7 @@ from calipers.cli.calibration_output import (
 )
 from calipers.cli.calibration_report import print_report
 from calipers.cli.command_options import command_option, is_from_settings_file, is_typed
+from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from calipers.calibration import Calibration
     from calipers.calibration.cascade import CascadeTarget, Kind
     from calipers.calibration.costs import Measure
+    from calipers.capacity.spending import Spending
     from calipers.rubric import Rubric
     from calipers.types import TrajectoryGroup
 
@@ -107,6 +110,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 @command_option(
     "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
 )
+@estimate_options
 @add_force_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
@@ -136,8 +140,9 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         options[
             "judge"
         ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
-    if judgments is None and not options["judge"]:
-        raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
+    _require_source(judgments, options)
+    if options["estimate"]:
+        return _print_estimate(groups, options)
     _check_criteria(options)
     if is_labelled(groups):
         for name in ("criteria", "per_group", "cascade"):
@@ -168,6 +173,16 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     return 1 if bad.count else 0
 
 
+def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
+    require_estimate(options)
+    if options["judge"]:
+        return
+    if options["estimate"]:
+        raise ConfigError("--estimate is about judges to query (--judge); reading recorded judgments costs nothing")
+    if judgments is None:
+        raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
+
+
 def _check_criteria(options: dict[str, Any]) -> None:
     """Read --criteria; that of calipers.toml is for runs. Raises ConfigError."""
     if is_from_settings_file("criteria"):
@@ -193,20 +208,25 @@ def _warn_of_no_cascade(found: Calibration, *, asked_for: bool) -> None:
         )
 
 
-def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
-    from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
-    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - likewise
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to ask a judge: what ``collect_judgments`` takes."""
 
-    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
+    judge: str
+    protocol: str
+    rubric: str | Rubric | None
+    prompt_variant: str | None
+    options: dict[str, Any]
+
+
+def _ways(options: dict[str, Any]) -> Iterator[_Way]:
+    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
+
     settings = given_options(options, "samples", "params", "expected", "ledger")
     settings["experience"] = False  # measure the judge without what an earlier run learned about it
-    _warn_of_own_rubrics(shown, options)
     variants: list[tuple[str | None, str | Rubric | None]] = [
         (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
     ] or [(None, None)]
-    judgments = []
     criteria = (False, True) if options["criteria"] == "auto" else (False,)
     ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants, criteria)
     for name, protocol, (variant, rubric), written in ways:
@@ -214,10 +234,48 @@ def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
         if protocol == "pairwise" and len(options["protocol"]) > 1:
             orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
         own = given_options(options, "criteria", "criteria_writer") if written else {}
+        called = with_criteria(variant) if written else variant
+        yield _Way(name, protocol, rubric, called, {"orders": orders, **settings, **own})
+
+
+def _print_estimate(groups: str, options: dict[str, Any]) -> int:
+    from calipers.calibration.collect import judgeable_groups  # noqa: PLC0415 - --help stays quick
+    from calipers.capacity.spending import Estimate, estimate_judging  # noqa: PLC0415 - likewise
+    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
+    from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+
+    _check_criteria(options)
+    bad, tokens = BadLines(), options["reply_tokens"]
+    parts: list[Spending] = []
+    beside: dict[str, None] = {}
+    shown = list(read_groups(groups, on_error=bad))
+    for way in _ways(options):
+        flat = way.options | {"judge": way.judge, "protocol": way.protocol, "rubric": way.rubric, "ledger": None}
+        asked = judgeable_groups(shown, rubric=way.rubric)
+        found = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
+        for one in found.spending:
+            one.name = ", ".join(filter(None, (one.name, way.protocol, way.prompt_variant)))
+        parts += found.spending
+        beside |= dict.fromkeys(found.beside)
+    whole = Estimate(len(shown), tuple(parts), tuple(beside))
+    print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
+    return 1 if bad.count else 0
+
+
+def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
+    from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+
+    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
+    _warn_of_own_rubrics(shown, options)
+    judgments = []
+    for way in _ways(options):
         asked = asyncio.run(
             collect_judgments(
-                shown, name, protocol=protocol, orders=orders, rubric=rubric, api_key=key_for(name),
-                prompt_variant=with_criteria(variant) if written else variant, **settings, **own,
+                shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
+                prompt_variant=way.prompt_variant, **way.options,
             )
         )  # fmt: skip
         print_unused(asked.results)

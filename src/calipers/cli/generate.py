@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
+from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
@@ -166,6 +167,7 @@ def generation_options(command: F) -> F:
     help="What OUT is: a groups file, the rows of PROMPTS with a column of responses, or a line for each response. "
     "[default: groups; rows in Parquet]",
 )
+@estimate_options
 @add_force_option
 @command_option(
     "--prompt-key", metavar="FIELD", help="The field of PROMPTS with the prompt. [default: prompt, messages or context]"
@@ -191,16 +193,38 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     from calipers.generation.main_eval import row_for_main_eval  # noqa: PLC0415 - --help stays quick
     from calipers.generation.prompts import read_prompts  # noqa: PLC0415 - likewise
 
+    require_estimate(options)
     require_writable_out(prompts, out, force=options.pop("force"))
     progress = Progress()
     chosen = form or output_form(out)
     check = None if chosen == "responses" else row_for_main_eval  # skip a row that ``score`` could not read either
     on_error = None if strict else progress.error
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
+    if options["estimate"]:
+        return _print_estimate(asked, out, options)
     answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))
     write_rows((row for one in answered for row in response_rows(one, chosen)), out)
     progress.summary(answered, out)
     return progress.exit_code
+
+
+def _print_estimate(prompts: Sequence[Prompt], out: str, options: dict[str, Any]) -> int:
+    from calipers.capacity.spending import Estimate, estimate_generating  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.estimate import print_estimate  # noqa: PLC0415 - likewise
+    from calipers.generation.models import address_of  # noqa: PLC0415 - likewise
+    from calipers.generation.sampling import request_of  # noqa: PLC0415 - likewise
+
+    sampling, tokens = _sampling(options), options["reply_tokens"]
+    address = address_of(options["model"], base_url=options["base_url"])
+    spending = []
+    if address is not None:
+        requests = [request_of(prompt, number, sampling) for prompt in prompts for number in range(sampling.n)]
+        name = options["model"] or f"the model at {address}"
+        spending = [estimate_generating(name, address, requests, tokens=tokens or options["max_tokens"])]
+    reply = "as --reply-tokens says" if tokens else "at most, as --max-tokens says; --reply-tokens N"
+    found = Estimate(len(prompts), tuple(spending), ("requests that are repeated because they fail",))
+    print_estimate(found, noun="prompts", reply=reply, kept=f"{out}.samples.jsonl")
+    return 0
 
 
 @dataclass(slots=True)

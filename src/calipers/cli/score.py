@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option
-from calipers.cli.judge_options import judge_from_options, judge_options
+from calipers.cli.estimate import estimate_options, require_estimate
+from calipers.cli.judge_options import arguments_of_judge, given_options, judge_from_options, judge_options
 from calipers.cli.logged_warnings import print_warnings_with
 from calipers.cli.messages import BadLines
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
@@ -65,6 +66,7 @@ from calipers.registry import READERS
     metavar="[ADDRESS]",
     help="Score on a Ray cluster: HOST:PORT, auto (the one of this machine) or local (a new one). Needs calipers[ray].",
 )
+@estimate_options
 @add_force_option
 @command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
 @command_option(
@@ -92,6 +94,9 @@ def score(groups: str, out: str, **options: Any) -> int:
     Exit code: 0 all scored, 1 something could not be scored, 2 bad usage or configuration, 130 interrupted.
     """  # noqa: D301 - click's mark for lines to keep as they are
     run = _Run(groups, out, options)
+    require_estimate(options)
+    if options["estimate"]:
+        return _print_estimate(run)
     return asyncio.run(_score(run)) if options["ray"] is None else _score_on_ray(run)
 
 
@@ -152,6 +157,27 @@ async def _score(run: _Run) -> int:
     return exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
+def _print_estimate(run: _Run) -> int:
+    from calipers.capacity.spending import estimate_judging  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+
+    bad, tokens = BadLines(), run.options["reply_tokens"]
+    source = read_groups(run.groups, reader=run.options["reader"], strict=run.options["strict"], on_error=bad)
+
+    def shown(judge: Any) -> Any:
+        return with_references(source, judge.settings.standards) if run.options["reference"] else source
+
+    arguments = arguments_of_judge(run.options, ledger=None, debug=False)
+    found = asyncio.run(estimate_judging(arguments, shown, reply_tokens=tokens))
+    if run.options["rules"] is not None:
+        found = found.without("rules and gates: what they decide is not asked")
+    ledger = run.options["ledger"] or _default_ledger(run.out)
+    budget = given_options(run.options, "budget").get("budget")
+    print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=budget, kept=ledger, price_flag=True)
+    return exit_code((), bad_lines=bad.count)
+
+
 def _score_on_ray(run: _Run) -> int:
     from calipers.cli.score_ray import OnRay  # noqa: PLC0415 - --help stays quick
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
@@ -177,7 +203,7 @@ def _report(console: Any, run: _Run, judge: Any) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
     judges = [one.judge for one in judge.settings.judges]
-    budget = run.options["budget"]
+    budget = given_options(run.options, "budget").get("budget")
     return Report(
         console, total=_count_lines(run.groups), judges=judges, budget=budget, live=not shows_results(run.out)
     )

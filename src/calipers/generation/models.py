@@ -13,7 +13,7 @@ from pathlib import Path
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.providers.known import provider_of
+from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
 from calipers.generation.any_reply import AcceptAnyReply
@@ -62,6 +62,21 @@ async def find_model(
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
     bare = found[0] if len(found) == 1 else Pool(found)
     return Retrying(AcceptAnyReply(bare), attempts=attempts), list(await bare.check())
+
+
+def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:
+    """Return the address of the model that generates responses; None if it runs in this process. Nothing is sent.
+
+    Raises ConfigError if neither a model nor a server is named.
+    """
+    if model is None and not base_url:
+        raise ConfigError("name a model with --model, or a server with --base-url")
+    if base_url:
+        return base_url[0]
+    known = None if model is None else provider_of(model)
+    if known is None:
+        return None
+    return request_target(known, base_url=None, api_key="none").url
 
 
 def require_vllm(model: str) -> None:

@@ -87,7 +87,7 @@ async def generate_responses(
         if halted:
             return Failed(number, halted[0].kind, str(halted[0]))
         try:
-            done = await stored.answer(_request(prompt, number, sampling), backend)
+            done = await stored.answer(request_of(prompt, number, sampling), backend)
         except BackendError as error:
             if error.kind in _STOP:
                 halted.append(error)
@@ -135,7 +135,7 @@ def _together(prompt: Prompt, got: list[Sample | Failed]) -> Answered:
     )
 
 
-def _request(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
+def request_of(prompt: Prompt, number: int, sampling: Sampling) -> JudgeRequest:
     """Return the request for a response to the prompt, without candidates and without an output format."""
     seed = {} if sampling.seed is None else {"seed": sampling.seed + number}
     view = RenderedGroup(prompt.id, (), "", "", (), ())

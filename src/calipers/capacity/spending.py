@@ -1,0 +1,187 @@
+"""What judging or generating will cost: calls, tokens and dollars, counted before any is spent.
+
+A judge's calls are counted by judging the groups with stand-ins, which answer every question well and at once. So the
+questions are those of the run, and only what depends on a judge's answers is assumed. Not responsible for printing
+(``cli.estimate``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from calipers.backends.context_window import question_bytes
+from calipers.backends.limits.prices import Pricing, find_pricing
+from calipers.backends.names import name_without_password, split_judge_name
+from calipers.backends.providers.known import provider_of
+from calipers.config.criteria_options import Criteria
+from calipers.config.options import JudgeOptions
+from calipers.config.question_options import Records
+from calipers.judging.connecting import connect_judges, judges_in
+from calipers.judging.judge import Judge
+from calipers.testing import SimulatedJudge
+from calipers.types import Completion, JudgeRequest, TrajectoryGroup, Usage
+
+BYTES_A_TOKEN: Final = 4.0
+"""UTF-8 bytes a token of a question."""
+TOKENS_ERROR: Final = 0.2
+"""The share by which the estimate of input tokens may be wrong: prose has 4.5 bytes a token, transcripts with JSON 3.4
+(o200k, on eight recorded sets).
+"""
+REPLY_TOKENS: Final = (30, 60)
+"""Assumed tokens of a reply without reasoning: for the whole, and for each candidate or criterion in it."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """What one judge or model will be asked: ``calls``, their tokens, and ``cost_usd`` (None: the price is unknown)."""
+
+    name: str
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+
+    def add(self, usage: Usage, pricing: Pricing | None) -> None:
+        """Count one more call."""
+        self.calls += 1
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        cost = None if pricing is None else pricing(usage)
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a command will spend, by judge, for ``groups`` groups or prompts; ``beside`` names what is not counted."""
+
+    groups: int
+    spending: tuple[Spending, ...]
+    beside: tuple[str, ...] = ()
+
+    def without(self, more: str) -> Estimate:
+        """Return this estimate of spending with one more thing that it does not count."""
+        return replace(self, beside=(*self.beside, more))
+
+    @property
+    def calls(self) -> int:
+        """The calls of all judges."""
+        return sum(one.calls for one in self.spending)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all calls, input and output together."""
+        return sum(one.input_tokens + one.output_tokens for one in self.spending)
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The dollars of all calls; None if the price of any judge is unknown."""
+        known = [one.cost_usd for one in self.spending if one.cost_usd is not None]
+        return sum(known) if len(known) == len(self.spending) else None
+
+
+class StandIn(SimulatedJudge):
+    """Stands in for a judge at ``endpoint``: answers at once, and counts in ``spending`` what the judge would take."""
+
+    has_tools = True
+
+    def __init__(self, name: str, endpoint: str, model: str, *, pricing: Pricing | None, reply: int | None) -> None:
+        super().__init__(_some_quality, model=model)
+        self.endpoint = endpoint
+        self.spending = Spending(name)
+        self._pricing = pricing
+        self._reply = reply
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Return an answer that can be read, with the estimated usage of the real one."""
+        completion = await super().complete(request)
+        whole, each = REPLY_TOKENS
+        reply = self._reply or min(whole + each * max(1, len(request.keys)), request.max_tokens or math.inf)
+        usage = Usage(round(question_bytes(request) / BYTES_A_TOKEN), int(reply))
+        self.spending.add(usage, self._pricing)
+        return replace(completion, usage=usage)
+
+
+def _some_quality(group_id: str, trajectory_id: str) -> float:
+    """Return an opinion on a trajectory that differs between siblings, so that no reply is a tie."""
+    return int.from_bytes(hashlib.blake2s(f"{group_id}\x1f{trajectory_id}".encode(), digest_size=4).digest()) / 2**32
+
+
+async def estimate_judging(
+    arguments: Mapping[str, Any],
+    groups: Iterable[TrajectoryGroup] | Callable[[Judge], Iterable[TrajectoryGroup]],
+    *,
+    reply_tokens: int | None = None,
+) -> Estimate:
+    """Return what a Judge with ``arguments`` will be asked about ``groups``, and its cost. Nothing is sent.
+
+    ``groups`` may be a function of the Judge that is asked instead, for groups that depend on its settings.
+    ``reply_tokens`` is what a reply takes, reasoning included, if that is known. Judges that run in this process cost
+    nothing and are not counted. Raises ConfigError for arguments that cannot work; a key is not needed.
+    """
+    options = JudgeOptions(**arguments)
+    stand_ins, judges = _stand_ins(options, reply_tokens)
+    judge = Judge(**_without_limits(arguments, options, judges))
+    count = 0
+    async for _ in judge.score_groups(groups(judge) if callable(groups) else groups):
+        count += 1
+    return Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
+
+
+def estimate_generating(name: str, endpoint: str, prompts: Sequence[JudgeRequest], *, tokens: int) -> Spending:
+    """Return what generating a response of ``tokens`` to each of ``prompts`` takes."""
+    spending = Spending(name)
+    pricing = find_pricing(endpoint, name.partition("/")[2] or name)
+    for request in prompts:
+        spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN), tokens), pricing)
+    return spending
+
+
+def _stand_ins(options: JudgeOptions, reply: int | None) -> tuple[list[StandIn], list[Any]]:
+    """Return the stand-ins for judges behind a server, and all judges in their order with these stand-ins."""
+    names = judges_in(options.judge)
+    keys = {name: "none" for name in names if isinstance(name, str) and provider_of(split_judge_name(name)[0])}
+    asked = replace(options, api_key=keys or None, budget=None, ledger=None, criteria=Criteria())
+    found: list[StandIn] = []
+    judges: list[Any] = []
+    prices = options.calls.price  # type: ignore[union-attr] # JudgeOptions made it a Calls
+    for name, instance in zip(names, connect_judges(names, asked, asked.calls), strict=True):  # type: ignore[arg-type]
+        bare = instance.bare
+        if not bare.endpoint.startswith(("http://", "https://")):
+            judges.append(name)
+            continue
+        price = prices.get(str(name)) if isinstance(prices, Mapping) else prices
+        pricing = find_pricing(bare.endpoint, bare.model, price=price)
+        shown = name_without_password(name) if isinstance(name, str) else instance.name
+        found.append(StandIn(shown, bare.endpoint, bare.model, pricing=pricing, reply=reply))
+        judges.append(found[-1])
+    return found, judges
+
+
+def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges: list[Any]) -> dict[str, Any]:
+    """Return the arguments of the Judge that is asked instead: no address, no limit, no ledger, nothing learned."""
+    calls = replace(
+        options.calls,  # type: ignore[type-var]  # JudgeOptions made it a Calls
+        price=None, wake=None, rest=None, requests_per_minute=None, tokens_per_minute=None, hedge=None, probe=False,
+    )  # fmt: skip
+    changed: dict[str, Any] = dict.fromkeys(("base_url", "api_key", "budget", "ledger", "deadline"))
+    return {
+        **arguments, **changed, "judge": judges if len(judges) > 1 else judges[0], "calls": calls,
+        "criteria": Criteria(), "records": Records(learn=False),
+    }  # fmt: skip
+
+
+def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:
+    """Yield what a run may take besides what is counted, or less of, because it depends on answers."""
+    yield "calls that are repeated because they fail or cannot be read"
+    if options.criteria.mode != "off":  # type: ignore[union-attr] # JudgeOptions made it a Criteria
+        yield "criteria that a model writes: a call for each prompt, and longer questions"
+    if judge.settings.resolve is not None:
+        yield "resolve: how often a group is asked follows from how much answers differ; stand-ins agree"
+    if judge.settings.panel.mode == "cascade":
+        yield "cascade: which groups go on to the next judge follows from the answers"
+    if judge.settings.tools.names:
+        yield "tools: each turn in which the judge calls one is a further call"

@@ -1,0 +1,90 @@
+"""``--estimate``: what a command would spend, before it spends anything."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ROOT / "examples" / "groups.jsonl"
+
+
+def calipers(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "calipers", *map(str, arguments)],
+        cwd=cwd, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_score_says_calls_tokens_and_dollars_needs_no_key_and_leaves_nothing(tmp_path: Path):
+    judge = ("--judge", "openai/gpt-5-mini", "--orders", 2, "--price", "0.25,2", "--reply-tokens", 100)
+    done = calipers("score", GROUPS, "-o", "o.jsonl", *judge, "--budget", "usd=0.01", "--estimate", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {line[:14].strip(): line[15:] for line in done.stdout.splitlines()}
+    assert rows["calls"] == "24"
+    assert rows["output"] == "2,400 tokens, 100 a reply, as --reply-tokens says"
+    tokens = int(rows["input"].split()[0].replace(",", ""))
+    assert rows["cost"] == f"${tokens * 0.25e-6 + 2400 * 2e-6:,.4f}"
+    assert rows["budget"].startswith("usd=0.01: not enough: reached after about ")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_price_is_said_and_a_judge_in_this_process_costs_nothing(tmp_path: Path):
+    done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "vllm/m", "--base-url", "http://127.0.0.1:1/v1",
+                    "--estimate", cwd=tmp_path)  # fmt: skip
+    assert "cost         unknown, because the price is not known: --price IN,OUT" in done.stdout
+    assert "nothing: it runs in this process" in calipers(
+        "score", GROUPS, "-o", "o.jsonl", "--estimate", cwd=tmp_path
+    ).stdout  # fmt: skip
+
+
+def test_calibrate_counts_every_way_to_ask(tmp_path: Path):
+    done = calipers("calibrate", GROUPS, "--judge", "openai/gpt-5-mini", "--protocol", "listwise", "--protocol",
+                    "pointwise", "--orders", 2, "--estimate", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0
+    assert "openai/gpt-5-mini, listwise\n  calls        24\n" in done.stdout
+    assert "openai/gpt-5-mini, pointwise\n" in done.stdout
+    wrong = calipers("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "--estimate is about judges to query" in wrong.stderr
+
+
+def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Path):
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("".join(json.dumps({"prompt": "word " * 80}) + "\n" for _ in range(3)), encoding="utf-8")
+    done = calipers("generate", prompts, "-o", "o.jsonl", "--model", "openai/gpt-5-mini", "--n", 4, "--max-tokens", 500,
+                    "--estimate", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0
+    assert "  calls        12\n  input        1,200 tokens ± 20 %\n  output       6,000 tokens, at most" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
+
+
+@pytest.mark.parametrize("command", [("score", GROUPS), ("calibrate", GROUPS, "--judge", "embedded")])
+def test_reply_tokens_without_an_estimate_are_refused(command: tuple[object, ...], tmp_path: Path):
+    out = ("-o", "o.jsonl") if command[0] == "score" else ()
+    done = calipers(*command, *out, "--reply-tokens", 100, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--reply-tokens is about --estimate" in done.stderr
+
+
+def test_a_budget_is_shown_in_a_terminal(tmp_path: Path):
+    """It was a crash: the live line took the flag's text for the budget."""
+    controller, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "calipers", "score", GROUPS, "-o", "o.jsonl", "--budget", "calls=500"],
+        cwd=tmp_path, stdin=terminal, stdout=subprocess.DEVNULL, stderr=terminal,
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        said = b""
+        try:
+            while part := os.read(controller, 65536):
+                said += part
+        except OSError:  # Linux reports a closed terminal like this
+            pass
+    os.close(controller)
+    assert process.returncode == 0, said.decode()
