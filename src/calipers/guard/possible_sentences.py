@@ -130,17 +130,17 @@ def _coarse_concepts_of_each(words: Sequence[str]) -> list[int]:
     coarse = [_coarse_words[word] for word in words]
     whole = reduce(or_, coarse, 0)
     if whole & _BEGINS_PHRASE:
-        for place, word in enumerate(words):
-            if not coarse[place] & _BEGINS_PHRASE:
+        for place, mask in enumerate(coarse):
+            if not mask & _BEGINS_PHRASE:
                 continue
-            entry = find_entry(word)
+            entry = find_entry(words[place])
             if "" in entry.phrases or (place + 1 < len(words) and words[place + 1] in entry.phrases):
                 for phrase in entry.phrases_at(words, place):
                     stated = coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
                     coarse[place] |= stated
                     coarse[place + len(phrase.rest)] |= stated
     if whole & _IS_NUMBER:
-        numbers = [place for place, word in enumerate(words) if word[0].isdecimal()]
+        numbers = [place for place, mask in enumerate(coarse) if mask & _IS_NUMBER]
         for one, other in pairwise(numbers):
             if words[one] == words[other] and other - one <= FULL_WITHIN:
                 coarse[other] |= _FULL_SCORE

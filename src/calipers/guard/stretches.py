@@ -96,10 +96,8 @@ class FoundWords:
 
     def _blocks(self, masks: Words) -> Words:
         """Return the concepts of each block of words."""
-        numbers = self.places // BLOCK
-        starts = np.diff(numbers, prepend=-1).nonzero()[0]
         blocks = np.zeros(-(-self.total // BLOCK), np.uint64)
-        blocks[numbers[starts]] = np.bitwise_or.reduceat(masks, starts)
+        np.bitwise_or.at(blocks, self.places // BLOCK, masks)
         return blocks
 
     def _with_positions(self) -> Words:
@@ -136,13 +134,17 @@ class FoundWords:
     def _add_full_scores(self, masks: Words) -> None:
         """Add a full score where two equal numbers are close to each other, as in 10 of 10."""
         numbers = (self.masks & np.uint64(NUMBER) != 0).nonzero()[0]
-        one, other = self.words[numbers[:-1]], self.words[numbers[1:]]
-        close = np.diff(self.places[numbers]) <= FULL_WITHIN
+        places = self.places.take(numbers)
+        close = (places[1:] - places[:-1] <= FULL_WITHIN).nonzero()[0]
+        if not len(close):
+            return
+        later = numbers.take(close + 1)
+        one, other = self.words.take(numbers.take(close)), self.words.take(later)
         full = COARSE["highest"] | COARSE["score"] | COARSE["highest_score"]
         for width in _NUMBER_BYTES:
             same = (one ^ other) << np.uint64(64 - 8 * width) == 0
             ended = other >> np.uint64(8 * width - 8) & _BYTE == _SPACE
-            masks[numbers[1:][same & ended & close]] |= np.uint64(full | full << WIDTH)
+            masks[later[same & ended]] |= np.uint64(full | full << WIDTH)
 
 
 def _possible_concepts(whole: int, shift: int) -> int:
