@@ -25,6 +25,7 @@ from typing import Any, get_args
 
 import click
 import pytest
+from scripts.site.pages import PLACES, place
 
 import calipers
 import calipers.testing
@@ -39,7 +40,7 @@ _AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md")
 PAGES = [
     *(ROOT / name for name in _AT_THE_TOP), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
 ]  # fmt: skip
-NEEDED = {"docs/trainers/art.md": "art"}
+NEEDED = {"docs/trainers/art.md": "art", "docs/trainers/art-details.md": "art"}
 """Pages whose blocks run only where a package is installed; a single block says so itself: <!-- needs art -->."""
 
 _FENCE = re.compile(r"^```(\w*)[ \t]*$")
@@ -267,6 +268,15 @@ def test_the_index_lists_every_page() -> None:
             assert f"]({page.relative_to(ROOT / 'docs').as_posix()})" in index, f"{name_of(page)} is not in the index"
 
 
+def test_every_page_has_a_place_in_the_sites_navigation() -> None:
+    listed = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    written = {place(path) for path in PLACES} | {place(name_of(page)) for page in PAGES}
+    assert {path for path in listed if not path.startswith("reference/")} == written, (
+        "add the page to nav in mkdocs.yml"
+    )
+
+
 # --- installation -----------------------------------------------------------------------------------------------------
 
 
@@ -377,7 +387,15 @@ def test_the_page_of_options_is_what_their_fields_say() -> None:
     assert text_of("options.md") == script["page"](), "docs/options.md is stale: run python scripts/options_page.py"
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "trainers").glob("[a-z]*.md")), ids=lambda page: page.stem)
+FIRST_PAGES = [
+    page
+    for page in sorted((ROOT / "docs" / "trainers").glob("[a-z]*.md"))
+    if not re.search("-(details|rubrics)$", page.stem)
+]
+"""The page of each trainer that one reads first."""
+
+
+@pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.stem)
 def test_every_trainers_page_says_how_a_run_ends_that_learns_nothing_and_what_to_watch(page: Path) -> None:
     _, heading, after = page.read_text(encoding="utf-8").partition("## Ending a run that learns nothing")
     section = after.partition("\n## ")[0]
