@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from calipers.cli.command_options import command_option
+from calipers.cli.messages import print_message
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def shadow(records: tuple[str, ...], *, centred: bool, as_json: bool) -> int:
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.trainers.shadow.comparison import compare, read_shadow  # noqa: PLC0415 - --help stays quick
 
-    found = compare(read_shadow(records), divided=not centred)
+    found = compare(
+        read_shadow(records, on_cut=lambda error: print_message(f"Note: {error}; it is not counted")),
+        divided=not centred,
+    )
     if as_json:
         click.echo(json.dumps(asdict(found), ensure_ascii=False))
     else:

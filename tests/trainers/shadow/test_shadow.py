@@ -224,7 +224,13 @@ def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ('{"number": 1}\n', r"a\.jsonl:1: is no record"),
         ('{"number": 1, "today": [1], "judge": [1, 2]}\n', "is no record"),
         ('{"number": 1, "today": [NaN], "judge": [1]}\n', "is no record"),
-        ('{"number": 1, "today": [1], "jud', "is no JSON"),
+        ('{"number": 1, "today": [1], "jud\n', r"a\.jsonl:1: is no JSON: remove the line"),
+        ("[" * 100_000 + "\n", "is no JSON"),
+        ('{"number": 1, "today": [1e400], "judge": [1]}\n', "is no record"),
+        ('{"number": 1, "today": [1' + "0" * 400 + '], "judge": [1]}\n', "is no record"),
+        ('{"number": 1, "today": [true], "judge": [1]}\n', "is no record"),
+        ('{"number": 1, "today": [1], "judge": [1], "calls": null}\n', "is no record"),
+        ('{"number": 1, "today": [1], "judge": [1], "seconds": "2"}\n', "is no record"),
     ],
 )
 def test_records_that_cannot_be_read_are_named(text: str, words: str, tmp_path: Path):
@@ -233,6 +239,55 @@ def test_records_that_cannot_be_read_are_named(text: str, words: str, tmp_path: 
         list(read_shadow([tmp_path]))
     with pytest.raises(InputError, match="holds no shadow records"):
         list(read_shadow([_empty(tmp_path)]))
+
+
+def test_a_last_line_that_was_cut_off_is_skipped_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    whole = json.dumps(row(1, [1.0, 0.0], [0.9, 0.1], reason="a\u2028b\x85c"), ensure_ascii=False) + "\n"
+    data = (whole + whole.replace('"number": 1', '"number": 2')).encode()
+    for cut in range(len(whole.encode()) + 1, len(data) - 1):
+        (tmp_path / "a.jsonl").write_bytes(data[:cut])
+        notes: list[InputError] = []
+        assert [one["number"] for one in read_shadow([tmp_path], on_cut=notes.append)] == [1]
+        assert [str(one) for one in notes] == [f"{tmp_path}/a.jsonl:2: is cut off, as of a process that was killed"]
+    assert app.main(["shadow", str(tmp_path)], standalone_mode=False) == 0
+    told = capsys.readouterr()
+    assert "signal in both           1" in told.out
+    assert "a.jsonl:2: is cut off, as of a process that was killed; it is not counted" in told.err
+
+
+def test_a_file_that_is_named_twice_counts_once(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text(json.dumps(row(1, [1.0, 0.0], [0.9, 0.1])) + "\n")
+    assert len(list(read_shadow([tmp_path, tmp_path / "a.jsonl", f"{tmp_path}/../{tmp_path.name}"]))) == 1
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e307, 1.7e308])
+@pytest.mark.parametrize("divided", [True, False])
+def test_rewards_of_any_size_are_compared(size: float, *, divided: bool):
+    rows = [row(n, [size, 0.0, -size], [0.9, 0.5, 0.1] if n % 4 else [0.1, 0.5, 0.9]) for n in range(8)]
+    found = compare(rows, divided=divided)
+    assert (found.signal_both, found.flips, found.same_best) == (8, 0.25, 0.75)
+    assert found.correlation == pytest.approx(0.5)
+    turned = compare([{**one, "today": one["judge"], "judge": one["today"]} for one in rows], divided=divided)
+    assert turned.correlation == pytest.approx(0.5)
+
+
+def test_noise_of_rounding_is_no_signal_and_no_flip():
+    assert advantages([0.1 + 0.2, 0.3, 0.3]) == [0.0, 0.0, 0.0]
+    assert advantages([0.1, 0.2, 0.3])[1] == 0.0  # the mean is 0.20000000000000004
+    rows = [row(1, [0.1, 0.2, 0.3], [0.3, 0.6 + 1e-16, 0.9]), row(2, [0.1, 0.2, 0.3], [0.1, 0.3, 0.2])]
+    found = compare(rows)
+    assert found.flips == 0.0
+    assert found.same_best == 0.5
+    assert compare([row(1, [0.1 + 0.2, 0.3, 0.1], [0.1, 0.9, 0.1])]).same_best == 1.0
+
+
+def test_a_process_with_the_number_of_an_earlier_one_has_files_of_its_own(tmp_path: Path):
+    for _ in range(2):
+        shadow = Shadow("embedded", tmp_path)
+        shadow.submit(lambda: [(group_of({"a": "x\ud800", "b": "y"}), [10**400, 1.0])])
+        assert shadow.close() == 0
+    assert [len(list(tmp_path.glob(end))) for end in ("*.jsonl", "*.ledger.db")] == [2, 2]
+    assert [one["today"] for one in records(tmp_path)] == [[None, 1.0]] * 2
 
 
 def _empty(folder: Path) -> Path:

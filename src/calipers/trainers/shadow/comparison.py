@@ -8,17 +8,22 @@ from __future__ import annotations
 import json
 import math
 import random
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
+from calipers.types.encoding import finite_number
 
 EPSILON: Final = 1e-4
 """What TRL adds to a group's standard deviation before it divides by it."""
 
+_ROUNDING: Final = 1e-12
+"""Differences of rewards up to this share of the largest one are noise of computing, whose sign says nothing."""
+_MOST: Final = sys.float_info.max / 4
 _DRAWS: Final = 500
 _LARGE: Final = 0.5
 
@@ -52,27 +57,45 @@ class Comparison:
     seconds: float | None
 
 
-def read_shadow(paths: Iterable[str | Path]) -> Iterator[dict[str, Any]]:
-    """Yield the lines of shadow records: files, or folders of them. Raises InputError with file and line."""
+def read_shadow(
+    paths: Iterable[str | Path], *, on_cut: Callable[[InputError], None] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of shadow records: files, or folders of them; a file that is named twice counts once.
+
+    A last line that is cut off, as of a process that was killed, goes to ``on_cut`` and is skipped. Raises InputError
+    with file and line.
+    """
+    seen: set[Path] = set()
     for given in paths:
         path = Path(given)
         files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
         if not files:
             raise InputError("holds no shadow records (*.jsonl)", source=str(path))
         for file in files:
-            yield from _lines(file)
+            if file.resolve() not in seen:
+                seen.add(file.resolve())
+                yield from _lines(file, on_cut)
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
+def _lines(file: Path, on_cut: Callable[[InputError], None] | None) -> Iterator[dict[str, Any]]:
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", source=str(file)) from error
-    for number, line in enumerate(text.splitlines(), start=1):
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from error
+    lines = data.split(b"\n")  # and not splitlines, because text in JSON may hold Unicode's line separators
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
         try:
             row = json.loads(line)
-        except ValueError as error:
-            raise InputError("is no JSON, as of a process that was killed", source=str(file), line=number) from error
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):  # a whole line ends in a line feed
+                if on_cut is not None:
+                    on_cut(InputError("is cut off, as of a process that was killed", source=str(file), line=number))
+                return
+            raise InputError(
+                "is no JSON: remove the line, or name other files", source=str(file), line=number
+            ) from error
         if not isinstance(row, dict) or not _is_record(row):
             raise InputError("is no record of a shadow run", source=str(file), line=number)
         yield {**row, "file": str(file)}
@@ -82,23 +105,30 @@ def _is_record(row: Mapping[str, Any]) -> bool:
     today, judge = row.get("today"), row.get("judge")
     if not isinstance(today, list) or not isinstance(judge, list) or len(today) != len(judge):
         return False
-    values = [one for one in (*today, *judge) if one is not None]
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) and math.isfinite(one) for one in values)
-    return numbers and isinstance(row.get("number"), int) and isinstance(row.get("left_out", 0), int)
+    counts = (row.get("number"), row.get("left_out", 0), row.get("calls", 0))
+    numbers = [*(one for one in (*today, *judge) if one is not None), row.get("seconds", 0.0)]
+    return all(type(one) is int for one in counts) and all(finite_number(one) is not None for one in numbers)
 
 
 def advantages(rewards: Sequence[float | None], *, divided: bool = True) -> list[float]:
     """Return GRPO's advantages of a group, 0 for a missing reward: (r - mean) / (standard deviation + 1e-4).
 
     Mean and (unbiased) deviation are those of the rewards that are there. ``divided=False`` only subtracts the mean,
-    as Dr. GRPO does. Equal rewards have exactly 0.
+    as Dr. GRPO does. Rewards that are equal up to rounding have exactly 0, and so has one that is equal to the mean.
     """
     there = [one for one in rewards if one is not None]
-    if len(there) < 2 or max(there) == min(there):
+    largest = max(map(abs, there), default=0.0)
+    if len(there) < 2 or largest == 0.0:
         return [0.0] * len(rewards)
-    mean = math.fsum(there) / len(there)
-    size = math.sqrt(math.fsum((one - mean) ** 2 for one in there) / (len(there) - 1)) + EPSILON if divided else 1.0
-    return [0.0 if one is None else (one - mean) / size for one in rewards]
+    # In units of the largest reward, so that rewards of any size have a mean and squares.
+    scaled = [None if one is None else one / largest for one in rewards]
+    mean = math.fsum(one for one in scaled if one is not None) / len(there)
+    centred = [0.0 if one is None or abs(one - mean) <= _ROUNDING else one - mean for one in scaled]
+    if not divided:
+        return [max(-_MOST, min(_MOST, one * largest)) for one in centred]
+    deviation = math.sqrt(math.fsum(one * one for one in centred) / (len(there) - 1))
+    size = deviation + EPSILON / largest
+    return [one / size for one in centred]
 
 
 def compare(rows: Iterable[Mapping[str, Any]], *, divided: bool = True) -> Comparison:
@@ -119,7 +149,7 @@ def compare(rows: Iterable[Mapping[str, Any]], *, divided: bool = True) -> Compa
     pairs = [pair for group in both for pair in group]
     signed = [pair for pair in pairs if pair[0] and pair[1]]
     large = [pair for pair in signed if min(abs(pair[0]), abs(pair[1])) > _LARGE]
-    low, high = _interval(both)
+    low, high = _interval(_in_units_of_the_largest(both))
     return Comparison(
         groups=len(kept),
         left_out=sum(_last_of_each_file(kept, "left_out").values()),
@@ -128,7 +158,7 @@ def compare(rows: Iterable[Mapping[str, Any]], *, divided: bool = True) -> Compa
         signal_today=signal_today,
         signal_judge=signal_judge,
         signal_both=len(both),
-        correlation=_correlation(both),
+        correlation=_correlation(_in_units_of_the_largest(both)),
         low=low,
         high=high,
         flips=_share(signed, _flips),
@@ -158,8 +188,14 @@ def _unfinished(rows: Sequence[Mapping[str, Any]]) -> int:
 def _correlation(groups: Sequence[Sequence[tuple[float, float]]]) -> float | None:
     """Return the correlation of advantages, whose mean is 0 in each group: sum(x y) / sqrt(sum(x²) sum(y²))."""
     pairs = [pair for group in groups for pair in group]
-    squares = math.fsum(x * x for x, _ in pairs) * math.fsum(y * y for _, y in pairs)
-    return math.fsum(x * y for x, y in pairs) / math.sqrt(squares) if squares > 0 else None
+    size = math.hypot(*(x for x, _ in pairs)) * math.hypot(*(y for _, y in pairs))
+    return math.fsum(x * y for x, y in pairs) / size if size > 0 else None
+
+
+def _in_units_of_the_largest(groups: Sequence[Sequence[tuple[float, float]]]) -> list[list[tuple[float, float]]]:
+    """Return advantages whose largest is 1 in both rewards, which leaves their correlation as it is."""
+    most = [max((abs(pair[side]) for group in groups for pair in group), default=0.0) or 1.0 for side in (0, 1)]
+    return [[(x / most[0], y / most[1]) for x, y in group] for group in groups]
 
 
 def _interval(groups: Sequence[Sequence[tuple[float, float]]]) -> tuple[float | None, float | None]:
@@ -177,10 +213,14 @@ def _share(items: Sequence[Any], holds: Any) -> float | None:
 
 
 def _flips(pair: tuple[float, float]) -> bool:
-    return pair[0] * pair[1] < 0
+    return (pair[0] < 0) != (pair[1] < 0)
 
 
 def _same_best(group: Sequence[tuple[float, float]]) -> bool:
-    best = max(x for x, _ in group)
-    chosen = max(y for _, y in group)
-    return any(x == best and y == chosen for x, y in group)
+    return bool(_best([x for x, _ in group]) & _best([y for _, y in group]))
+
+
+def _best(values: Sequence[float]) -> set[int]:
+    """Return the positions of the largest values, which are equal up to rounding."""
+    near = max(values) - _ROUNDING * max(map(abs, values))
+    return {place for place, value in enumerate(values) if value >= near}

@@ -7,6 +7,8 @@ Whatever goes wrong here reaches the log and never the trainer. Not responsible 
 from __future__ import annotations
 
 import asyncio
+import glob
+import itertools
 import json
 import logging
 import math
@@ -53,6 +55,7 @@ class Shadow:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._judge: Judge | None = None
+        self._name: str | None = None
         self._waiting: set[Future[None]] = set()
         self._number = self._left_out = 0
         self._broken = False
@@ -117,7 +120,7 @@ class Shadow:
             self._judge = self._made()
         result = await self._judge.score_group(group)
         line = self._line(number, group, today, result, asyncio.get_running_loop().time() - started)
-        with self._path(".jsonl").open("a", encoding="utf-8") as stream:
+        with self._path(".jsonl").open("a", encoding="utf-8", errors="replace") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _made(self) -> Judge:
@@ -126,7 +129,11 @@ class Shadow:
         return build_judge(self._source)
 
     def _path(self, suffix: str) -> Path:
-        return self._out / f"{socket.gethostname()}-{os.getpid()}{suffix}"
+        if self._name is None:  # an earlier process may have had this number, as in a container, which begins anew
+            own = f"{socket.gethostname()}-{os.getpid()}"
+            names = itertools.chain([own], (f"{own}-{number}" for number in itertools.count(2)))
+            self._name = next(name for name in names if not any(self._out.glob(f"{glob.escape(name)}.*")))
+        return self._out / f"{self._name}{suffix}"
 
     def _line(
         self, number: int, group: TrajectoryGroup, today: list[float | None], result: GroupResult, seconds: float
@@ -153,5 +160,8 @@ class Shadow:
 
 
 def _number(reward: Any) -> float | None:
-    found = None if reward is None else float(reward)
+    try:
+        found = None if reward is None else float(reward)
+    except OverflowError:  # of a whole number with hundreds of digits
+        return None
     return found if found is not None and math.isfinite(found) else None
