@@ -265,6 +265,24 @@ def test_criteria_that_cannot_be_measured_are_refused(folder: Path, flags: tuple
     assert problem in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (("--judge", "embedded", "--criteria", "auto"), "writes no text"),
+        (("--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+    ],
+)
+def test_a_judge_that_cannot_be_asked_is_refused_before_another_is_paid(
+    folder: Path, flags: tuple[str, ...], problem: str
+):
+    prompts_with_answers(folder)
+    asking = ("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--ledger", "asked.db")
+    done = calipers(*asking, *flags, cwd=folder)
+    assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
+    assert "12 answers" not in done.stderr
+    assert not (folder / "asked.db").exists()
+
+
 def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
     prompts_with_answers(folder)
     (folder / "calipers.toml").write_text('criteria = "evolving"\ncriteria_writer = "openai/gpt-5"\n')

@@ -74,9 +74,12 @@ def test_a_bad_row_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     (("meta.jsonl", "--judgments", "none.jsonl"), "none.jsonl: there is no such file"),
     (("meta.jsonl",), "name what to measure"),
     (("meta.jsonl", "--judge", "embedded", "--grading", "mode=odd"), "mode='odd'"),
+    (("meta.jsonl", "--judge", "embedded", "--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
+    (("meta.jsonl", "--judge", "embedded", "--judgments", "none.jsonl"), "none.jsonl: there is no such file"),
 ])  # fmt: skip
 def test_a_mistake_is_one_sentence_and_2(folder: Path, arguments: tuple[str, ...], words: str) -> None:
     done = calipers(*arguments, cwd=folder)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+    assert "answers, " not in done.stderr, "a judge was paid before the mistake was found"

@@ -108,6 +108,11 @@ class JudgeAnswers:
         return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
 
 
+def require_askable(name: str, **options: Any) -> None:
+    """Raise ConfigError unless a calibration can ask the judge ``name`` with these ``options``; asks nothing."""
+    Judge.of({"judge": name, **options, "ledger": None}).close()
+
+
 async def collect_judgments(
     groups: Iterable[TrajectoryGroup],
     name: str,

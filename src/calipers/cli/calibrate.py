@@ -21,7 +21,7 @@ from calipers.cli.calibration_output import (
     save_judgments,
 )
 from calipers.cli.calibration_report import print_report
-from calipers.cli.command_options import command_option, is_from_settings_file, is_typed
+from calipers.cli.command_options import InputFile, command_option, is_from_settings_file, is_typed
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import BadLines, print_message
@@ -45,7 +45,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 @click.argument("groups", type=click.Path())
 @command_option(
     "--judgments",
-    type=click.Path(),
+    type=InputFile(),
     metavar="FILE",
     help="Recorded judgments of these groups (.jsonl or .jsonl.gz).",
 )
@@ -265,13 +265,17 @@ def _print_estimate(groups: str, options: dict[str, Any]) -> int:
 
 def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
     """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
-    from calipers.calibration.collect import collect_judgments  # noqa: PLC0415 - likewise
+    from calipers.calibration.collect import collect_judgments, require_askable  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
     _warn_of_own_rubrics(shown, options)
     judgments = []
-    for way in _ways(options):
+    ways = list(_ways(options))
+    for way in ways:  # before any judge is paid
+        how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
+        require_askable(way.judge, api_key=key_for(way.judge), **how)
+    for way in ways:
         asked = asyncio.run(
             collect_judgments(
                 shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),

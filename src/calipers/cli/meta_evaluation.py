@@ -51,6 +51,8 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
     rows = list(read_labelled(path, on_error=bad))
     if not rows:
         raise InputError("no row of it can be read", source=path)
+    for name in options["judge"]:
+        _require_askable(name, options)  # before any judge is paid
     asked = [said for name in options["judge"] for said in _ask(rows, name, options)]
     recorded = () if verdicts is None else read_verdicts(verdicts, format=options["format"], on_error=bad)
     if options["save"] is not None:
@@ -61,6 +63,13 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
     else:
         _print(found)
     return 1 if bad.count else 0
+
+
+def _require_askable(name: str, options: Mapping[str, Any]) -> None:
+    from calipers.calibration.collect import require_askable  # noqa: PLC0415 - --help stays quick
+
+    settings = given_options(options, "grading", "samples", "params")
+    require_askable(name, protocol="checklist", api_key=key_for(name), experience=False, **settings)
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
