@@ -7,7 +7,7 @@ Not responsible for the content of a request or a reply (``providers``), for lea
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from math import isfinite
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from calipers.types import JudgeRequest
 from calipers.types.encoding import to_json
 
 if TYPE_CHECKING:
+    from calipers.backends.transport.gauges import Gauges
     from calipers.backends.transport.http import HttpClient
 
 
@@ -64,6 +65,8 @@ class HttpBackend(Negotiated):
         self.peer = Peer(model, key_hint, secrets_in(sent))
         self._http = cache(partial(_client, asked_url, sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
+        root = asked_url.split("?", 1)[0].removesuffix("/v1")
+        self._gauges = cache(partial(_gauges, self.models, root, sent))
         self._models_hint: str | None = None
 
     async def models(self) -> HttpReply:
@@ -111,6 +114,12 @@ class HttpBackend(Negotiated):
         """
         if self._http.cache_info().currsize:
             await self._http().aclose()
+        if self._gauges.cache_info().currsize:
+            await self._gauges().aclose()
+
+    async def server_load(self) -> tuple[float, float] | None:
+        """Return how many requests wait at the judge's server and how many run, by its own gauges; None if unknown."""
+        return await self._gauges().load()
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
@@ -150,6 +159,12 @@ def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
     return HttpClient(url, headers=headers, timeout=timeout)
+
+
+def _gauges(models: Callable[[], Awaitable[HttpReply]], root: str, headers: Mapping[str, str]) -> Gauges:
+    from calipers.backends.transport.gauges import Gauges  # noqa: PLC0415 - only concurrency="auto" needs it
+
+    return Gauges(models, _client(root, headers, 2.0))
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

@@ -30,6 +30,9 @@ class _Server:
         self.refused = 0
         self.inside = 0
         self.most = 0
+        self.slots = slots
+        self.queues: list[int] = []
+        self.looks = 0
 
     async def complete(self, request: JudgeRequest) -> Completion:
         if self._refuses and self._places.locked():
@@ -37,12 +40,22 @@ class _Server:
             raise TransientError("rate_limited", "too many")
         self.inside += 1
         self.most = max(self.most, self.inside)
+        self.queues.append(self.waiting)
         try:
             async with self._places:
                 await asyncio.sleep(next(self._times))
         finally:
             self.inside -= 1
         return Completion("done")
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.inside - self.slots)
+
+    async def load(self) -> tuple[float, float] | None:
+        """What the gauges of its metrics page say."""
+        self.looks += 1
+        return self.waiting, self.inside - self.waiting
 
 
 def _times(count: int, *, seed: int) -> list[float]:
@@ -131,3 +144,51 @@ def test_there_are_never_more_in_flight_than_the_most() -> None:
 def test_bounds_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ConfigError, match="most=4"):
         Adaptive(_Server(1, []), start=8, most=4)
+
+
+@pytest.mark.parametrize("slots", [4, 32])
+def test_a_servers_own_gauges_keep_its_queue_short_and_lose_no_throughput(slots: int) -> None:
+    times = _times(100 * slots, seed=slots)
+
+    async def run(*, looks: bool) -> tuple[float, float, int]:
+        server = _Server(slots, times)
+        judge = Adaptive(server, clock=now, load=server.load if looks else None)
+        took = await _makespan(judge, len(times))
+        later = server.queues[len(times) // 2 :]  # after the search for a limit
+        return took, sum(later) / len(later), server.looks
+
+    blind, queue_blind, _ = run_virtually(run(looks=False))
+    took, queue, looks = run_virtually(run(looks=True))
+    assert took <= 1.02 * blind
+    assert queue <= 0.5 * queue_blind
+    assert queue <= max(2.0, slots / 6)
+    assert looks <= took + 1
+
+
+def test_two_clients_of_one_server_share_its_queue_by_their_calls() -> None:
+    times = _times(6000, seed=5)
+
+    async def run() -> tuple[_Server, list[float]]:
+        server = _Server(32, times)
+        judges = [Adaptive(server, clock=now, load=server.load) for _ in range(2)]
+        return server, await asyncio.gather(*(_makespan(judge, 3000) for judge in judges))
+
+    server, took = run_virtually(run())
+    later = server.queues[3000:]
+    assert sum(later) / len(later) <= 8
+    assert max(took) <= 1.1 * sum(times) / 32
+
+
+@pytest.mark.parametrize("broken", [RuntimeError("no page"), None])
+def test_a_gauge_that_is_broken_or_unknown_changes_nothing(broken: Exception | None) -> None:
+    times = _times(800, seed=2)
+
+    async def load() -> tuple[float, float] | None:
+        if broken is not None:
+            raise broken
+        return None
+
+    async def run(*, looks: bool) -> float:
+        return await _makespan(Adaptive(_Server(8, times), clock=now, load=load if looks else None), len(times))
+
+    assert run_virtually(run(looks=True)) == run_virtually(run(looks=False))

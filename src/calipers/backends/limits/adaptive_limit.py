@@ -9,6 +9,7 @@ not wait for the longest calls, and they do not bias the median. Not responsible
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 _LEAST_SAMPLES = 16
@@ -148,3 +149,24 @@ class AdaptiveLimit:
         self._reference = median if self._reference is None else 0.8 * self._reference + 0.2 * median
         # If the server has refused calls, the limit rises slowly towards the server's capacity.
         self._to(self._level + max(1.0, 0.02 * self._level) if self._refused else self._level)
+
+
+class QueueCap:
+    """Caps the calls in flight to a judge's server so that few of them wait there, by what the server's gauges say.
+
+    A server works no faster for a longer queue. ``limit`` falls by the calls that wait beyond an eighth of those that
+    run, by our share of them if the server has other clients, and rises by an eighth while nothing waits.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        self._most = most
+        self.limit = most
+
+    def saw(self, waiting: float, running: float, *, in_flight: int) -> None:
+        """Record that so many calls of all clients wait at the judge's server and run, while ``in_flight`` are ours."""
+        excess = waiting - max(1.0, running / 8)
+        if excess > 0:
+            ours = min(1.0, in_flight / (waiting + running))
+            self.limit = max(1, min(self.limit, in_flight) - math.ceil(excess * ours))
+        elif waiting == 0 and in_flight >= self.limit:
+            self.limit = min(self._most, self.limit + max(1, self.limit // 8))

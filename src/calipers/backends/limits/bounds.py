@@ -69,7 +69,11 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
         from calipers.backends.limits.hedge import Hedged  # noqa: PLC0415 - few judges are asked twice at once
 
         inner = Hedged(inner, share=hedge)
-    return Adaptive(inner) if concurrency == "auto" else Limited(inner, concurrency=concurrency)
+    return (
+        Adaptive(inner, load=full(backend).server_load)
+        if concurrency == "auto"
+        else Limited(inner, concurrency=concurrency)
+    )
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:
