@@ -121,7 +121,8 @@ def _rollouts(
     files: tuple[str, ...], family: str | None, note: Callable[[Place, str], None], *, strict: bool
 ) -> Iterator[tuple[Place, Rollout | str]]:
     """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
-    from calipers.inputs.foreign.files import LEFT_OUT, file_rollouts  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs.foreign.rollout import LEFT_OUT  # noqa: PLC0415 - likewise
 
     for file in files:
         try:

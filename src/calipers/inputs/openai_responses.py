@@ -85,17 +85,20 @@ def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
         fallback_id=fallback_id,
     )
     found: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
-    shown = next(((key, item[key]) for key in _OUTPUTS if item.get(key) is not None), None)
-    if shown is None:
+    shown = [(key, item[key]) for key in _OUTPUTS if item.get(key) is not None]
+    if not shown:
         return found
-    key, content = shown
+    key, content = shown[0]
+    failed = item.get("error") is not None
     if item["type"] == "image_generation_call" and isinstance(content, str):
         kind = item.get("output_format") or "png"
         content = [{"type": "image", "data": content, "mime_type": f"image/{kind}"}]
+    elif failed and key != "error":
+        content = "\n\n".join(one if isinstance(one, str) else compact_json(one) for one in (content, item["error"]))
     elif not isinstance(content, str):
         content = compact_json(content)
     result = {"role": "tool", "tool_call_id": call["id"], "content": content}
-    return [*found, result | ({"is_error": True} if key == "error" else {})]
+    return [*found, result | ({"is_error": True} if failed else {})]
 
 
 def _without_none(value: Any) -> Any:

@@ -85,8 +85,12 @@ def _read(path: Path, archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile
     stream.seek(info.header_offset + 26)
     name, extra = struct.unpack("<HH", stream.read(4))
     stream.seek(info.header_offset + 30 + name + extra)
+    data = stream.read(info.compress_size)
     try:
-        found: bytes = zstandard.ZstdDecompressor().decompressobj().decompress(stream.read(info.compress_size))
+        with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+            found: bytes = reader.read(info.file_size)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from None
+    if zlib.crc32(found) != info.CRC:
+        raise ValueError("its checksum is wrong")
     return found

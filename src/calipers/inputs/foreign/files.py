@@ -18,13 +18,11 @@ from calipers.inputs.foreign.claude_code import is_session_line, main_conversati
 from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
-from calipers.inputs.foreign.rollout import Rollout
+from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of
 
 Kind = Literal["group", "rollout", "message"]
 Numbered = tuple[int, Any]
-LEFT_OUT = "left_out"
-"""The key of a rollout's metadata that says what of its file is not in its messages."""
 _GROUPS = "is a groups file already: calipers reads it as it is, so nothing has to be converted"
 
 

@@ -15,8 +15,15 @@ from calipers.inputs.plain import compact_json, type_in_words
 _ROLES = {"model": "assistant", "function": "user", "tool": "user"}
 _KINDS = frozenset({
     "text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult",
-    "toolCall", "toolResponse",
+    "toolCall", "toolResponse", "audioTranscription",
 })  # fmt: skip
+
+
+_NOTES = frozenset({
+    "thoughtSignature", "thought", "mediaResolution", "mediaProcessing", "videoMetadata", "partMetadata",
+    "speechMetadata", "documentMetadata", "spreadsheetMetadata", "audioMetadata",
+})  # fmt: skip
+"""What is no part on its own: the signature of a thought comes in a part without text, too."""
 
 
 def is_gemini(value: dict[str, Any]) -> bool:
@@ -34,9 +41,13 @@ def chat_messages_of_gemini(value: dict[str, Any], pending: Pending) -> list[dic
     blocks: list[dict[str, Any]] = []
     for number, given in enumerate(value["parts"], start=1):
         part = _camel(given, number)
+        if part and part.keys() <= _NOTES:
+            continue
         result = _result(part, pending)
         if result is None:
-            blocks.append(_block(part, pending, number))
+            spoken = part.pop("audioTranscription", None)
+            blocks += [_block(part, pending, number)] if part.keys() - _NOTES else []
+            blocks += [{"type": "text", "text": _camel(spoken, number).get("text") or ""}] if spoken else []
         else:
             found += [head | {"content": blocks}] if blocks else []
             found.append(result)
@@ -67,7 +78,11 @@ def _block(part: dict[str, Any], pending: Pending, number: int) -> dict[str, Any
         if kind in part:
             call = _camel(part[kind], number)
             called = str(call.get("name") or call.get(name) or name)
-            arguments = call.get("args") if kind != "executableCode" else {k: v for k, v in call.items() if k != "id"}
+            arguments = (
+                call.get("args") or call.get("partialArgs")
+                if kind != "executableCode"
+                else {k: v for k, v in call.items() if k != "id"}
+            )
             return {"type": "tool_use", **tool_call(pending.opened(called, call.get("id")), called, arguments)}
     known = ", ".join(sorted(_KINDS))
     raise InputError(f"part {number} has the keys {', '.join(part) or 'none'}; a Gemini part has one of {known}")

@@ -15,9 +15,23 @@ _NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store
 
 
 def notes_of_sample(sample: dict[str, Any]) -> dict[str, Any]:
-    """Return what is kept of a sample beside its messages, which repeat its input and its output."""
-    failed = (sample.get("output") or {}).get("error")
-    return rest_of(sample, *_NOT_KEPT) | ({"output_error": failed} if failed else {})
+    """Return what is kept of a sample beside its messages: an input and an output that they do not repeat, too."""
+    output = sample.get("output") or {}
+    own = {
+        "output_error": output.get("error"),
+        "other_outputs": [choice["message"] for choice in (output.get("choices") or [])[1:]],
+        "input": sample.get("input") if not _is_repeated(sample.get("input"), sample.get("messages")) else None,
+    }
+    return rest_of(sample, *_NOT_KEPT) | {key: item for key, item in own.items() if item}
+
+
+def _is_repeated(given: Any, messages: Any) -> bool:
+    """Return whether every text of a sample's input is also in its messages, or they are made of it."""
+    if not messages:
+        return True
+    texts = [given] if isinstance(given, str) else [message.get("content") for message in given or []]
+    said = [message.get("content") for message in messages]
+    return all(text in said or any(isinstance(one, str) and str(text) in one for one in said) for text in texts)
 
 
 def messages_of_sample(sample: dict[str, Any]) -> list[dict[str, Any]]:
@@ -50,9 +64,14 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         error = message.get("error")
         found["tool_call_id"] = message.get("tool_call_id")
         if error:
+            text = str(error.get("message") or "")
             found["is_error"] = True
-            found["content"] = content or str(error.get("message", ""))
+            found["content"] = [*_listed(content), {"type": "text", "text": text}] if content else text
     return found
+
+
+def _listed(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _blocks(part: Any) -> list[dict[str, Any]]:
@@ -61,16 +80,17 @@ def _blocks(part: Any) -> list[dict[str, Any]]:
         return [{"type": "text", "text": str(part)}]
     kind = part.get("type")
     if kind == "text":
-        return [{"type": "text", "text": part["text"]}]
+        return [{key: part[key] for key in ("type", "text", "citations") if part.get(key) is not None}]
     if kind == "reasoning":
-        text = (part.get("summary") or "") if part.get("redacted") else part.get("reasoning") or part.get("summary")
-        return [{"type": "thinking", "thinking": text or ""}]
+        keys = ("summary",) if part.get("redacted") else ("summary", "reasoning")
+        return [{"type": "thinking", "thinking": "\n\n".join(part[key] for key in keys if part.get(key))}]
     if kind == "tool_use":  # run by the provider, with its result
         call = {"type": "tool_use", "id": part["id"], "name": part["name"], "input": part.get("arguments")}
         failed = {"is_error": True} if part.get("error") else {}
-        text = part.get("error") or part.get("result") or ""
-        return [call, {"type": "tool_result", "tool_use_id": part["id"], "content": text, **failed}]
+        texts = [str(part[key]) for key in ("result", "error") if part.get(key)]
+        return [call, {"type": "tool_result", "tool_use_id": part["id"], "content": "\n\n".join(texts), **failed}]
     if kind in ("audio", "video", "document"):
         where = str(part.get(kind))
-        return [{"type": "file", ("file_data" if where.startswith("data:") else "file_url"): where}]
+        name = {"filename": part["filename"]} if part.get("filename") else {}
+        return [{"type": "file", ("file_data" if where.startswith("data:") else "file_url"): where, **name}]
     return [part]

@@ -1,7 +1,8 @@
 """Events of OpenHands: of its agent SDK (``kind``), and of the servers before it (``action``, ``observation``).
 
 Changes of state, deltas, logs and condensations are bookkeeping and are ignored; an event of an unknown kind is an
-error. Source of the fields: openhands-sdk 1.58, and ``openhands/events`` of All-Hands-AI/OpenHands.
+error. Of an observation's ``extras``, images, recalled knowledge, a delegate's outputs and the exit code are read.
+Source of the fields: openhands-sdk 1.58, and ``openhands/events`` of All-Hands-AI/OpenHands.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from calipers.inputs.plain import compact_json
 
 _KINDS = frozenset({
     "MessageEvent", "ActionEvent", "ObservationEvent", "UserRejectObservation", "AgentErrorEvent", "SystemPromptEvent",
-    "CondensationSummaryEvent",
+    "CondensationSummaryEvent", "ACPToolCallEvent", "ConversationErrorEvent",
 })  # fmt: skip
 _SILENT_KINDS = frozenset({
     "ConversationStateUpdateEvent", "Condensation", "CondensationRequest", "PauseEvent", "TokenEvent",
-    "StreamingDeltaEvent", "LLMCompletionLogEvent", "HookExecutionEvent", "ConversationErrorEvent",
+    "StreamingDeltaEvent", "LLMCompletionLogEvent", "HookExecutionEvent", "SecurityAnalysisEvent", "InterruptEvent",
 })  # fmt: skip
 _SILENT_ACTIONS = frozenset(("null", "change_agent_state", "pause", "resume", "stop", "recall", "condensation"))
 _SILENT_OBSERVATIONS = frozenset(("null", "agent_state_changed"))
+_NO_TEXT = frozenset(("kind", "image_urls", "screenshot", "set_of_marks"))
 _FAILED = frozenset(("error", "user_rejected"))
 
 
@@ -42,7 +44,7 @@ def chat_messages_of_openhands(value: dict[str, Any], pending: Pending) -> list[
     return _observation(value, pending)
 
 
-def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - one return per kind
+def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - one case and return per kind
     kind = value["kind"]
     name, call_id = value.get("tool_name"), value.get("tool_call_id")
     if kind in _SILENT_KINDS:
@@ -50,17 +52,19 @@ def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - on
     match kind:
         case "MessageEvent":
             said = dict(value.get("llm_message") or {})
-            return [said | {"content": _parts(said.get("content")) + _parts(value.get("extended_content"))}]
+            head = _reasoning(said)
+            said = {key: item for key, item in said.items() if key != "responses_reasoning_item"}
+            return [said | head | {"content": _parts(said.get("content")) + _parts(value.get("extended_content"))}]
         case "ActionEvent":
             call = value.get("tool_call") or {}
-            named = tool_call(str(call.get("id") or call_id), str(call.get("name") or name), call.get("arguments"))
-            head = {key: value[key] for key in ("reasoning_content", "thinking_blocks") if value.get(key)}
-            return [{"role": "assistant", "content": _parts(value.get("thought")), "tool_calls": [named], **head}]
+            given = call.get("arguments") or _rest(value.get("action") or {})
+            named = tool_call(str(call.get("id") or call_id), str(call.get("name") or name), given)
+            said = {"role": "assistant", "content": _parts(value.get("thought")), "tool_calls": [named]}
+            return [said | _reasoning(value)]
         case "ObservationEvent":
             seen = value.get("observation") or {}
-            content = _parts(seen["content"]) if isinstance(seen.get("content"), list) else _rest(seen)
-            if isinstance(content, list):
-                content += _parts(value.get("extended_content"))
+            listed = _parts(seen["content"]) if isinstance(seen.get("content"), list) else [_text(_rest(seen))]
+            content = listed + _exit_code(seen.get("exit_code")) + _parts(value.get("extended_content"))
             return [tool_result(content, call_id, name=name, failed=seen.get("is_error") is True)]
         case "UserRejectObservation" | "AgentErrorEvent":
             text = value.get("error") or f"Action rejected: {value.get('rejection_reason', '')}"
@@ -70,23 +74,58 @@ def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - on
             return [{"role": "system", "content": _parts([text for text in texts if text])}]
         case "CondensationSummaryEvent":
             return [{"role": "user", "content": str(value.get("summary", ""))}]
+        case "ConversationErrorEvent":
+            return [{"role": "user", "content": f"{value.get('code', '')}: {value.get('detail', '')}"}]
+        case "ACPToolCallEvent":
+            return _acp_call(value)
     raise InputError(f"is an OpenHands event of the unknown kind {str(kind)[:40]!r}")
+
+
+def _acp_call(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a call that another agent's server ran, with its result."""
+    call = tool_call(str(value.get("tool_call_id")), str(value.get("title")), value.get("raw_input"))
+    output = value.get("raw_output")
+    texts = [text if isinstance(text, str) else compact_json(text) for text in (output, value.get("content")) if text]
+    failed = value.get("is_error") is True
+    result = tool_result(list(map(_text, texts)), str(value.get("tool_call_id")), failed=failed)
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+
+def _reasoning(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the reasoning of an event or a message, from one of the places that the providers' APIs put it."""
+    found = {key: value[key] for key in ("reasoning_content", "thinking_blocks") if value.get(key)}
+    item = value.get("responses_reasoning_item") or {}
+    texts = [*(item.get("summary") or []), *(item.get("content") or [])]
+    return found or ({"reasoning_content": "\n\n".join(map(str, texts))} if texts else {})
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:
     """Return content parts; an image of the SDK may have several addresses."""
     found: list[dict[str, Any]] = []
     for part in [content] if isinstance(content, str | dict) else content or []:
-        if isinstance(part, dict) and isinstance(part.get("image_urls"), list):
-            found += [{"type": "image_url", "image_url": {"url": url}} for url in part["image_urls"]]
+        if isinstance(part, str):
+            found.append(_text(part))
+        elif isinstance(part.get("image_urls"), list):
+            found += [_image(url) for url in part["image_urls"]]
         else:
-            text = part if isinstance(part, str) else part.get("text", "")
-            found.append({"type": "text", "text": text})
+            found.append(_text(part["text"]) if isinstance(part.get("text"), str) else part)
     return found
 
 
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _image(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _exit_code(code: Any) -> list[dict[str, Any]]:
+    return [_text(f"[exit code {code}]")] if isinstance(code, int) and code not in (0, -1) else []
+
+
 def _rest(seen: dict[str, Any]) -> str:
-    return compact_json({key: item for key, item in seen.items() if key != "kind" and item is not None})
+    return compact_json({key: item for key, item in seen.items() if key not in _NO_TEXT and item is not None})
 
 
 def _action(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
@@ -95,31 +134,58 @@ def _action(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
         return []
     role = "user" if value["source"] == "user" else "assistant"
     if action in ("message", "system"):
-        images = [{"type": "image_url", "image_url": {"url": url}} for url in args.get("image_urls") or []]
         role = "system" if action == "system" else role
-        return [{"role": role, "content": [{"type": "text", "text": args.get("content") or ""}, *images]}]
+        files = [_text(f"[file {name}]") for name in args.get("file_urls") or []]
+        content = [_text(args.get("content") or ""), *map(_image, args.get("image_urls") or []), *files]
+        return [{"role": role, "content": content}]
+    thought, head = _thought(args.pop("thought", None), value, pending)
     if action in ("finish", "think", "reject"):
-        texts = [args[key] for key in ("thought", "final_thought") if args.get(key)]
-        rest = {key: item for key, item in args.items() if key not in ("thought", "final_thought") and item}
-        return [{"role": role, "content": "\n\n".join([*texts, *([compact_json(rest)] if rest else [])])}]
-    thought = args.pop("thought", None) or None
+        texts = [text for text in (thought, args.pop("final_thought", None)) if text]
+        rest = {key: item for key, item in args.items() if item}
+        return [{"role": role, "content": "\n\n".join([*texts, *([compact_json(rest)] if rest else [])]), **head}]
     called = value.get("tool_call_metadata") or {}
     name = str(called.get("function_name") or action)
     call_id = pending.opened(name, called.get("tool_call_id") or f"event_{value.get('id')}")
     args = {key: item for key, item in args.items() if item is not None}
-    return [{"role": role, "content": thought, "tool_calls": [tool_call(call_id, name, args)]}]
+    return [{"role": role, "content": thought or None, "tool_calls": [tool_call(call_id, name, args)], **head}]
+
+
+def _thought(thought: Any, value: dict[str, Any], pending: Pending) -> tuple[str, dict[str, Any]]:
+    """Return an action's thought, and the reasoning before it. Calls of one reply share the reasoning: it is read once.
+
+    The reply is in the call's metadata; newer servers have the reasoning in the thought, too.
+    """
+    own = thought if isinstance(thought, dict) else {"text": thought}
+    reply = (value.get("tool_call_metadata") or {}).get("model_response") or {}
+    choices = reply.get("choices") or [{}]
+    reasoning = own.get("reasoning_content") or (choices[0].get("message") or {}).get("reasoning_content")
+    if not isinstance(reasoning, str) or not reasoning or f"{reply.get('id')} {reasoning}" in pending.finals:
+        return str(own.get("text") or ""), {}
+    pending.finals.add(f"{reply.get('id')} {reasoning}")
+    return str(own.get("text") or ""), {"reasoning": reasoning}
 
 
 def _observation(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
-    if value["observation"] in _SILENT_OBSERVATIONS:
-        return []
-    if value["observation"] == "system":
+    kind, extras = value["observation"], value.get("extras") or {}
+    if kind in _SILENT_OBSERVATIONS:  # only a run that ended says why
+        return [{"role": "user", "content": str(extras["reason"])}] if extras.get("reason") else []
+    if kind == "system":
         return [{"role": "system", "content": value.get("content") or ""}]
     called = value.get("tool_call_metadata") or {}
     own = called.get("tool_call_id") or f"event_{value.get('cause')}"
     waits = any(waiting == own for _, waiting in pending.calls)
-    content: Any = value.get("content") or _rest(value.get("extras") or {})
+    content = [_text(value.get("content") or _rest(extras)), *_shown(kind, extras, bare=not value.get("content"))]
     if not waits:  # a recall, or what the environment says unasked
         return [{"role": "user", "content": content}]
-    failed = value["observation"] in _FAILED or value.get("success") is False
+    failed = kind in _FAILED or value.get("success") is False
     return [tool_result(content, pending.answered(call_id=own), failed=failed)]
+
+
+def _shown(kind: str, extras: dict[str, Any], *, bare: bool) -> list[dict[str, Any]]:
+    """Return what an agent is shown of an observation's extras beside its content."""
+    images = [*(extras.get("image_urls") or []), *(extras.get(key) for key in ("screenshot", "set_of_marks"))]
+    found = [_image(image) for image in images if isinstance(image, str) and image.startswith(("data:", "http"))]
+    texts = {key: item for key, item in extras.items() if item and key not in ("recall_type", "image_urls")}
+    if kind in ("recall", "delegate") and texts and not bare:
+        found.append(_text(compact_json(texts)))
+    return found + _exit_code((extras.get("metadata") or {}).get("exit_code"))

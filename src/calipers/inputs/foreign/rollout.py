@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,12 @@ class Rollout:
         """Return the rollout as a trajectory object of a groups file, without an id."""
         named = {"tools": self.tools or None, "reward": self.reward, "metadata": dict(self.metadata) or None}
         return {"messages": self.messages} | {key: item for key, item in named.items() if item is not None}
+
+
+Part = tuple[str, Callable[[], list[Rollout]]]
+"""A part of a row that is read on its own, with where it is in the row."""
+LEFT_OUT = "left_out"
+"""The key of a rollout's metadata that says what of its file is not in its messages."""
 
 
 def rest_of(row: Row, *read: str) -> Row:

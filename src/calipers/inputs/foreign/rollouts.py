@@ -15,12 +15,10 @@ from calipers.errors import InputError
 from calipers.inputs.foreign import inspect_log
 from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
 from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
-from calipers.inputs.foreign.rollout import Rollout, Row, rest_of, turn
+from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
-from calipers.inputs.plain import plain_data
-
-Part = tuple[str, Callable[[], list[Rollout]]]
-"""A part of a row that is read on its own, with where it is in the row."""
+from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
+from calipers.inputs.plain import compact_json, plain_data
 
 
 class Family(NamedTuple):
@@ -51,6 +49,9 @@ def _each_part(plain: Row, name: str) -> Iterator[Rollout | str]:
     odd = f"looks like the format {name}, but a field has an unexpected type"
     try:
         parts = [("", partial(family.read, plain))] if family.parts is None else family.parts(plain)
+    except InputError as error:
+        yield str(error)
+        return
     except (AttributeError, TypeError):
         yield odd
         return
@@ -130,25 +131,46 @@ _HISTORY = ("role", "content", "tool_calls", "thinking_blocks", "tool_call_id", 
 
 
 def _swe_agent(row: Row) -> list[Rollout]:
-    """The history, which has what was sent to the model; without one, the steps' responses and observations."""
+    """The history, which has what was sent to the model, and what the last step adds to it, such as the patch; without
+    one, the steps' responses and observations.
+    """
     messages: list[Row] = []
     for item in row.get("history") or []:
         ids = item.get("tool_call_ids")
         named = {"tool_call_id": ids[0]} if ids and item["role"] == "tool" else {}
         messages.append({key: item[key] for key in _HISTORY if item.get(key) is not None} | named)
-    if not messages:
-        steps = row["trajectory"]
+    steps = row.get("trajectory") or []
+    if messages:
+        told = [compact_json(message.get("content")) for message in messages]
+        last = [message for step in steps[-1:] for message in _step(step)]
+        messages += [
+            one for one in last if not any(compact_json(one["content"].strip())[1:-1] in text for text in told)
+        ]
+    else:
         messages += (steps[0].get("query") or []) if steps else []
-        for step in steps:
-            said = step.get("response") or "\n\n".join(step[key] for key in ("thought", "action") if step.get(key))
-            messages.append({"role": "assistant", "content": said})
-            messages.append({"role": "user", "content": step.get("observation") or ""})
+        messages += [message for step in steps for message in _step(step)]
     return [Rollout(messages, metadata=rest_of(row, "history", "trajectory", "replay_config"))]
 
 
+def _step(step: Row) -> list[Row]:
+    said = step.get("response") or "\n\n".join(step[key] for key in ("thought", "action") if step.get(key))
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": step.get("observation") or ""}]
+
+
+def _is_swe_agent(row: Row) -> bool:
+    history = row.get("history")
+    written = isinstance(history, list) and any(isinstance(one, dict) and "message_type" in one for one in history)
+    return written or (isinstance(row.get("trajectory"), list) and ("history" in row or "info" in row))
+
+
 def _openhands(row: Row) -> list[Rollout]:
+    """The events, or pairs of an action and its observation, as older evaluations wrote them."""
+    history = row["history"]
+    if not history:
+        raise InputError(f"has no history; its error is {str(row.get('error') or 'not told')[:200]!r}")
+    events = [event for item in history for event in (item if isinstance(item, list) else [item])]
     name = row.get("instance_id")
-    return [Rollout(row["history"], None if name is None else str(name), metadata=rest_of(row, "history"))]
+    return [Rollout(events, None if name is None else str(name), metadata=rest_of(row, "history"))]
 
 
 def _atif(row: Row) -> list[Rollout]:
@@ -207,14 +229,15 @@ FAMILIES: Final[Mapping[str, Family]] = {
         lambda row: isinstance(row.get("responses_create_params"), dict) and "response" in row, _nemo_gym
     ),
     "verifiers": Family(lambda row: "prompt" in row and "completion" in row, _verifiers),
+    "verifiers_traces": Family(is_episode, episode_rollouts, episode_parts),
     "agentdojo": Family(lambda row: "user_task_id" in row and isinstance(row.get("messages"), list), _agentdojo),
-    "swe_agent": Family(
-        lambda row: isinstance(row.get("trajectory"), list) and ("history" in row or "info" in row), _swe_agent
-    ),
+    "swe_agent": Family(_is_swe_agent, _swe_agent),
     "atif": Family(
         lambda row: str(row.get("schema_version")).startswith("ATIF") and isinstance(row.get("steps"), list), _atif
     ),
-    "openhands": Family(lambda row: isinstance(row.get("history"), list) and "instance_id" in row, _openhands),
+    "openhands": Family(
+        lambda row: isinstance(row.get("history", 0), list | None) and "instance_id" in row, _openhands
+    ),
     "tau2": Family(
         lambda row: isinstance(row.get("simulations"), list) or ("task_id" in row and "reward_info" in row),
         _tau2,

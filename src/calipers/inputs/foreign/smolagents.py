@@ -6,10 +6,14 @@ the fields: ``smolagents.memory``, and steps that it wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from calipers.inputs.foreign.pending import Pending, tool_result
+from calipers.inputs.foreign.pending import Pending, tool_call, tool_result
 from calipers.inputs.plain import compact_json
+
+_IMAGES = ("iVBOR", "/9j/", "R0lG", "UklG", "Qk", "data:", "http://", "https://")
+"""How an image's address begins, or the base64 of PNG, JPEG, GIF, WebP and BMP."""
 
 
 def is_smolagents(value: dict[str, Any]) -> bool:
@@ -30,26 +34,44 @@ def chat_messages_of_smolagents(value: dict[str, Any], pending: Pending) -> list
     if "system_prompt" in value:
         return [{"role": "system", "content": value["system_prompt"]}]
     if "task" in value:
-        images = [{"type": "image", "data": image} for image in value.get("task_images") or []]
-        return [{"role": "user", "content": [{"type": "text", "text": value["task"]}, *images]}]
+        pending.finals.clear()  # the next run may end with the same answer
+        return [{"role": "user", "content": [_part(value["task"]), *_images(value.get("task_images"))]}]
     if "plan" in value:
-        return [{"role": "assistant", "content": value["plan"]}]
+        return [{"role": "assistant", "content": "\n\n".join([*_unsaid(value, [value["plan"]]), value["plan"]])}]
     if "step_number" not in value:
         return _final(value["output"], pending)
-    calls = value.get("tool_calls") or []
+    calls = _calls(value, pending)
     said = value.get("model_output")
-    if said is None:
-        said = (value.get("model_output_message") or {}).get("content")
+    listed = said if isinstance(said, list) else [] if said is None else [_part(_text(said))]
+    listed = [*listed, *map(_part, _unsaid(value, [compact_json(listed), _text(said)]))]
     found: list[dict[str, Any]] = []
-    if said is not None or calls:
-        found.append({"role": "assistant", "content": said, "tool_calls": calls})
+    if listed or calls:
+        found.append({"role": "assistant", "content": listed or None, "tool_calls": calls})
     results = _results(value)
     if results or value.get("error"):
         call_id = calls[0].get("id") if calls and isinstance(calls[0], dict) else None
         found.append(tool_result(results, call_id, failed=bool(value.get("error"))))
-    if value.get("is_final_answer"):
-        found += _final(value.get("action_output"), pending)
+    if value.get("is_final_answer") and value.get("action_output") is not None:
+        found += _final(value["action_output"], pending)
     return found
+
+
+def _unsaid(value: dict[str, Any], said: list[str]) -> list[str]:
+    """Return the text of the model's message that ``said`` does not repeat."""
+    content = (value.get("model_output_message") or {}).get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [text for text in texts if isinstance(text, str) and text and not any(text in one for one in said)]
+
+
+def _calls(value: dict[str, Any], pending: Pending) -> list[Any]:
+    """Return a step's calls: those that were made, or that the model asked for; and code that ran without a call."""
+    calls = value.get("tool_calls") or (value.get("model_output_message") or {}).get("tool_calls") or []
+    code = value.get("code_action")
+    told = [compact_json(calls), _text(value.get("model_output"))]
+    if not code or any(code in one or compact_json(code)[1:-1] in one for one in told):
+        return list(calls)
+    return [*calls, tool_call(pending.unused_id(None), "python_interpreter", code)]
 
 
 def _results(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -61,8 +83,24 @@ def _results(value: dict[str, Any]) -> list[dict[str, Any]]:
     error = value.get("error")
     if error:
         texts.append(str(error.get("message") or compact_json(error)) if isinstance(error, dict) else str(error))
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
-    return parts + [{"type": "image", "data": image} for image in value.get("observations_images") or []]
+    return [*map(_part, texts), *_images(value.get("observations_images"))]
+
+
+def _images(given: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Return images as parts. smolagents writes bare pixels without their size, which are named and not shown."""
+    known = [str(image) for image in given or []]
+    return [
+        {"type": "image", "url": image}
+        if image.startswith(_IMAGES[-3:])
+        else {"type": "image", "data": image}
+        if image.startswith(_IMAGES)
+        else _part("[an image, recorded as pixels without a size, which cannot be shown]")
+        for image in known
+    ]
+
+
+def _part(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _final(output: Any, pending: Pending) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from calipers.inputs.foreign.pending import Pending, tool_result
 _NOTES = frozenset({
     "turn_idx", "timestamp", "cost", "usage", "raw_data", "generation_time_seconds", "is_audio", "audio_format",
     "is_final_chunk", "contains_speech", "context_truncation", "chunk_id", "utterance_ids", "source",
+    "audio_script_gold", "audio_path",
 })  # fmt: skip
 
 
@@ -32,8 +33,11 @@ def chat_messages_of_tau2(value: dict[str, Any], pending: Pending) -> list[dict[
         return [_result(one) for one in value["tool_messages"]]
     if value.get("role") == "tool":
         return [_result(value)]
-    if value.get("is_audio") and value.get("content"):
+    spoken = value.get("audio_script_gold")
+    if value.get("is_audio") and value.get("content") and spoken is None:
         raise InputError("is audio; calipers reads the transcripts of a tau2 run: give 'ticks' with text")
+    if value.get("is_audio") or not value.get("content"):
+        value = {**value, "content": spoken}
     return [{key: item for key, item in value.items() if key not in _NOTES}]
 
 

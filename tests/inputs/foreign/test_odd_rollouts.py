@@ -1,0 +1,90 @@
+"""What single formats write in odd cases: runs that failed, answers that repeat, images without a size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers.errors import InputError
+from calipers.inputs import as_group, canonical
+from inputs.foreign.full_rows import OPENHANDS, SWE_AGENT, VERIFIERS_TRACES
+from inputs.foreign.written import read, written
+
+
+def contents(messages: Any) -> list[Any]:
+    return [message["content"] for message in messages]
+
+
+def step(number: int, **more: Any) -> dict[str, Any]:
+    return {"step_number": number, "model_output": f"m{number}", "tool_calls": [], "is_final_answer": True, **more}
+
+
+def test_a_second_run_of_smolagents_may_end_with_the_same_answer():
+    steps = [{"task": "t1"}, step(1, action_output="yes"), {"task": "t2"}, step(2, action_output="yes")]
+    assert contents(canonical(steps)) == ["t1", "m1", "yes", "t2", "m2", "yes"]
+
+
+def test_a_step_of_smolagents_without_an_answer_gives_none():
+    assert contents(canonical([{"task": "t"}, step(1, action_output=None)])) == ["t", "m1"]
+    assert contents(canonical([{"task": "t"}, step(1, action_output=False)])) == ["t", "m1", "false"]
+
+
+def test_an_image_that_cannot_be_shown_is_named():
+    steps = [{"task": "t", "task_images": ["iVBORw0", "AAECAwQ=", "https://x/y.png"]}]
+    text, png, pixels, linked = canonical(steps)[0]["content"]
+    assert (text["text"], png["image_url"]["url"]) == ("t", "data:image/png;base64,iVBORw0")
+    assert pixels["text"] == "[an image, recorded as pixels without a size, which cannot be shown]"
+    assert linked["image_url"]["url"] == "https://x/y.png"
+
+
+def test_the_last_step_of_a_traj_file_is_read_where_the_history_lacks_it():
+    last = {"response": "last words", "observation": "diff --git", "state": {}}
+    messages = as_group(SWE_AGENT | {"trajectory": [last]}).trajectories[0].messages
+    assert contents(messages)[-2:] == ["last words", "diff --git"]
+    known = {"response": " x ", "observation": ""}
+    assert len(as_group(SWE_AGENT | {"trajectory": [known]}).trajectories[0].messages) == 4
+    only = {"history": SWE_AGENT["history"]}
+    assert len(as_group(only).trajectories[0].messages) == 4
+
+
+def test_a_run_without_a_history_says_why(tmp_path: Path):
+    rows = [{"instance_id": "i", "history": None, "error": "Timeout after 5 seconds", "test_result": {}}, OPENHANDS]
+    groups, problems = read(written(tmp_path / "output.jsonl", *rows))
+    assert len(groups) == 1
+    assert problems == [":1: has no history; its error is 'Timeout after 5 seconds'"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reward"),
+    [
+        ({}, 1.0),
+        ({"ok": False}, None),
+        ({"rewards": {}}, None),
+        ({"rewards": {"a": {"score": 0.5}, "b": None}}, None),
+        ({"rewards": {"a": {"score": 0.5}, "b": {"score": 1, "weight": 0.5}}}, 1.0),
+    ],
+)
+def test_a_trace_of_verifiers_has_the_reward_of_a_whole_run(change: dict[str, Any], reward: float | None):
+    (trace,) = VERIFIERS_TRACES["traces"]
+    (one,) = as_group(VERIFIERS_TRACES | {"traces": [trace | change]}).trajectories
+    assert one.reward == reward
+
+
+def test_a_trace_of_verifiers_is_its_last_branch_and_names_the_others(tmp_path: Path):
+    (trace,) = VERIFIERS_TRACES["traces"]
+    other = VERIFIERS_TRACES | {"traces": [trace | {"ok": False}]}
+    (group,), problems = read(written(tmp_path / "traces.jsonl", VERIFIERS_TRACES, other, {"task": {}, "traces": []}))
+    assert (group.group_id, len(group.context), [len(one.messages) for one in group.trajectories]) == ("e/k", 1, [1, 1])
+    assert group.trajectories[0].metadata["left_out"] == "1 other branch of the trace"
+    assert problems == [":3: is an episode without a trace; its errors are not told"]
+
+
+def test_a_graph_of_verifiers_that_goes_in_circles_is_refused():
+    nodes = [{"parent": 1, "message": {"role": "user", "content": "x"}}, {"parent": 0, "message": {}}, {"parent": 1}]
+    row = json.loads(json.dumps(VERIFIERS_TRACES))
+    row["traces"][0]["nodes"] = nodes
+    with pytest.raises(InputError, match="has the parent 1, which does not precede it"):
+        as_group(row)
