@@ -11,6 +11,7 @@ import calipers
 from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.report import open_sources
+from calipers.report.sources import source_names
 from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from reported import data_of, details_in, judged, member, report_of, result_of, write_lines
@@ -58,7 +59,8 @@ async def test_a_ledger_says_how_many_of_the_results_it_adds_to(tmp_path: Path):
     (tmp_path / "other").mkdir()
     _, other = await judged(tmp_path / "other", [group_of(FOUR, group_id="b")], [SimulatedJudge(QUALITY)])
     (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
-    assert [(run["source"], run["completed"]) for run in about["runs"]] == [(ours.name, 1), (other.name, 0)]
+    names = [f"{tmp_path.name}/{ours.name}", f"other/{other.name}"]
+    assert [(run["source"], run["completed"]) for run in about["runs"]] == [(names[0], 1), (names[1], 0)]
 
 
 async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_path: Path):
@@ -134,3 +136,20 @@ def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
 def test_an_empty_result_file_is_an_empty_report(tmp_path: Path):
     (tmp_path / "scored.jsonl").write_text("", encoding="utf-8")
     assert data_of(report_of(tmp_path, tmp_path / "scored.jsonl"))["rows"] == []
+
+
+def test_sources_of_one_file_name_are_named_with_their_folders(tmp_path: Path):
+    paths = [tmp_path / "runs" / name / "scored.jsonl" for name in ("a", "b")] + [tmp_path / "other.jsonl"]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_lines(path, [result_of("g", member("x"))])
+    with open_sources([str(path) for path in paths], on_error=print) as sources:
+        assert sources.names == ["a/scored.jsonl", "b/scored.jsonl", "other.jsonl"]
+        assert sources.title == "a/scored.jsonl, b/scored.jsonl, other.jsonl"
+
+
+def test_names_of_sources_take_as_many_folders_as_tell_them_apart(tmp_path: Path):
+    paths = [str(tmp_path / one) for one in ("x/1/l.db", "y/1/l.db", "y/2/l.db", "z/2/l.db", "l.json")]
+    names = source_names([*paths, "postgresql://me:secret@host/l.db"])
+    assert list(names.values())[:5] == ["x/1/l.db", "y/1/l.db", "y/2/l.db", "z/2/l.db", "l.json"]
+    assert "secret" not in names["postgresql://me:secret@host/l.db"]

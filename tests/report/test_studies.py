@@ -127,3 +127,12 @@ def test_settings_that_cannot_be_read_name_the_folder(tmp_path: Path):
     (folder / "study.toml").write_text("steps = 'many'\n", encoding="utf-8")
     with pytest.raises(InputError, match="is not finished, and its runs cannot be read"):
         study_of(str(folder))
+
+
+def test_studies_of_one_file_name_are_told_apart(tmp_path: Path):
+    files = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        files.append(simulation_file(tmp_path / name / "results.json"))
+    data = data_of(report_of(tmp_path, *files))
+    assert [one["name"] for one in data["study"]] == ["first/results.json", "second/results.json"]

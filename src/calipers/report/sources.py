@@ -82,7 +82,7 @@ class Notes:
 class _RecordedRun:
     """A run of a ledger, whose groups are found by id."""
 
-    def __init__(self, location: str, number: int, run: int | None, stack: ExitStack) -> None:
+    def __init__(self, location: str, name: str, number: int, run: int | None, stack: ExitStack) -> None:
         self.number = number
         self.ledger = LedgerReader(location)
         stack.callback(self.ledger.close)
@@ -91,7 +91,7 @@ class _RecordedRun:
         self.judges = judge_names(settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
         self.extent: RunExtent = extent_of_run(self.ledger, self.recorded.id)
-        self._name = source_name(location)
+        self._name = name
         self._positions: dict[str, int] | None = None
         self.completed = 0
         """How many groups of result files this run has added to."""
@@ -145,11 +145,14 @@ class Sources:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
         if groups is not None and not (self.results or self.ledgers):
             raise ConfigError("--groups names the texts of judged groups, and no source has judged groups")
-        self.names = [source_name(path) for path in self.results or self.ledgers]
+        self.called = source_names([path for path, _ in kinds])
+        self.names = [self.called[path] for path in self.results or self.ledgers]
         named = self.results or paths  # a ledger beside the results is not worth a title
-        self.title = ", ".join(map(source_name, named))
+        self.title = ", ".join(self.called.get(path) or source_name(path) for path in named)
         try:
-            self._runs = [_RecordedRun(path, at, run, self._stack) for at, path in enumerate(self.ledgers)]
+            self._runs = [
+                _RecordedRun(path, self.called[path], at, run, self._stack) for at, path in enumerate(self.ledgers)
+            ]
             self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
         except BaseException:
             self._stack.close()
@@ -191,7 +194,7 @@ class Sources:
     def runs(self) -> list[tuple[str, RecordedRun, RunExtent]]:
         """The runs of the report's ledgers: the name of the file, the run, and how much of it is recorded."""
         return [
-            (source_name(path), one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)
+            (self.called[path], one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)
         ]
 
     def _open_groups(self, path: str) -> GroupsById:
@@ -240,6 +243,18 @@ def open_sources(
 def source_name(path: str) -> str:
     """Return how a report names a source: the name of a file or folder, or a database's address without a password."""
     return Address.of(path).name if is_postgres(path) else Path(path).resolve().name
+
+
+def source_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return how a report names each of its sources: as ``source_name``, with folders above it where two are equal."""
+    found = {path: source_name(path) for path in paths}
+    parts = {path: Path(path).resolve().parts for path in paths if not is_postgres(path)}
+    for depth in range(2, max(map(len, parts.values()), default=0) + 1):
+        counts = Counter(found.values())
+        if max(counts.values()) == 1:
+            break
+        found |= {path: "/".join(all_[-depth:]) for path, all_ in parts.items() if counts[found[path]] > 1}
+    return found
 
 
 def ledger_beside(path: str) -> str | None:

@@ -21,7 +21,9 @@ class Views:
     """
 
     def __init__(self, sources: Sources, *, redact: bool = False) -> None:
-        self._told = [read_judge_file(path, redact=redact) for path in sources.judge_files]
+        self._told = [
+            read_judge_file(path, redact=redact) | {"source": sources.called[path]} for path in sources.judge_files
+        ]
         self._tallies: dict[int, SourceTally] = {}
         self._runs = Runs(sources)
         self._count = 0

@@ -18,7 +18,7 @@ from calipers.errors import ConfigError
 from calipers.report.details import details_of, index_row
 from calipers.report.runs.collected import studies_of
 from calipers.report.scripts import page_head, page_script
-from calipers.report.sources import Sources, source_name
+from calipers.report.sources import Sources
 from calipers.report.views import Views
 from calipers.types.encoding import to_json
 
@@ -132,7 +132,7 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "version": __version__,
         "title": sources.title,
         "sources": sources.names,
-        "ledgers": [*map(source_name, sources.ledgers)],
+        "ledgers": [sources.called[path] for path in sources.ledgers],
         "runs": notes.runs,
         "redacted": redact,
         "without_texts": notes.without_texts,

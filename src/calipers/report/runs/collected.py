@@ -32,12 +32,13 @@ class Runs:
             run.finish(_about(name, recorded, extent))
             for run, (name, recorded, extent) in zip(self._runs, sources.runs, strict=True)
         ]
-        return [*ledgers, *map(watched_run, sources.watched)]
+        watched = [watched_run(path) | {"name": sources.called[path]} for path in sources.watched]
+        return [*ledgers, *watched]
 
 
 def studies_of(sources: Sources, *, redact: bool) -> list[dict[str, Any]]:
     """Return the studies of a report for the page. Raises InputError for one that cannot be read."""
-    studies = [study_of(path) for path in sources.studies]
+    studies = [study_of(path) | {"name": sources.called[path]} for path in sources.studies]
     if redact:  # an error's text may quote anything
         return [one | {"failed": [run | {"why": None} for run in one["failed"]]} for one in studies]
     return studies
