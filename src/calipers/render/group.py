@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -272,23 +271,26 @@ def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
 def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, str]]:
     """Find the exhibits of the blocks of all ``transcripts``, in order, as ``find_exhibits`` does."""
     pieces: list[list[str]] = []
-    lengths: Counter[int] = Counter()
+    lengths: set[int] = set()
+    recurring: set[int] = set()
     for blocks in transcripts:
         own: list[str] = []
         for block in blocks:
             if len(block) >= SHORTEST_EXHIBIT or IMAGE in block:
                 own += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
-        lengths.update(map(_text_length, own))
+        for length in map(_text_length, own):
+            (recurring if length in lengths else lengths).add(length)
         pieces.append(own)
         yield
     # Texts of different lengths differ, so most need not be cut out and compared.
-    counts: Counter[str] = Counter()
-    for own in pieces:
-        shared = (_shareable(piece.removeprefix(MARK)) for piece in own if lengths[_text_length(piece)] > 1)
-        counts.update(filter(None, shared))
+    counts: dict[str, int] = {}
+    for own in pieces if recurring else ():
+        for piece in own:
+            if _text_length(piece) in recurring and (text := _shareable(piece.removeprefix(MARK))):
+                counts[text] = counts.get(text, 0) + 1
         yield
-    recurring = (text for text, count in counts.items() if count > 1)
-    return {text: f"X{number}" for number, text in enumerate(recurring, 1)}
+    shared = (text for text, count in counts.items() if count > 1)
+    return {text: f"X{number}" for number, text in enumerate(shared, 1)}
 
 
 def refer_to_exhibits(blocks: Iterable[str], names: Mapping[str, str]) -> str:
