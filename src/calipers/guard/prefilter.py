@@ -24,9 +24,9 @@ from calipers.guard.forged_layout import LABELS, MARKERS, verdict_phrases
 from calipers.guard.normalised import MIXED, JoinedTexts, NormalisedText, join_normalised, normalise
 from calipers.guard.obfuscation import TAGS, TURNED_LETTERS, respelled_words
 from calipers.guard.possible_sentences import may_contain_attack, whole_sentences
-from calipers.guard.prefilter_index import RESPELLED, TO_PLAIN_BYTES, VERDICT, WORD_BYTES, lexicon_index
+from calipers.guard.prefilter_index import RESPELLED, TO_PLAIN_BYTES, VERDICT, WORD_BYTES, Places, lexicon_index
 from calipers.guard.sentence_attacks import unspaced_languages_of
-from calipers.guard.stretches import FoundWords, Places
+from calipers.guard.stretches import FoundWords
 from calipers.guard.vocabulary import (
     BITS,
     WORD,

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Final, TypeAlias
@@ -19,6 +18,7 @@ from calipers.guard.obfuscation import respelled_words
 from calipers.guard.vocabulary import PARTS, spaced_entries, word_list
 
 Words: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint64]]"
+Places: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint16]]"
 Bits: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
 Heads: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint32]]"
@@ -141,9 +141,10 @@ def _from_a_rare_word(parts: list[str]) -> list[str]:
 def _build_tables(tables: dict[int, dict[int, int]]) -> Index:
     slots = np.zeros(_TABLE * len(tables), np.uint16)
     keys, meanings = [0], [0]
-    factors = [max(_FACTORS, key=partial(_rating, list(entries))) for entries in tables.values()]
-    for number, (entries, factor) in enumerate(zip(tables.values(), factors, strict=True)):
-        placed = sorted(zip(_slots(entries, factor), entries.items(), strict=True))
+    columns = [_column(entries) for entries in tables.values()]
+    factors = [max(_FACTORS, key=partial(_rating, column)) for column in columns]
+    for number, (entries, column, factor) in enumerate(zip(tables.values(), columns, factors, strict=True)):
+        placed = sorted(zip(_slots(column, factor).tolist(), entries.items(), strict=True))
         for slot, (key, mask) in placed:
             place = number * _TABLE + slot
             slots[place] = slots[place] or len(keys)
@@ -178,11 +179,11 @@ def _column(values: Iterable[int]) -> Words:
     return np.array(list(values), np.uint64)
 
 
-def _rating(keys: Sequence[int], factor: int) -> tuple[bool, int]:
+def _rating(keys: Words, factor: int) -> tuple[bool, int]:
     """Rate a hash factor for these keys, higher is better: at most two keys in each slot, then many slots used."""
-    counted = Counter(_slots(keys, factor))
-    return max(counted.values(), default=0) <= _MOST_IN_SLOT, len(counted)
+    counted = np.bincount(_slots(keys, factor))
+    return bool((counted <= _MOST_IN_SLOT).all()), int(np.count_nonzero(counted))
 
 
-def _slots(keys: Iterable[int], factor: int) -> list[int]:
-    return [key * factor % 2**64 >> int(_SHIFT) for key in keys]
+def _slots(keys: Words, factor: int) -> Places:
+    return (keys * np.uint64(factor) >> _SHIFT).astype(np.int64)

@@ -14,11 +14,10 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from calipers.guard.attack_rules import COARSE, STATED_BY_TWO, WIDTH, may_be_attack, needed_concepts
-from calipers.guard.prefilter_index import NUMBER, Words
+from calipers.guard.prefilter_index import NUMBER, Places, Words
 from calipers.guard.sentence_meaning import BESIDE, BESIDE_BEFORE, NEAR
 from calipers.guard.sentence_words import FULL_WITHIN
 
-Places: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
 Codes: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
 
 BLOCK: Final = 16
