@@ -316,15 +316,20 @@ def row_of(page: str, first: str) -> str:
     raise AssertionError(f"docs/{page}: no table row for `{first}`")
 
 
+def command_pages() -> str:
+    """The pages of the command line, one after the other."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("cli*.md")))
+
+
 def section_of_command(command: str) -> str:
-    """The part of docs/cli.md on a command; on a command of a group, its own part or else the group's."""
+    """The part of docs/cli*.md on a command; on a command of a group, its own part or else the group's."""
     for name, marks in ((command, "##+"), (command.partition(" ")[0], "##")):
         found = re.search(
-            rf"^({marks}) `calipers {name}`.*?(?=^\1 |^## |\Z)", text_of("cli.md"), flags=re.MULTILINE | re.DOTALL
+            rf"^({marks}) `calipers {name}`.*?(?=^\1 |^##? |\Z)", command_pages(), flags=re.MULTILINE | re.DOTALL
         )
         if found:
             return found[0]
-    pytest.fail(f"docs/cli.md has no section '## `calipers {command}`'")
+    pytest.fail(f"docs/cli*.md have no section '## `calipers {command}`'")
 
 
 COMMANDS: dict[str, click.Command] = {
@@ -336,7 +341,7 @@ COMMANDS: dict[str, click.Command] = {
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_and_flag_is_documented_with_its_variable_and_default(command: str) -> None:
-    """A command has a section in docs/cli.md; each of its flags a row there that tells the truth."""
+    """A command has a section in docs/cli*.md; each of its flags a row there that tells the truth."""
     section = section_of_command(command)
     assert f"calipers {command}" in section
     rows = section + (text_of("options.md") if command in {"score", "serve"} else "")
@@ -352,7 +357,7 @@ def test_every_command_and_flag_is_documented_with_its_variable_and_default(comm
             ),
             "",
         )
-        assert row, f"calipers {command} {option.opts[-1]} is not documented in docs/cli.md"
+        assert row, f"calipers {command} {option.opts[-1]} is not documented in docs/cli*.md"
         for name in (*option.opts, *option.secondary_opts):
             assert f"`{name}" in row, f"{name} is missing in the row of {option.opts[-1]}"
         if option.envvar:
