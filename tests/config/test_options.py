@@ -30,6 +30,8 @@ WRONG: dict[str, Any] = {"whole": 1.5, "number": "fast", "choice": "nothing of t
 
 def as_given(option: Option) -> dict[str, Any]:
     """Arguments of Judge that set the option to its default."""
+    if option.group == "tools":
+        return {"tools": {"names": (), option.name: option.default}}  # limits alone are refused
     return {option.group: {option.name: option.default}} if option.group else {option.name: option.default}
 
 
@@ -216,3 +218,22 @@ def test_the_default_of_an_option_is_allowed_without_its_partner():
     calipers.Judge.of(
         {"judge": "embedded", "most": 8, "unresolved": "keep", "presentations": None, "blend_weight": 0.5}
     ).close()
+
+
+@pytest.mark.parametrize(("tools", "complaint"), [
+    ({"turns": 4}, r"tools=\{'turns': 4\} names no tools: add \"names\": \"all\""),
+    ({"turns": 8}, "names no tools"),
+    ({"name": "all"}, "'name' is unknown. Did you mean names"),
+    ("list_file", "'list_file' is no tool; did you mean list_files"),
+    ("Diff", "did you mean diff"),
+    ("diff,search", "name several as a list, or each with a --tool of its own"),
+])  # fmt: skip
+def test_tools_that_a_judge_would_not_have_are_pointed_out(tools: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        calipers.Judge(JUDGE, tools=tools)
+
+
+@pytest.mark.parametrize("name", ["tool_turns", "tool_bytes"])
+def test_a_limit_of_tools_without_a_tool_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf'{name}=2000 .* has no effect without tools=: give tools="all"'):
+        calipers.Judge.of({"judge": "embedded", name: 2000})

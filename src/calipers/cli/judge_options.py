@@ -129,10 +129,10 @@ def arguments_of_judge(
     watchers: Sequence[Watcher] = (),
 ) -> dict[str, Any]:
     """Return the arguments of ``Judge`` that a command's ``values`` describe, as for ``judge_from_options``."""
-    from calipers.config.flat_names import judge_arguments, require_resolve  # noqa: PLC0415 - --help stays quick
+    from calipers.config.flat_names import judge_arguments, require_switched_on  # noqa: PLC0415 - --help stays quick
 
     options = given_options(values)
-    require_resolve(options)
+    require_switched_on(options)
     judges = options.get("judge", (EMBEDDED,))
     if len(judges) > 1 and "base_url" in options:
         raise ConfigError(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, wraps
 from inspect import signature
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
@@ -49,18 +49,26 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
     return arguments
 
 
-def require_resolve(flat: Mapping[str, Any]) -> None:
-    """Raise ConfigError if ``flat``, by flat names, has options of a judge's ``resolve`` that is off: none is read."""
-    given = flat.get("resolve")
-    if given is not None and given is not False:
-        return
-    for name, option in flat_options().items():
-        partner = option.group == "resolve" and name != "resolve"
-        if partner and flat.get(name) is not None and flat[name] != option.default:
-            raise ConfigError(
-                f"{name}={flat[name]!r} (--{option.flag}, {option.variable}) has no effect without resolve=: give "
-                "resolve=0.015 (--resolve 0.015) too, or leave it out"
-            )
+_SWITCHES: Final = {"resolve": ("0.015", "--resolve 0.015"), "tools": ('"all"', "--tool all")}
+"""Groups that one of their options switches on, with a value that does, in Python and as a flag."""
+
+
+def require_switched_on(flat: Mapping[str, Any]) -> None:
+    """Raise ConfigError if ``flat``, by flat names, has options of a judge's ``resolve`` or ``tools`` that is off.
+
+    Nothing would read them.
+    """
+    for switch, (value, flag) in _SWITCHES.items():
+        given = flat.get(switch)
+        if given is not None and given is not False and (switch != "tools" or given):
+            continue
+        for name, option in flat_options().items():
+            partner = option.group == switch and name != switch
+            if partner and flat.get(name) is not None and flat[name] != option.default:
+                raise ConfigError(
+                    f"{name}={flat[name]!r} (--{option.flag}, {option.variable}) has no effect without {switch}=: give "
+                    f"{switch}={value} ({flag}) too, or leave it out"
+                )
 
 
 def option_problems(flat: Mapping[str, Any]) -> list[str]:

@@ -5,11 +5,11 @@ Not responsible for what the tools do (``judging.toolbox``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from calipers.config.option import QUESTION, Group, any_value, whole_number
+from calipers.config.option import QUESTION, Group, any_value, nearest_name, whole_number
 from calipers.errors import ConfigError
 from calipers.types.tool_calls import TOOL_NAMES
 
@@ -21,9 +21,17 @@ def _require_tools(called: str, value: object) -> None:
     names = value if isinstance(value, list | tuple) else [value]
     for place, name in enumerate(names):
         if name not in TOOL_NAMES:
-            raise ConfigError(f"{called}: {name!r} is no tool; name {', '.join(TOOL_NAMES)}, or {ALL_TOOLS}")
+            raise ConfigError(f"{called}: {name!r} is no tool; {_meant(name)}")
         if name in names[:place]:
             raise ConfigError(f"{called}: {name!r} is there twice; name each tool once")
+
+
+def _meant(name: object) -> str:
+    """Return in words which tools to write in place of a name that is none."""
+    if isinstance(name, str) and "," in name:
+        return "name several as a list, or each with a --tool of its own"
+    near = nearest_name(name.strip().casefold(), [*TOOL_NAMES, ALL_TOOLS]) if isinstance(name, str) else None
+    return f"did you mean {near}?" if near else f"name {', '.join(TOOL_NAMES)}, or {ALL_TOOLS}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,6 +72,13 @@ class Tools(Group):
         recorded=True,
         link="agentic-judge.md#limits",
     )
+
+    @classmethod
+    def of(cls, value: object, name: str) -> Self:
+        """Build the group as any other; limits that name no tools are an error, for a judge would have none."""
+        if isinstance(value, Mapping) and value and "names" not in value:
+            raise ConfigError(f'{name}={dict(value)!r} names no tools: add "names": "{ALL_TOOLS}", or a list of them')
+        return super().of(value, name)
 
     def __post_init__(self) -> None:
         """Turn a single name into a tuple, and ``all`` into the names of all tools."""

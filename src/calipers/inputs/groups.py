@@ -19,7 +19,6 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import art
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import plain_data, record_fields, type_in_words, without_nan
-from calipers.inputs.standards import plain_criteria, plain_row
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_forms import row_prompt
@@ -184,6 +183,8 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
+    from calipers.inputs.standards import plain_row  # noqa: PLC0415 - few groups are rows of a data set
+
     row = plain_row({key: value[key] for key in READ_KEYS if value.get(key) is not None})
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
@@ -264,6 +265,8 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
+        from calipers.inputs.standards import plain_criteria  # noqa: PLC0415 - few groups have a list of criteria
+
         return parse_row_rubric(plain_criteria(value, f"{where}'rubric'"), f"{where}'rubric'")
     if not isinstance(value, Mapping | Rubric):
         raise InputError(f"{where}'rubric' must be text, an object with criteria, or null, not {type_in_words(value)}")

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from calipers._version import __version__
 from calipers.backends.limits.concurrency import MOST
-from calipers.config.flat_names import judge_arguments, require_resolve, takes_options
+from calipers.config.flat_names import judge_arguments, require_switched_on, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
@@ -170,7 +170,7 @@ class Judge:
 
         Raises ConfigError as the constructor does, and for an unknown name.
         """
-        require_resolve(options)
+        require_switched_on(options)
         return cls(**judge_arguments(options))
 
     @classmethod
