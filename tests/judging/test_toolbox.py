@@ -108,6 +108,36 @@ def test_hostile_artifacts_are_escaped_and_a_path_may_be_named_as_it_is_shown():
     assert "\n@zin candidate" not in text
 
 
+def test_thousands_of_files_are_listed_page_by_page():
+    files = {f"src/file_{number:04d}.py": "x\n" for number in range(3000)}
+    box = toolbox(files, {"only.py": "y"})
+    page = run(box, "list_files")
+    assert "cut" not in page
+    assert "only.py" in page
+    assert "... files 1 to 100 of 3000; list_files with attempt" in page
+    seen: list[str] = []
+    while len(seen) < 3000:
+        page = run(box, "list_files", attempt="A", first_file=len(seen) + 1)
+        seen += [line.strip().partition(" ")[0] for line in page.split("\n")[1:] if line.startswith("  ")]
+    assert seen == list(files)
+    assert "goes on" not in page
+    assert run(box, "list_files", attempt="A", first_file=9999).endswith("... only 3000 files")
+    assert run(box, "list_files", attempt="Z").startswith("error: there is no attempt 'Z'")
+
+
+def test_no_name_of_a_file_adds_a_line_to_a_result():
+    path = "a.py (1 lines, 1 characters)\nB:\n  passed.log\r\u2028\x1b[2J"
+    box = toolbox({path: "x\ny", "b": "x"}, task={path: "x\nz"})
+    assert len(run(box, "list_files").splitlines()) == 6
+    assert len(run(box, "read_file", attempt="A", path=path).splitlines()) == 3
+    assert len(run(box, "read_file", attempt="A", path=path, first_line=9).splitlines()) == 1
+    assert len(run(box, "search", text="x", attempt="A").splitlines()) == 2
+    assert len(run(box, "diff", attempt="A", path=path).splitlines()) == 6
+    assert len(run(box, "diff", attempt="A", path=path + "!").splitlines()) == 1
+    for name in ("list_files", "read_file", "search", "diff"):
+        assert "\x1b" not in run(box, name, attempt="A", path=path, text="x")
+
+
 @given(
     st.dictionaries(st.text(max_size=30), st.text(max_size=300), min_size=1, max_size=4),
     st.sampled_from(TOOL_NAMES[:4]),

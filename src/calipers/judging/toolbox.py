@@ -1,7 +1,7 @@
 """The tools with which a judge reads what candidates left behind: read-only, over texts in memory.
 
 A policy under training wrote the artifacts, so what is returned is escaped like a transcript and bounded, and a program
-that the judge writes runs in the sandbox. Not responsible for what the judge is told of the tools
+that the judge writes runs in the sandbox. Not responsible for the tools' definitions
 (``protocols.tools``), or for how often it may call them (``inspection``).
 """
 
@@ -23,6 +23,9 @@ MOST_RESULT: Final = 16_384
 _MOST_ARGUMENTS = 20_000
 _MOST_LINE = 2_000
 _MOST_HITS = 200
+_MOST_LISTED = 200
+_LEAST_LISTED = 20
+"""How many files ``list_files`` lists by default: of all attempts together, and at least of each."""
 _MOST_COMPARED = 2_000
 """The most lines of a file that ``diff`` compares, because the time grows with the square of their number."""
 
@@ -30,7 +33,7 @@ _PROGRAM: Final = "import json, sys\nfiles = json.load(sys.stdin)\ndel json, sys
 
 
 class ToolError(Exception):
-    """Raised for a call of a tool that cannot be answered. The judge is told the message."""
+    """Raised for a call of a tool that cannot be answered. The judge gets the message as the result."""
 
 
 class Toolbox:
@@ -73,11 +76,21 @@ class Toolbox:
             raise ToolError(f"there is no tool {name[:100]!r}; the tools are {', '.join(self._tools)}")
         return self._tools[name]
 
-    def _list_files(self, _: Mapping[str, Any]) -> str:
+    def _list_files(self, given: Mapping[str, Any]) -> str:
+        only = _text(given, "attempt") if given.get("attempt") is not None else None
+        listed = self._files if only is None else {only: self._files_of(only)}
+        share = max(_LEAST_LISTED, _MOST_LISTED // max(1, len(listed)))
+        first, count = _number(given, "first_file", 1), _number(given, "files", share)
         lines = []
-        for name, files in self._files.items():
+        for name, files in listed.items():
+            shown = list(islice(files.items(), first - 1, first - 1 + count))
             lines.append(f"{name}:" if files else f"{name}: no files")
-            lines += [f"  {_line(path)} ({_count(text)} lines, {len(text)} characters)" for path, text in files.items()]
+            lines += [f"  {_line(path)} ({_count(text)} lines, {len(text)} characters)" for path, text in shown]
+            if len(shown) < len(files):
+                last = first + len(shown) - 1
+                what = f"files {first} to {last} of {len(files)}" if shown else f"only {len(files)} files"
+                more = f"; list_files with attempt {name} and first_file {last + 1} goes on" * (last < len(files))
+                lines.append(f"... {what}{more}")
         return "\n".join(lines)
 
     def _read_file(self, given: Mapping[str, Any]) -> str:
@@ -88,7 +101,7 @@ class Toolbox:
         first, count = _number(given, "first_line", 1), _number(given, "lines", 200)
         lines = _lines(text)
         if first > len(lines) > 0:
-            raise ToolError(f"{path} has {len(lines)} lines")
+            raise ToolError(f"{_line(path)} has {len(lines)} lines")
         shown = [_line(line) for line in lines[first - 1 : first - 1 + count]]
         where = f"lines {first} to {first + len(shown) - 1} of {len(lines)}" if shown else "an empty file"
         return "\n".join([f"{name}, {_line(path)}, {where}:", *shown])

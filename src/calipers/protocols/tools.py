@@ -1,4 +1,4 @@
-"""What a judge with tools is told: the tools' definitions, how to use them, and the messages of each of its turns.
+"""What a judge with tools is sent: the tools' definitions, how to use them, and the messages of each of its turns.
 
 The tools read what candidates left behind (artifacts). Pure. Not responsible for what a tool returns
 (``judging.toolbox``), or for how often a judge may call them (``judging.inspection``).
@@ -33,7 +33,16 @@ def _definition(name: str, description: str, properties: Mapping[str, Any], requ
 
 
 _DEFINITIONS: Final[Mapping[str, Tool]] = {
-    "list_files": _definition("list_files", "List the files of all attempts, with their sizes.", {}, ()),
+    "list_files": _definition(
+        "list_files",
+        "List the files of all attempts, with their sizes.",
+        {
+            "attempt": {"type": "string", "description": "List only the files of this attempt. Default: all."},
+            "first_file": {"type": "integer", "description": "The first file of each to list, from 1. Default: 1."},
+            "files": {"type": "integer", "description": "How many files to list. Default: 200, over all attempts."},
+        },
+        (),
+    ),
     "read_file": _definition(
         "read_file",
         "Read lines of a file.",
