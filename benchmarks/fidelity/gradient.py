@@ -11,7 +11,7 @@ knows.
 Simulated: batches of 32 groups, normal quality, a share of the groups without any true spread. Recorded: RewardBench 2
 (four answers, one right; 8 calls), one batch of all groups, each call in turn as the one that is used, noise learned
 from the half of the groups not looked at; the target is gold, or the centred mean of the calls that are not used. A
-static gain is not a learning gain: docs/study.md. Needs the recorded data for its second part (sources:
+static gain is not a learning gain: docs/study-findings.md. Needs the recorded data for its second part (sources:
 fidelity/data.py); takes a minute.
 """
 
