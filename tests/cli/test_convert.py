@@ -149,3 +149,20 @@ def test_no_name_of_the_input_is_written_over(tmp_path: Path, name: str):
     code, said = run(str(path), "-o", str(other), "--force")
     assert (code, path.read_bytes()) == (2, before)
     assert "is the input" in said
+
+
+def test_a_run_that_stops_leaves_the_file_that_was_there(tmp_path: Path):
+    out = Path(written(tmp_path / "groups.jsonl", {"group_id": "old", "trajectories": []}))
+    before = out.read_bytes()
+    path = written(tmp_path / "a.jsonl", row("p", "one"), row("p", "two", reward="high"))
+    assert run(path, "-o", str(out), "--strict")[0] == 2
+    assert out.read_bytes() == before
+    assert run(path, "-o", str(out))[0] == 1
+    assert [group.group_id for group in read_groups(out)] != ["old"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "groups.jsonl"]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
+    path = written(tmp_path / "a.jsonl", row("p", "one"))
+    code, said = run(path, "-o", str(tmp_path / "none" / "groups.jsonl"))
+    assert (code, said) == (2, f"--out {tmp_path}/none/groups.jsonl: cannot be written (No such file or directory)")

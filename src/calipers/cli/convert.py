@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import BadLines, Notes, print_message
 from calipers.cli.overwriting import GROUPS, add_force_option, require_replaceable
-from calipers.errors import InputError
+from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
@@ -60,31 +61,66 @@ def convert(
     _check_format(family)
     beside = {f"the input {file}": file for file in files}
     require_replaceable("--out", out, GROUPS, force=force, beside=beside)
-    bad = BadLines()
-    lines: list[str] = []
-    members, whole, rows = 0, list[Place](), list[Place]()
-    for place, value in _groups(files, family, group_by, strict=strict):
-        try:
-            found = _group_object(value)
-        except InputError as error:
-            placed = _placed(error, place)
-            if strict:
-                raise placed from None
-            bad(placed)
-            (rows if place[1] else whole).append(place)
-            continue
-        members += len(found["trajectories"])
-        lines.append(json.dumps(found, ensure_ascii=False) + "\n")
-    if not lines:
-        raise InputError("no rollout could be read; nothing was written", source=_on_one_line(", ".join(files)))
-    with click.open_file(out, "w", encoding="utf-8") as stream:
-        stream.writelines(lines)
-    unread = [counted(len(places), what) for places, what in ((whole, "file"), (rows, "row")) if places]
-    print_message(
-        f"{counted(members, 'rollout')} in {counted(len(lines), 'group')}"
-        + (f"; {' and '.join(unread)} could not be read" if unread else "")
-    )
-    return int(bool(unread))
+    tally = _Tally()
+    with _replaced_at_the_end(out) as stream:
+        for place, value in _groups(files, family, group_by, strict=strict):
+            try:
+                found = _group_object(value)
+            except InputError as error:
+                if strict:
+                    raise _placed(error, place) from None
+                tally.add_problem(_placed(error, place))
+                continue
+            tally.groups += 1
+            tally.rollouts += len(found["trajectories"])
+            stream.write(json.dumps(found, ensure_ascii=False) + "\n")
+        if not tally.groups:
+            raise InputError("no rollout could be read; nothing was written", source=_on_one_line(", ".join(files)))
+    print_message(tally.told)
+    return int(bool(tally.rows or tally.files))
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Counts what was read and what could not be read, and reports the first problems."""
+
+    rollouts: int = 0
+    groups: int = 0
+    rows: int = 0
+    files: int = 0
+    bad: BadLines = field(default_factory=BadLines)
+
+    def add_problem(self, problem: InputError) -> None:
+        self.bad(problem)
+        if problem.line is None:
+            self.files += 1
+        else:
+            self.rows += 1
+
+    @property
+    def told(self) -> str:
+        unread = [counted(count, what) for count, what in ((self.files, "file"), (self.rows, "row")) if count]
+        lost = f"; {' and '.join(unread)} could not be read" if unread else ""
+        return f"{counted(self.rollouts, 'rollout')} in {counted(self.groups, 'group')}{lost}"
+
+
+@contextmanager
+def _replaced_at_the_end(out: str) -> Iterator[IO[str]]:
+    """Open the file that takes the place of ``out`` when all was written; a failure leaves ``out`` as it was."""
+    path = Path(out).resolve()
+    if out == "-" or (path.exists() and not path.is_file()):  # a pipe or a device cannot be replaced
+        with click.open_file(out, "w", encoding="utf-8") as stream:
+            yield stream
+        return
+    part = path.with_name(f"{path.name[:200]}.part")
+    try:
+        with part.open("w", encoding="utf-8") as stream:
+            yield stream
+        part.replace(path)
+    except OSError as error:
+        raise ConfigError(f"--out {out}: cannot be written ({error.strerror or error})") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _groups(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from calipers.errors import ConfigError, InputError
+from calipers.inputs.plain import without_surrogates
 
 _ZSTD = 93
 _LARGEST = 2**30
@@ -69,7 +70,7 @@ def _json(path: Path, archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile
     if info.file_size > _LARGEST:
         return f"{where} has {info.file_size / 2**30:.1f} GiB, which is more than is read"
     try:
-        found = json.loads(_read(path, archive, stream, info))
+        found = without_surrogates(json.loads(_read(path, archive, stream, info)))
     except _DAMAGE as error:
         return f"{where} is damaged ({str(error)[:200] or type(error).__name__}); copy the file again"
     return found if isinstance(found, dict) else f"{where} is not a JSON object"

@@ -20,6 +20,7 @@ from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of
+from calipers.inputs.plain import plain_data
 
 Kind = Literal["group", "rollout", "message"]
 Numbered = tuple[int, Any]
@@ -112,7 +113,7 @@ def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int
     if found is not None:
         yield from ((line, rollout) for rollout in found)
     elif isinstance(row.get("messages"), list) and kind_of(row) == "rollout":
-        notes = {key: item for key, item in row.items() if key not in ("messages", "tools", "reward")}
+        notes = {key: plain_data(item) for key, item in row.items() if key not in ("messages", "tools", "reward")}
         yield line, Rollout(row["messages"], None, row.get("tools"), row.get("reward"), notes)
     else:
         yield line, _unknown(row)

@@ -7,18 +7,20 @@ is taken together with the prompt. ``group_by`` names a key of the rows instead.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from calipers.errors import InputError
 from calipers.inputs.foreign.rollout import Rollout
+from calipers.inputs.foreign.spool import Slot, Spool
 from calipers.inputs.groups import finite_number
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import compact_json, without_nan
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.types import Message
+from calipers.types.encoding import to_json
 
 P = TypeVar("P")
 Note = Callable[[P, str], None]
@@ -27,10 +29,12 @@ Note = Callable[[P, str], None]
 
 @dataclass(slots=True)
 class _Member(Generic[P]):
+    """A rollout that waits in the spool, with digests of its prompt and its tools."""
+
     place: P
-    rollout: Rollout
-    prompt: tuple[Message, ...]
-    rest: tuple[Message, ...]
+    prompt: bytes
+    tools: bytes
+    slot: Slot
 
 
 @dataclass(slots=True)
@@ -45,51 +49,51 @@ def grouped(
     """Yield a group object of a groups file for each prompt, with the place of its first rollout, in that order.
 
     A problem of a row (text) is yielded first, in its place. ``note`` is told of each group whose rollouts have
-    different prompts, and of each name that stands for several groups. All rollouts are held in memory.
+    different prompts, and of each name that stands for several groups. Rollouts wait in a temporary file: memory is
+    needed for one group.
     """
     groups: dict[str, _Group[P]] = {}
-    for place, rollout in rollouts:
-        if isinstance(rollout, str):
-            yield place, rollout
-            continue
-        try:
-            key, name, member = _placed(place, rollout, group_by)
-        except InputError as error:
-            yield place, str(error)
-            continue
-        group = groups.setdefault(key, _Group(name))
-        if group.members and group.members[0].prompt == member.prompt:
-            member.prompt = group.members[0].prompt  # a long prompt is held once
-        group.members.append(member)
-    names = _own_names(groups, note)
-    for group, name in zip(groups.values(), names, strict=True):
-        if note is not None and group.name is not None:
-            _compare_prompts(group, note)
-        yield group.members[0].place, _group_object(name, group.members)
+    with Spool() as spool:
+        for place, rollout in rollouts:
+            if isinstance(rollout, str):
+                yield place, rollout
+                continue
+            try:
+                key, name, member = _placed(place, rollout, group_by, spool)
+            except InputError as error:
+                yield place, str(error)
+                continue
+            groups.setdefault(key, _Group(name)).members.append(member)
+        names = _own_names(groups, note)
+        for group, name in zip(groups.values(), names, strict=True):
+            if note is not None and group.name is not None:
+                _compare_prompts(group, note)
+            yield group.members[0].place, _group_object(name, group.members, spool)
 
 
-def _placed(place: P, rollout: Rollout, group_by: str | None) -> tuple[str, str | None, _Member[P]]:
+def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> tuple[str, str | None, _Member[P]]:
     """Return a rollout's group as key and name, and the rollout in canonical form. Raises InputError, so that a bad
     field costs its own row alone.
     """
     if isinstance(rollout.reward, str):
         raise InputError(f"'reward' is {rollout.reward[:40]!r}, which is no finite number; write null if it is unknown")
-    checked = replace(
-        rollout,
-        messages=[],
-        tools=openai_tool_definitions(rollout.tools) if rollout.tools else None,
-        reward=finite_number(rollout.reward, "'reward'"),
-        metadata=without_nan(dict(rollout.metadata)),
-    )
+    reward = finite_number(rollout.reward, "'reward'")
+    tools = openai_tool_definitions(rollout.tools) if rollout.tools else None
+    metadata = without_nan(dict(rollout.metadata))
     messages = canonical(rollout.messages)
     prompt = _prompt(rollout, messages)
-    member = _Member(place, checked, prompt, messages[len(prompt) :])
-    if group_by is not None:
-        value = _value_at(rollout, group_by)
+    value = None if group_by is None else _value_at(rollout, group_by)
+    slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])
+    member = _Member(place, _digest(prompt), _digest(tools), slot)
+    if value is not None:
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:
         return f"task {rollout.task}", rollout.task, member
-    return f"prompt {rollout.task} {json.dumps(prompt, sort_keys=True, default=str)}", rollout.task, member
+    return f"prompt {rollout.task} {member.prompt.hex()}", rollout.task, member
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(to_json(value, lone="replace"), digest_size=16).digest()
 
 
 def _prompt(rollout: Rollout, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -152,20 +156,24 @@ def _shown(group: _Group[P]) -> str:
     return ":".join(map(str, place)) if isinstance(place, tuple) else f"line {place}"
 
 
-def _group_object(name: str | None, members: list[_Member[P]]) -> dict[str, Any]:
-    prompt, tools = members[0].prompt, members[0].rollout.tools
-    shared = all(member.prompt == prompt for member in members)
-    alike = all(member.rollout.tools == tools for member in members)
-    listed = [
-        {
-            "id": str(place),
-            "messages": list(member.rest if shared else member.prompt + member.rest),
-            **({} if alike or not member.rollout.tools else {"tools": member.rollout.tools}),
-            **({} if member.rollout.reward is None else {"reward": member.rollout.reward}),
-            **({"metadata": dict(member.rollout.metadata)} if member.rollout.metadata else {}),
-        }
-        for place, member in enumerate(members, start=1)
-    ]
+def _group_object(name: str | None, members: list[_Member[P]], spool: Spool) -> dict[str, Any]:
+    shared = all(member.prompt == members[0].prompt for member in members)
+    alike = all(member.tools == members[0].tools for member in members)
+    context: list[Any] = []
+    tools: Any = None
+    listed = []
+    for place, member in enumerate(members, start=1):
+        prompt, rest, tools, reward, metadata = spool.get(member.slot)
+        context = prompt if shared else []
+        listed.append(
+            {
+                "id": str(place),
+                "messages": rest if shared else prompt + rest,
+                **({} if alike or not tools else {"tools": tools}),
+                **({} if reward is None else {"reward": reward}),
+                **({"metadata": metadata} if metadata else {}),
+            }
+        )
     named = {} if name is None else {"group_id": name}
     offered = {"tools": tools} if alike and tools else {}
-    return {**named, "context": list(prompt if shared else ()), **offered, "trajectories": listed}
+    return {**named, "context": context, **offered, "trajectories": listed}

@@ -60,7 +60,7 @@ def _each_part(plain: Row, name: str) -> Iterator[Rollout | str]:
             yield from read()
         except InputError as error:
             yield f"{where}{error}"
-        except (AttributeError, KeyError, TypeError, ValueError, IndexError):  # a field of another type than documented
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError):  # a field of another type
             yield f"{where}{odd}"
 
 
