@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from servers.faulty_server import Answer, FaultyServer
+
 
 def judges(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -34,3 +36,25 @@ def test_json_is_one_object_with_every_usual_local_address(tmp_path: Path):
     assert {"http://localhost:8000/v1", "http://localhost:11434/v1"} < addresses
     assert all(server["reason"] or server["judges"] or server["answers"] for server in found["servers"])
     assert found["always"] == ["embedded"]
+
+
+def test_what_a_server_offers_is_shown_without_password_and_without_a_call(tmp_path: Path, faulty: FaultyServer):
+    rows = [{"id": "qwen3-32b", "owned_by": "vllm", "max_model_len": 32768}]
+    faulty.get["/v1/models"] = Answer(body={"object": "list", "data": rows})
+    url = faulty.url.replace("127.0.0.1", "me:secret@127.0.0.1")
+    done = judges("--base-url", url, cwd=tmp_path, OPENAI_API_KEY="sk-secret-secret")
+    assert done.returncode == 0
+    assert f"{faulty.url} (vllm)\n  vllm/qwen3-32b" in done.stdout
+    assert "answers, 32,768 tokens of context" in done.stdout
+    assert f"calipers doctor --judge vllm/qwen3-32b --base-url {faulty.url}" in done.stdout
+    assert "secret" not in done.stdout + done.stderr
+    assert "sk-secret" not in str([asked.headers for asked in faulty.asked])
+    assert faulty.posts == []
+    found = json.loads(judges("--base-url", url, "--json", cwd=tmp_path).stdout)
+    assert (found["judges"], found["base_url"]) == (["vllm/qwen3-32b"], faulty.url)
+
+
+def test_a_server_that_is_not_there_is_said_with_exit_code_1(tmp_path: Path):
+    done = judges("--base-url", "http://127.0.0.1:9/v1", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "127.0.0.1:9" in done.stdout

@@ -63,7 +63,9 @@ def test_every_bound_can_be_set_in_the_file(folder: Path, score: Score) -> None:
 
 @pytest.mark.parametrize(("flags", "complaint"), [
     (["--budget", "5"], "write usd=5"),
-    (["--budget", "euro=5"], "calls, tokens, usd"),
+    (["--budget", "eur=5"], "'eur' is no kind of budget: write usd=5 (US dollars), tokens=2e6 or calls=1000"),
+    (["--budget", "usd=five"], "write usd= and a number, as in usd=5"),
+    (["--budget", "euro=5"], "no kind of budget"),
     (["--budget", "usd=5"], "price="),
     (["--budget", "tokens=50"], "does not cover one call"),
     (["--price", "cheap"], "per million tokens"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.cli.messages import BadLines, wrap_words
+from calipers.cli.messages import BadLines, reason_lines, wrap_words
 from calipers.errors import InputError
 
 TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
@@ -41,3 +41,15 @@ def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
         "Error: further lines cannot be read either; they are only counted",
     ]
     assert (bad.count, bad.told) == (1499, "1,499 (the first 10 reported above; not scored)")
+
+
+def test_reasons_that_differ_only_in_figures_are_one_and_the_rest_is_counted():
+    reasons = {f"failed: the next try is {number}.5 s away, with 0.1 s left": 2 for number in range(10)}
+    reasons |= {"failed: HTTP 503": 7, "abstained: no verdict": 3, "a": 2, "b": 1}
+    assert reason_lines(reasons, 2) == [
+        "20 × failed: the next try is … s away, with … s left",
+        "7 × failed: HTTP 503",
+        "+6 more for 3 other reasons",
+    ]
+    assert reason_lines({"a 1": 1}, 3) == ["1 × a 1"]
+    assert reason_lines({}, 3) == []

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from calipers._version import __version__
 from calipers.cli.commands import CommandList, LazyCommands
-from calipers.cli.messages import print_message
+from calipers.cli.messages import Interrupted, print_message
 from calipers.cli.settings_file import use_settings_file
 from calipers.errors import CalipersError
 
@@ -41,6 +41,7 @@ _COMMANDS = LazyCommands({
     "study": "calipers.cli.study:study",
     "plan": "calipers.cli.plan:plan",
     "shadow": "calipers.cli.shadow:shadow",
+    "completion": "calipers.cli.completion:completion",
 })  # fmt: skip
 
 
@@ -91,8 +92,9 @@ def main() -> None:
     except CalipersError as error:
         print_message(f"Error: {error}")
         code = 2
-    except (KeyboardInterrupt, click.Abort):
-        print_message("Interrupted. Run the same command again to continue.")
+    except (KeyboardInterrupt, click.Abort) as error:
+        said = error if isinstance(error, Interrupted) else error.__cause__
+        print_message(f"Interrupted. {said}" if isinstance(said, Interrupted) else "Interrupted.")
         code = _INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
+from calipers.backends.names import name_without_password, split_judge_name, url_without_password
+from calipers.backends.providers.known import provider_of
 from calipers.cli.calibration_output import (
     print_cost,
     print_missing_criteria,
@@ -24,7 +26,7 @@ from calipers.cli.calibration_report import print_report
 from calipers.cli.command_options import InputFile, command_option, is_from_settings_file, is_typed
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import given_options, judge_option
-from calipers.cli.messages import BadLines, print_message
+from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_rubric_file
@@ -93,7 +95,11 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 )
 @judge_option("criteria_writer", help="With --criteria: the model that writes them. [default: --judge]")
 @judge_option("params")
-@judge_option("ledger", help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it.")
+@judge_option(
+    "ledger",
+    help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it. "
+    "[default: GROUPS.ledger.db in this folder, or FILE.ledger.db with --save FILE, for judges that cost something]",
+)
 @command_option(
     "--per-group",
     multiple=True,
@@ -158,7 +164,14 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
         require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
     bad = BadLines()
-    asked = _ask(groups, options) if options["judge"] else []
+    ledger = None if options["ledger"] else _default_ledger(groups, options)
+    kept = options["ledger"] or ledger
+    with tells_if_interrupted(
+        "Nothing has been paid for."
+        if kept is None
+        else f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
+    ):
+        asked = _ask(groups, options, ledger) if options["judge"] else []
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
@@ -218,6 +231,11 @@ class _Way:
     prompt_variant: str | None
     options: dict[str, Any]
 
+    @property
+    def title(self) -> str:
+        """The way in a few words, for the progress line."""
+        return " ".join(filter(None, (name_without_password(self.judge)[:24], self.protocol, self.prompt_variant)))
+
 
 def _ways(options: dict[str, Any]) -> Iterator[_Way]:
     from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
@@ -263,25 +281,49 @@ def _print_estimate(groups: str, options: dict[str, Any]) -> int:
     return 1 if bad.count else 0
 
 
-def _ask(groups: str, options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Query the judges about the groups and return their judgments; print the cost of each judge to stderr."""
-    from calipers.calibration.collect import collect_judgments, require_askable  # noqa: PLC0415 - likewise
+def _default_ledger(groups: str, options: dict[str, Any]) -> str | None:
+    """Return the ledger of a calibration that names none, so that an interruption loses no paid answer.
+
+    Judges that run in this process cost nothing, and need none.
+    """
+    if not any(provider_of(split_judge_name(name)[0]) or name.startswith("litellm/") for name in options["judge"]):
+        return None
+    return f"{options['save'] or Path(groups).name}.ledger.db"
+
+
+def _ask(groups: str, options: dict[str, Any], ledger: str | None) -> list[dict[str, Any]]:
+    """Query the judges about the groups and return their judgments; print progress and costs to stderr.
+
+    ``ledger`` is the default one, if the command names none.
+    """
+    from calipers.calibration.collect import (  # noqa: PLC0415 - likewise
+        collect_judgments,
+        judgeable_groups,
+        require_askable,
+    )
+    from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
 
     shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
     _warn_of_own_rubrics(shown, options)
     judgments = []
+    default = {} if ledger is None else {"ledger": ledger, "probe": False}
     ways = list(_ways(options))
     for way in ways:  # before any judge is paid
         how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
         require_askable(way.judge, api_key=key_for(way.judge), **how)
     for way in ways:
-        asked = asyncio.run(
-            collect_judgments(
-                shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
-                prompt_variant=way.prompt_variant, **way.options,
-            )
-        )  # fmt: skip
+        total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
+        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title) as report:
+            finished.tell = report.finished
+            asked = asyncio.run(
+                collect_judgments(
+                    shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
+                    prompt_variant=way.prompt_variant, watchers=(finished,), **default, **way.options,
+                )
+            )  # fmt: skip
         print_unused(asked.results)
         print_missing_criteria(asked.results)
         judgments += asked.judgments

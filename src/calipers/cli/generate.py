@@ -7,7 +7,6 @@ writing responses (``generation``).
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import click
 
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.estimate import estimate_options, require_estimate
-from calipers.cli.messages import BadLines, print_message
+from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_params
@@ -26,16 +25,15 @@ from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
+    from calipers.cli.progress_line import ProgressLine
     from calipers.generation.engine import Loading
     from calipers.generation.forms import Form
     from calipers.generation.prompts import Prompt
-    from calipers.generation.sampling import Answered, Sampling
+    from calipers.generation.sampling import Answered, Failed, Sample, Sampling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _REMEDIES: Final = {"cut off before a word": " (raise --max-tokens)"}
-_SAY_EVERY = 10.0
-"""Seconds between progress lines."""
 
 
 def generation_options(command: F) -> F:
@@ -202,7 +200,8 @@ def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **optio
     asked = read_prompts(prompts, key=options.pop("prompt_key"), on_error=on_error, check=check)
     if options["estimate"]:
         return _print_estimate(asked, out, options)
-    answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))
+    with tells_if_interrupted(f"What has arrived is in {out}.samples.jsonl: run the same command again to continue."):
+        answered = asyncio.run(generate_responses(asked, out=out, options=options, progress=progress))
     write_rows((row for one in answered for row in response_rows(one, chosen)), out)
     progress.summary(answered, out)
     return progress.exit_code
@@ -233,9 +232,11 @@ class Progress:
 
     bad_lines: BadLines = field(default_factory=BadLines)
     failures: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
     reused: int = 0
-    began: float = field(default_factory=time.monotonic)
-    last: float = field(default_factory=time.monotonic)
+    responses: int = 0
+    tokens: int = 0
+    line: ProgressLine | None = None
 
     def error(self, error: InputError) -> None:
         self.bad_lines(error)
@@ -243,15 +244,22 @@ class Progress:
     def warn(self, message: str) -> None:
         print_message(f"Warning: {message}")
 
-    def add(self, done: Answered, number: int, total: int) -> None:
-        """Count a command's failed requests, and print a line every few seconds."""
+    def add(self, done: Answered) -> None:
+        """Count a command's failed requests."""
         for failed in done.failed:
             self.failures[failed.reason] += 1
-        if time.monotonic() - self.last >= _SAY_EVERY:
-            self.last = time.monotonic()
-            rate = number / (self.last - self.began)
-            failures = f", {counted(self.failures.total(), 'request')} failed" if self.failures else ""
-            print_message(f"{number:,} of {total:,} prompts answered, {rate:,.1f}/s{failures}")
+
+    def arrived(self, done: Sample | Failed) -> None:
+        """Count a response as it arrives, and update the command's progress line."""
+        self.responses += 1
+        usage, kind = getattr(done, "usage", None), getattr(done, "kind", None)
+        self.tokens += 0 if usage is None else usage.input_tokens + usage.output_tokens
+        self.kinds.update([] if kind is None else [kind])
+        if self.line is not None:
+            failed = [f"{count:,} {name}" for name, count in sorted(self.kinds.items())]
+            parts = [f"{self.responses:,} of {self.line.total:,} responses"]
+            parts += [f"failed: {' + '.join(failed)}"] if failed else []
+            self.line.move(self.responses, ", ".join([*parts, f"{self.tokens:,} tokens"]))
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
         """Print on the command line how many responses were generated, and the most frequent reasons of failures."""
@@ -269,8 +277,8 @@ class Progress:
             print_message(f"{notes.total():,} of them are unusual, and are written as responses: {listed}")
         if self.failures:
             print_message(f"{counted(self.failures.total(), 'request')} failed and have no response:")
-        for reason, count in self.failures.most_common(5):
-            print_message(f"  {count:,} × {reason}")
+        for line in reason_lines(self.failures, 5):
+            print_message(f"  {line}")
 
     @property
     def exit_code(self) -> int:
@@ -299,6 +307,8 @@ async def generate_responses(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
     """For the command line, generate responses to each prompt of a file. Raises ConfigError before any request."""
+    from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
     from calipers.generation.sampling import generate_responses as answers  # noqa: PLC0415 - likewise
@@ -315,10 +325,14 @@ async def generate_responses(
     for warning in warnings:
         progress.warn(warning)
     answered: list[Answered] = []
-    with ResponseFile(f"{out}.samples.jsonl") as stored:
-        async for done in answers(prompts, model, sampling=sampling, stored=stored, concurrency=options["concurrency"]):
+    line = ProgressLine(Terminal(stderr=True), total=len(prompts) * sampling.n)
+    with ResponseFile(f"{out}.samples.jsonl") as stored, line:
+        progress.line = line
+        async for done in answers(
+            prompts, model, sampling=sampling, stored=stored, concurrency=options["concurrency"], tell=progress.arrived
+        ):
             answered.append(done)
-            progress.add(done, len(answered), len(prompts))
+            progress.add(done)
         progress.reused = stored.reused
     return answered
 

@@ -16,7 +16,7 @@ import click
 
 from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.generate import Progress, generate_responses, generation_options, require_writable_out
-from calipers.cli.messages import BadLines, print_message
+from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
@@ -185,7 +185,8 @@ def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -
     progress = Progress()
     # A bad row is skipped here, and reported when its instructions are read.
     prompts = read_prompts(data, key="prompt", on_error=lambda _: None)
-    answered = asyncio.run(generate_responses(prompts, out=out, options=options, progress=progress))
+    with tells_if_interrupted(f"What has arrived is in {out}.samples.jsonl: run the same command again to continue."):
+        answered = asyncio.run(generate_responses(prompts, out=out, options=options, progress=progress))
     write_rows((row for one in answered for row in response_rows(one, "responses")), out)
     progress.summary(answered, out)
     failures = progress.failures.items()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
+
+from calipers.backends.names import url_without_password
+from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from calipers.doctor.discovery import JudgesFound, LocalServer
@@ -16,8 +20,11 @@ _WIDTH = 120
 
 
 @click.command(short_help="Show which judges can be reached.")
+@click.option(
+    "--base-url", metavar="URL", help="Show what the OpenAI-compatible server at URL offers, and nothing else."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def judges(*, as_json: bool) -> int:
+def judges(*, base_url: str | None, as_json: bool) -> int:
     """Show which judges can be reached: providers whose key is set, and local servers with their models.
 
     Also lists the profiles that come with calipers: simulated judges, reached as profile:NAME. For each other judge,
@@ -27,19 +34,42 @@ def judges(*, as_json: bool) -> int:
 
     \b
     calipers judges
+    calipers judges --base-url http://gpu1:8000/v1
     calipers judges --json | jq -r '.servers[].judges[]'
 
-    Exit code: always 0.
+    Exit code: 0; with --base-url 1 if the server offers no model.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - --help stays quick
     from calipers.study.profiles.named import shipped_names  # noqa: PLC0415 - likewise
 
+    if base_url is not None:
+        return _show_server(base_url, as_json=as_json)
     found = asyncio.run(find_judges())
     if as_json:
         click.echo(json.dumps(found.to_dict() | {"profiles": list(shipped_names())}, ensure_ascii=False))
     else:
         _print(found, shipped_names())
     return 0
+
+
+def _show_server(url: str, *, as_json: bool) -> int:
+    from calipers.doctor.discovery import find_server  # noqa: PLC0415 - --help stays quick
+
+    shown = url_without_password(url)
+    server = replace(asyncio.run(find_server(url)), base_url=shown)
+    if as_json:
+        click.echo(json.dumps(asdict(server) | {"judges": list(server.judges)}, ensure_ascii=False))
+        return 0 if server.models else 1
+    software = f" ({server.software})" if server.software else ""
+    click.echo(printable(f"{shown}{software}"))
+    for name, says in _rows(server):
+        click.echo(printable(f"  {name:<40} {says}"))
+    if server.models:
+        name = server.judges[0]
+        click.echo(printable(f"\nAsk one: calipers score GROUPS -o OUT --judge {name} --base-url {shown}"))
+        click.echo("Whether it enforces an output format shows in a few calls:")
+        click.echo(printable(f"  calipers doctor --judge {name} --base-url {shown}"))
+    return 0 if server.models else 1
 
 
 def _print(found: JudgesFound, profiles: Sequence[str]) -> None:

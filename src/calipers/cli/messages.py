@@ -5,20 +5,26 @@ Not responsible for tables, or for data on stdout, which is never wrapped.
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from calipers.errors import InputError
+from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _BAD_LINES_SHOWN = 10
+_FIGURES = re.compile(r"\d[\d,.]*(?<=\d)")
+"""A number in a reason."""
 
 
 def wrap_words(text: str, width: int) -> str:
@@ -43,6 +49,36 @@ def print_message(text: str) -> None:
 
     width, text = terminal_width(), printable(text)
     click.echo(text if width is None else wrap_words(text, width), err=True)
+
+
+def reason_lines(reasons: Mapping[str, int], most: int) -> list[str]:
+    """Return the ``most`` frequent reasons with their counts, and a line that counts all others.
+
+    Reasons that differ only in figures are one reason, with an ellipsis in place of the figures.
+    """
+    alike: dict[str, Counter[str]] = {}
+    for reason, count in reasons.items():
+        alike.setdefault(_FIGURES.sub("…", reason), Counter())[reason] += count
+    merged = Counter({next(iter(texts)) if len(texts) == 1 else text: texts.total() for text, texts in alike.items()})
+    lines = [f"{count:,} × {reason}" for reason, count in merged.most_common(most)]
+    others = merged.most_common()[most:]
+    if others:
+        why = counted(len(others), "other reason")
+        lines.append(f"+{sum(count for _, count in others):,} more for {why}")
+    return lines
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a command; its text says what is true then."""
+
+
+@contextmanager
+def tells_if_interrupted(text: str) -> Iterator[None]:
+    """Around a command's work: if it is interrupted, say what has been kept, or that nothing has."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(text) from None
 
 
 @dataclass(slots=True)

@@ -1,9 +1,11 @@
-"""Shows progress on stderr: a live line in a terminal, else a line every few seconds; and a summary at the end."""
+"""Counts a command's results, and shows progress and a summary. Not responsible for the line itself
+(``progress_line``).
+"""
 
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,17 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from calipers.cli.messages import wrap_words
+from calipers.cli.messages import reason_lines
+from calipers.cli.progress_line import ProgressLine, span
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, TrajectoryGroup, Usage
 from calipers.types.counted import counted
-
-_PLAIN_EVERY = 10.0
-"""Seconds between progress lines if stderr is not a terminal."""
-_LATELY = 60.0
-"""The period in seconds over which the rate is measured."""
 
 
 class Finished:
@@ -73,7 +70,8 @@ class Report:
     """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
 
     ``judges`` names the judges of a panel by slot; usage is then counted for each. ``budget`` is what may be spent, by
-    kind. ``live=False`` if the results go to the terminal.
+    kind. ``live=False`` if the results go to the
+    terminal. ``title`` stands before the line.
     """
 
     def __init__(
@@ -84,15 +82,16 @@ class Report:
         judges: Sequence[str] = (),
         budget: Mapping[str, float] | None = None,
         live: bool = True,
+        title: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.console = console
+        self._bar = ProgressLine(console, total=total, live=live, clock=clock)
         self._clock = clock
-        self._started = self._said = clock()
+        self._started = clock()
+        self._title = f"{title}: " if title else ""
         self._total, self._budget = total, budget or {}
         self._criteria: set[str] = set()
         self._finished, self._written = _Done(), _Done()
-        self._recent = deque([(self._started, 0)], maxlen=10_000)
         self.groups: Counter[str] = Counter()
         self.trajectories: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -101,30 +100,15 @@ class Report:
         self.usage = Usage(cost_usd=0.0)
         self._judges = judges if len(judges) > 1 else ()
         self._shares = [(0, Usage(cost_usd=0.0)) for _ in self._judges]
-        self._live = live and console.is_terminal
-        self._progress: Progress | None = None
-        self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if self._live:
-            self._progress = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TimeElapsedColumn(),
-                console=self.console,
-                transient=True,
-                redirect_stdout=False,  # stdout is for data
-            )
-            self._task = self._progress.add_task("starting", total=self._total)
-            self._progress.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        self._bar.__exit__(kind, error, trace)
 
     def add(self, result: GroupResult) -> None:
         """Count a result that is written now, and update the command's progress line."""
@@ -154,11 +138,8 @@ class Report:
         self._move()
 
     def _move(self) -> None:
-        now = self._clock()
-        self._recent.append((now, self._done.groups))
-        while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
-            self._recent.popleft()  # keep the two newest, because a single group may take longer than the whole period
-        self._show()
+        done = self._done
+        self._bar.move(done.groups, self._title + done.shown(self._total, self._budget))
 
     @property
     def _done(self) -> _Done:
@@ -166,28 +147,7 @@ class Report:
 
     def say(self, text: str) -> None:
         """Print text above the command's live progress line."""
-        if self.console.is_terminal:
-            text = wrap_words(text, self.console.width)
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def _show(self) -> None:
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, completed=self._done.groups, description=self._line())
-            return
-        now = self._clock()
-        if now - self._said >= _PLAIN_EVERY:
-            self._said = now
-            self.say(self._line())
-
-    def _rate(self) -> float:
-        """Groups per second in the recent past: a resumed run begins with recorded answers, which take no time."""
-        (since, before), (now, done) = self._recent[0], self._recent[-1]
-        return (done - before) / max(now - since, 1e-9)
-
-    def _line(self) -> str:
-        done, rate = self._done, self._rate()
-        left = f", {_span((self._total - done.groups) / rate)} left" if self._total and rate else ""
-        return f"{done.shown(self._total, self._budget)}, {rate:,.1f}/s{left}"
+        self._bar.say(text)
 
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
@@ -219,13 +179,13 @@ class Report:
                 )
             )
         elapsed = self._clock() - self._started
-        lines.append(("time", f"{_span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
+        lines.append(("time", f"{span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
         if out:
             lines.append(("results", out))
         for name, text in lines:
             self.say(f"{name:<14} {text}")
-        for reason, count in self.reasons.most_common(3):
-            self.say(f"  {count:,} × {reason}")
+        for line in reason_lines(self.reasons, 3):
+            self.say(f"  {line}")
         unused = [one for one in self.warnings if one.startswith(UNUSED)]
         common = [one for one, _ in self.warnings.most_common(3) if one not in unused]
         for warning in (*unused, *common):
@@ -281,11 +241,3 @@ def _counts(counter: Counter[str], kinds: tuple[str, ...]) -> str:
     total = counter.total()
     parts = [f"{counter[kind]:,} {kind}" for kind in kinds if counter[kind]]
     return f"{total:,}: {', '.join(parts)}" if parts else "0"
-
-
-def _span(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

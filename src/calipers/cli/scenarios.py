@@ -15,7 +15,7 @@ import click
 from calipers.cli import kept_scenarios, scenario_files
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
-from calipers.cli.messages import print_message
+from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.cli.overwriting import SCENARIOS, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
@@ -121,7 +121,8 @@ def write(task: str, **options: Any) -> int:
         raise ConfigError("--tools and --mcp both name the agent's tools: leave one out")
     for path in (out, scenario_files.validation_path(out)):
         require_replaceable("--out", path, SCENARIOS, force=options["force"], beside={"the ledger": options["ledger"]})
-    return asyncio.run(_write(task, out, options))
+    with tells_if_interrupted("Answers are in the ledger: run the same command again to continue."):
+        return asyncio.run(_write(task, out, options))
 
 
 async def _write(task: str, out: str, options: dict[str, Any]) -> int:

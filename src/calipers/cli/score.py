@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
+from calipers.backends.names import url_without_password
 from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import arguments_of_judge, given_options, judge_from_options, judge_options
 from calipers.cli.logged_warnings import print_warnings_with
-from calipers.cli.messages import BadLines
+from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
 from calipers.cli.result_file import Output
 from calipers.cli.rules import Scoring, rules_from_options, with_references
@@ -97,7 +98,8 @@ def score(groups: str, out: str, **options: Any) -> int:
     require_estimate(options)
     if options["estimate"]:
         return _print_estimate(run)
-    return asyncio.run(_score(run)) if options["ray"] is None else _score_on_ray(run)
+    with tells_if_interrupted(_kept(options["ledger"] or _default_ledger(out))):
+        return asyncio.run(_score(run)) if options["ray"] is None else _score_on_ray(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,12 @@ def _report(console: Any, run: _Run, judge: Any) -> Any:
 def shows_results(out: str) -> bool:
     """Whether a command's results go to a terminal, where a live line would overwrite them."""
     return out == "-" and sys.stdout.isatty()
+
+
+def _kept(ledger: str | None) -> str:
+    if ledger is None:
+        return "There is no ledger, so the same command begins anew; --ledger keeps answers."
+    return f"Answers are in the ledger {url_without_password(ledger)}: run the same command again to continue."
 
 
 def _default_ledger(out: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from calipers.cli.command_options import command_option
-from calipers.cli.messages import print_message
+from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def train(config: str, out: str, steps: int | None, seeds: int | None, workers: 
     _announce(study)
     if check:
         return 0
-    summaries, valid, failed = train_study(study, text, Path(out), workers=workers, tell=print_message)
+    with tells_if_interrupted("Run the same command again to continue."):
+        summaries, valid, failed = train_study(study, text, Path(out), workers=workers, tell=print_message)
     _print(study, summaries)
     _print_validity(valid)
     for sentence in stopped_runs(study, Path(out)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from calipers.errors import ConfigError
 from calipers.inputs.rubrics import SUFFIXES, read_rubric
@@ -71,10 +71,21 @@ def read_concurrency(text: str) -> int | Literal["auto"]:
 
 def read_budget(texts: Sequence[str]) -> dict[str, float]:
     """Read the judge's option ``--budget``, given as ``KIND=AMOUNT``, such as ``usd=5``."""
-    try:
-        return {kind: float(amount) for kind, _, amount in (text.partition("=") for text in texts)}
-    except ValueError:
-        raise ConfigError(f"--budget {' '.join(texts)}: write usd=5, tokens=2e6 or calls=1000") from None
+    found = {}
+    for text in texts:
+        kind, _, amount = text.partition("=")
+        if kind not in _BUDGETS:
+            raise ConfigError(
+                f"--budget {text}: {kind!r} is no kind of budget: write usd=5 (US dollars), tokens=2e6 or calls=1000"
+            )
+        try:
+            found[kind] = float(amount)
+        except ValueError:
+            raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
+    return found
+
+
+_BUDGETS: Final = {"usd": "usd=5", "tokens": "tokens=2e6", "calls": "calls=1000"}
 
 
 def read_price(text: str) -> tuple[float, ...]:

@@ -53,6 +53,7 @@ class LocalServer:
     """An address on this machine that servers usually have, with the answer from there.
 
     ``models`` maps each model to its context window in tokens, if known. ``reason`` explains why there is no model.
+    ``software`` is what the list of models names as their owner.
     """
 
     base_url: str
@@ -60,6 +61,7 @@ class LocalServer:
     answers: bool
     models: Mapping[str, int | None]
     reason: str | None = None
+    software: str | None = None
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -122,6 +124,15 @@ async def find_judges(
     return JudgesFound(tuple(keys), found, find_spec("litellm") is not None, tuple(elsewhere), ("embedded", *here))
 
 
+async def find_server(url: str, *, environment: Mapping[str, str] | None = None) -> LocalServer:
+    """Find, for the doctor, what an OpenAI-compatible server at ``url`` offers. Nothing is paid; no failure raises.
+
+    The only key that is sent is the one for servers of one's own (``vllm``), if the environment has it.
+    """
+    variables = os.environ if environment is None else environment
+    return await _query(url, ("vllm",), PROVIDERS, variables)
+
+
 def _named(one: Provider, variables: Mapping[str, str]) -> tuple[str, str] | None:
     """Return a provider's address in the environment, without its password, and the name of its variable.
 
@@ -154,4 +165,7 @@ async def _query(
     if rows is None:
         reason = f"it lists no models (HTTP {reply.status}); it may be another program"
         return LocalServer(url, names, answers=True, models={}, reason=reason)
-    return LocalServer(url, names, answers=True, models={row["id"]: window_of(rows, row["id"]) for row in rows})
+    owners = {owner for row in rows if isinstance(owner := row.get("owned_by"), str)}
+    software = owners.pop() if len(owners) == 1 else None
+    models = {row["id"]: window_of(rows, row["id"]) for row in rows}
+    return LocalServer(url, names, answers=True, models=models, software=software)

@@ -6,7 +6,7 @@ and its ``Sample`` is empty. Not responsible for the model (a ``Backend``) or fo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -73,17 +73,29 @@ _STOP: Final = frozenset({"unauthorized", "not_found", "budget"})
 
 
 async def generate_responses(
-    prompts: Iterable[Prompt], backend: Backend, *, sampling: Sampling, stored: ResponseFile, concurrency: int = 64
+    prompts: Iterable[Prompt],
+    backend: Backend,
+    *,
+    sampling: Sampling,
+    stored: ResponseFile,
+    concurrency: int = 64,
+    tell: Callable[[Sample | Failed], object] | None = None,
 ) -> AsyncIterator[Answered]:
     """Generate responses: yield every prompt with its sampled responses, in input order, as soon as they are complete.
 
     A response that is ``stored`` is not sampled again. Failed calls do not raise. After a failure that every other call
-    would have, such as a refused key, the remaining samples fail with the same reason, without a call.
+    would have, such as a refused key, the remaining samples fail with the same reason, without a call. ``tell`` is
+    called with each response as it arrives, which may be long before its prompt is yielded.
     """
     halted: list[BackendError] = []
 
     async def ask(question: tuple[Prompt, int]) -> Sample | Failed:
-        prompt, number = question
+        done = await sample(*question)
+        if tell is not None:
+            tell(done)
+        return done
+
+    async def sample(prompt: Prompt, number: int) -> Sample | Failed:
         if halted:
             return Failed(number, halted[0].kind, str(halted[0]))
         try:

@@ -1,0 +1,103 @@
+"""A command's progress on stderr: a live line in a terminal, else a line every ten seconds.
+
+Not responsible for what is counted (``progress``, ``generate``, ``doctor``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from calipers.cli.messages import wrap_words
+
+_PLAIN_EVERY = 10.0
+"""Seconds between progress lines if stderr is not a terminal."""
+_LATELY = 60.0
+"""The period in seconds over which the rate is measured."""
+_BAR_FROM = 100
+"""The width of a terminal, in columns, from which there is room for a bar beside the line."""
+
+
+class ProgressLine:
+    """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal."""
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        total: int | None,
+        live: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.console = console
+        self.total = total
+        self._clock = clock
+        self._said = clock()
+        self._recent = deque([(self._said, 0)], maxlen=10_000)
+        self._live = live and console.is_terminal
+        self._progress: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._live:
+            wide = self.console.width >= _BAR_FROM
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                *([BarColumn(), TimeElapsedColumn()] if wide else []),
+                console=self.console,
+                transient=True,
+                redirect_stdout=False,  # stdout is for data
+            )
+            self._task = self._progress.add_task("starting", total=self.total)
+            self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def move(self, done: int, shown: str) -> None:
+        """Note that ``done`` are done, and show that with ``shown``, the rate and the time left."""
+        now = self._clock()
+        self._recent.append((now, done))
+        while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
+            self._recent.popleft()  # keep the two newest, because a single group may take longer than the whole period
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, completed=done, description=self._line(done, shown))
+        elif now - self._said >= _PLAIN_EVERY:
+            self._said = now
+            self.say(self._line(done, shown))
+
+    def say(self, text: str) -> None:
+        """Print text above the command's live progress line."""
+        if self.console.is_terminal:
+            text = wrap_words(text, self.console.width)
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _line(self, done: int, shown: str) -> str:
+        rate = self._rate()
+        left = f", {span((self.total - done) / rate)} left" if self.total and rate else ""
+        return f"{shown}, {rate:,.1f}/s{left}"
+
+    def _rate(self) -> float:
+        """How many a second were done of late: a resumed run begins with recorded answers, which take no time."""
+        (since, before), (now, done) = self._recent[0], self._recent[-1]
+        return (done - before) / max(now - since, 1e-9)
+
+
+def span(seconds: float) -> str:
+    """Return a duration as text: "12.0 s", "3 min 05 s", "2 h 10 min"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

@@ -1,0 +1,80 @@
+"""Ctrl-C says what is true for the command, and a calibration goes on where it was interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from servers.faulty_server import Answer, Asked, FaultyServer
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ROOT / "examples" / "groups.jsonl"
+
+
+def scored(asked: Asked) -> Answer:
+    keys = asked.body["response_format"]["json_schema"]["schema"]["properties"]["scores"]["required"]
+    text = json.dumps({"scores": {key: 10 * number for number, key in enumerate(keys)}})
+    return Answer(body={"model": "m", "choices": [{"finish_reason": "stop", "message": {"content": text}}]})
+
+
+@dataclass
+class HangsAfter:
+    """Answers so many questions, and no more."""
+
+    server: FaultyServer
+    answers: int
+
+    def __call__(self, asked: Asked) -> Answer:
+        return scored(asked) if len(self.server.posts) <= self.answers else Answer(hang=True)
+
+
+def start(arguments: list[Any], cwd: Path) -> subprocess.Popen[str]:
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "calipers", *map(str, arguments)],
+        cwd=cwd, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def interrupted(arguments: list[Any], cwd: Path, server: FaultyServer, after: int) -> str:
+    """What the command says if it is interrupted while its call number ``after`` + 1 hangs."""
+    server.script(HangsAfter(server, after))
+    process = start(arguments, cwd)
+    while len(server.posts) <= after and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    return said
+
+
+def test_an_interrupted_calibration_pays_for_no_answer_twice(tmp_path: Path, faulty: FaultyServer):
+    judge = ["calibrate", GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
+    said = interrupted(judge, tmp_path, faulty, 5)
+    assert "Interrupted. Answers are in the ledger groups.jsonl.ledger.db: run the same command again" in said
+    faulty.script(scored)
+    before = len(faulty.posts)
+    process = start(judge, tmp_path)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, said
+    assert len(faulty.posts) - before <= 12 - 5 + 1
+
+
+def test_score_names_its_ledger_and_without_one_says_that_it_begins_anew(tmp_path: Path, faulty: FaultyServer):
+    judge = ["--judge", "vllm/m", "--base-url", faulty.url, "--no-probe"]
+    said = interrupted(["score", GROUPS, "-o", "out.jsonl", *judge], tmp_path, faulty, 3)
+    assert "Interrupted. Answers are in the ledger out.jsonl.ledger.db: run the same command again" in said
+    said = interrupted(["score", GROUPS, "-o", "-", *judge], tmp_path, faulty, len(faulty.posts) + 3)
+    assert "Interrupted. There is no ledger, so the same command begins anew; --ledger keeps answers." in said
+
+
+def test_a_calibration_of_judges_that_cost_nothing_leaves_no_ledger(tmp_path: Path):
+    process = start(["calibrate", GROUPS, "--judge", "embedded", "--orders", 1], tmp_path)
+    assert process.wait(60) == 0
+    process.communicate()
+    assert list(tmp_path.iterdir()) == []
