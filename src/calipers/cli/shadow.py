@@ -55,7 +55,8 @@ def _told(found: Comparison) -> list[tuple[str, str]]:
         ("no signal: today", f"{found.groups - found.signal_today:,}, all rewards of the group equal or missing"),
         ("no signal: judge", f"{found.groups - found.signal_judge:,}, of them {lost:,} lost"),
     ]
-    lines += [("  because", f"{count:,}: {printable(why)}") for why, count in list(found.lost.items())[:_REASONS]]
+    for why, count in list(found.lost.items())[:_REASONS]:
+        lines.append(("  because", f"{count:,}: {' '.join(printable(why).split())}"))
     lines.append(("signal in both", f"{found.signal_both:,}; the lines below are of these groups"))
     if found.correlation is not None:
         interval = "" if found.low is None else f" (95 %: {found.low:+.2f} to {found.high:+.2f}, by group)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -22,7 +22,7 @@ from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING, OLDEST
 from servers.faulty_server import Answer, Asked, FaultyServer, said
-from servers.opinions import Opinions, models, reward_of, wanted
+from servers.opinions import Opinions, reward_of, wanted
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]'; .ci/engines for the oldest)")
@@ -33,17 +33,8 @@ from trl_runs import train  # noqa: E402 - needs TRL
 VERSION = installed_version("trl") or OLDEST
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        models(running, "tiny")
-        yield running
-
-
 @pytest.fixture
-def reward(server: FaultyServer) -> Any:
-    server.script(Opinions())
-    judge = Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
+def reward(judge: Judge) -> Any:
     return reward_func(judge, num_generations=4, only_reward=False, blocking=True)
 
 

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import MethodType, SimpleNamespace
@@ -18,7 +17,7 @@ from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
 from servers.faulty_server import Answer, Asked, FaultyServer, said
-from servers.opinions import Opinions, models
+from servers.opinions import Opinions
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -27,19 +26,6 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("
 from trl_runs import train  # noqa: E402 - needs TRL
 
 tools = pytest.mark.skipif(find_spec("jmespath") is None, reason="TRL's tools need jmespath (pip install jmespath)")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        models(running, "tiny")
-        yield running
-
-
-@pytest.fixture
-def judge(server: FaultyServer) -> Judge:
-    server.script(Opinions())
-    return Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
 
 
 class Shop:

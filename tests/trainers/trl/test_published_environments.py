@@ -17,7 +17,6 @@ import pytest
 from calipers import Judge
 from calipers.trainers.trl import reward_func
 from servers.faulty_server import FaultyServer
-from servers.opinions import Opinions, models
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -31,19 +30,6 @@ pytestmark = [
 ]
 
 from trl_runs import Run, train  # noqa: E402 - needs TRL
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        models(running, "tiny")
-        yield running
-
-
-@pytest.fixture
-def judge(server: FaultyServer) -> Judge:
-    server.script(Opinions())
-    return Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
 
 
 def trained(spec: Any, rewards: list[Any], folder: Path) -> Run:

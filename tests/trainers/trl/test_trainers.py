@@ -9,7 +9,7 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
@@ -32,19 +32,6 @@ pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("
 from trl_runs import PROMPTS, Run, train  # noqa: E402 - needs TRL
 
 Function = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FaultyServer]:
-    with FaultyServer() as running:
-        models(running, "tiny")
-        yield running
-
-
-@pytest.fixture
-def judge(server: FaultyServer) -> Judge:
-    server.script(Opinions())
-    return Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1})
 
 
 def lengths(completions: Sequence[str], **_: Any) -> list[float]:
