@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from calipers.backends.embedded.model import MODEL_FILE
 from calipers.backends.embedded.model import Model as EmbeddedModel
 from calipers.backends.embedded.model import write_model as write_embedded_model
-from calipers.backends.local.files import ENCODER_FOLDER, MODEL_FILE, is_local_judge, write_model
+from calipers.backends.local.files import ENCODER_FOLDER, is_local_judge, write_model
 from calipers.backends.local.model import Model
 from calipers.distilling.card import card_text
 from calipers.distilling.groups import TrainingGroup

@@ -85,7 +85,7 @@ def test_a_damaged_model_is_named_and_not_used(tmp_path: Path, change: dict[str,
 
 
 def test_a_folder_without_a_judge_is_named_with_the_command_that_makes_one(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"there is no judge \(model\.json: No such file"):
+    with pytest.raises(ConfigError, match=r"there is no embedded judge \(model\.json: No such file"):
         calipers.Judge(f"embedded:{tmp_path}")
     (tmp_path / "model.json").write_text("[" * 90_000)
     with pytest.raises(ConfigError, match="is damaged"):
@@ -106,3 +106,9 @@ def test_making_it_again_gives_the_shipped_files() -> None:
     # What the weights before it reached, which were fitted by other code.
     assert float(mean[1]) >= 0.295
     assert float(mean[2]) >= 0.288
+
+
+def test_a_model_file_larger_than_any_is_named_and_read_no_further(tmp_path: Path):
+    (tmp_path / "model.json").write_bytes(b" " * 100_001)
+    with pytest.raises(ConfigError, match=r"model\.json is larger than any model of a judge"):
+        read_model(tmp_path)

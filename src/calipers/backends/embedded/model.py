@@ -83,22 +83,36 @@ def write_model(folder: Path, model: Model) -> None:
 
 def read_model(folder: str | Path) -> Model:
     """Return the model of the embedded form in ``folder``. Raises ConfigError, in one sentence, for anything else."""
-    path = Path(folder) / MODEL_FILE
+    data, digest = model_data(
+        folder, "embedded", f"`calipers distill SOURCES -o {folder} --form embedded` makes one", _LARGEST
+    )
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"embedded:{folder}: there is no judge ({MODEL_FILE}: {error.strerror or error}); "
-            f"`calipers distill SOURCES -o {folder} --form embedded` makes one"
-        ) from None
-    try:
-        return _checked(json.loads(data[:_LARGEST]), hashlib.sha256(data).hexdigest())
+        return _checked(json.loads(data), digest)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ConfigError(
             f"embedded:{folder}: {MODEL_FILE} is not of the format {FORMAT}, or is damaged "
             f"({type(error).__name__}: {error!s:.80}); a judge of another form is named local:{folder}"
         ) from None
+
+
+def model_data(folder: str | Path, form: str, remedy: str, largest: int) -> tuple[bytes, str]:
+    """Return the bytes of a folder's model file and their digest.
+
+    Raises ConfigError naming the judge, of this ``form``, and the ``remedy`` for a file that cannot be read or is
+    larger than any.
+    """
+    try:
+        with (Path(folder) / MODEL_FILE).open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"{form}:{folder}: there is no {form} judge ({MODEL_FILE}: {error.strerror or error}); {remedy}"
+        ) from None
+    if len(data) > largest:
+        raise ConfigError(
+            f"{form}:{folder}: {MODEL_FILE} is larger than any model of a judge ({largest:,} bytes); {remedy}"
+        )
+    return data, hashlib.sha256(data).hexdigest()
 
 
 def _checked(stored: Mapping[str, Any], digest: str) -> Model:
@@ -107,11 +121,14 @@ def _checked(stored: Mapping[str, Any], digest: str) -> Model:
         raise ValueError("another format, or other features")
     if not isinstance(name, str) or not name or isinstance(version, bool) or not isinstance(version, int):
         raise TypeError("the name or the version is missing")
-    numbers = [_number(one) for one in (*(weights[feature] for feature in FEATURES), stored["offset"], stored["gain"])]
+    numbers = [
+        stored_number(one) for one in (*(weights[feature] for feature in FEATURES), stored["offset"], stored["gain"])
+    ]
     return Model(name, version, tuple(numbers[:-2]), numbers[-2], numbers[-1], digest)
 
 
-def _number(value: object) -> float:
+def stored_number(value: object) -> float:
+    """Return a number of a model file as a float. Raises ValueError for anything that is no finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("a number is missing or not finite")
     return float(value)

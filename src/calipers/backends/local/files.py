@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from calipers.backends.embedded.model import FORMAT as EMBEDDED_FORMAT
+from calipers.backends.embedded.model import MODEL_FILE, model_data, stored_number
 from calipers.backends.local.domain import Domain
 from calipers.backends.local.features import FEATURES, TERMS
 from calipers.backends.local.model import Forest, Model, no_trees
 from calipers.errors import ConfigError
 
 FORMAT: Final = "calipers-local-judge/1"
-MODEL_FILE: Final = "model.json"
 ENCODER_FOLDER: Final = "encoder"
 _LARGEST: Final = 20_000_000
 """Bytes of a model file; none that calipers writes has a tenth of it."""
@@ -84,17 +83,9 @@ def is_local_judge(folder: Path) -> bool:
 
 def read_model(folder: str | Path) -> Stored:
     """Return the local judge in ``folder``. Raises ConfigError, in one sentence, for anything else."""
-    path = Path(folder) / MODEL_FILE
+    data, digest = model_data(folder, "local", f"`calipers distill LEDGER -o {folder}` makes one", _LARGEST)
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise ConfigError(
-            f"local:{folder}: there is no local judge ({MODEL_FILE}: {error.strerror or error}); "
-            f"`calipers distill LEDGER -o {folder}` makes one"
-        ) from None
-    try:
-        stored = _object(json.loads(data[:_LARGEST]))
+        stored = _object(json.loads(data))
         if stored.get("format") != FORMAT:
             if stored.get("format") == EMBEDDED_FORMAT:
                 raise ConfigError(f"local:{folder}: holds a judge of the embedded form; its name is embedded:{folder}")
@@ -103,7 +94,7 @@ def read_model(folder: str | Path) -> Stored:
             raise ConfigError(
                 f"local:{folder}: was made by another version of calipers, with other features; make the judge anew"
             )
-        return _stored(Path(folder), stored, hashlib.sha256(data).hexdigest())
+        return _stored(Path(folder), stored, digest)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise ConfigError(
             f"local:{folder}: {MODEL_FILE} is damaged ({type(error).__name__}: {error!s:.80}); make the judge anew"
@@ -118,8 +109,8 @@ def _stored(folder: Path, stored: Mapping[str, Any], digest: str) -> Stored:
         teachers=tuple(_text(one) for one in stored["teachers"]),
         weights=weights,
         trees=_forest(_object(stored["trees"])),
-        slope=_number(stored["slope"]),
-        stderr=_number(stored["stderr"]),
+        slope=stored_number(stored["slope"]),
+        stderr=stored_number(stored["stderr"]),
         domain=_domain(_object(stored["domain"])),
     )
     if stored.get("encoder") is None:
@@ -151,10 +142,10 @@ def _domain(stored: Mapping[str, Any]) -> Domain:
     return Domain(
         frozenset(scripts),
         frozenset(tools),
-        _number(stored["shortest"]),
-        _number(stored["longest"]),
+        stored_number(stored["shortest"]),
+        stored_number(stored["longest"]),
         frozenset(terms),
-        _number(stored["familiar"]),
+        stored_number(stored["familiar"]),
     )
 
 
@@ -186,16 +177,10 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _numbers(value: Sequence[object], count: int) -> list[float]:
-    found = [_number(one) for one in value]
+    found = [stored_number(one) for one in value]
     if len(found) != count:
         raise ValueError(f"{len(found)} numbers where {count} belong")
     return found
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("a number is missing or not finite")
-    return float(value)
 
 
 def _whole(value: object) -> int:
