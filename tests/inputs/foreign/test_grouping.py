@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,30 @@ def test_the_zero_of_a_rollout_that_ended_in_an_error_is_no_reward(tmp_path: Pat
     (group,), _ = read(written(tmp_path / "t.jsonl", *rows))
     assert [one.reward for one in group.trajectories] == [None, 0.0]
     assert group.trajectories[0].metadata["error"] == {"error": "SandboxError"}
+
+
+def test_runs_in_files_of_their_own_have_the_domain_of_the_file_beside_their_folder(tmp_path: Path):
+    names = []
+    for domain in ("airline", "retail"):
+        folder = tmp_path / domain / "simulations"
+        folder.mkdir(parents=True)
+        about = {"info": {"environment_info": {"domain_name": domain}}, "tasks": []}
+        (folder.parent / "results.json").write_text(json.dumps(about))
+        ticks = [{"agent_chunk": {"role": "assistant", "content": "a"}}]
+        (folder / "1.json").write_text(json.dumps({"id": "x", "task_id": "0", "ticks": ticks}, indent=1))
+        (group,), problems = read(folder / "1.json")
+        assert problems == []
+        names.append(group.group_id)
+    assert names == ["airline/0", "retail/0"]
+    groups, problems = read(tmp_path / "retail" / "results.json")
+    assert (groups, problems[0]) == (
+        [],
+        ":1: has no runs; where they are files of their own, give those: simulations/*.json",
+    )
+
+
+def test_a_run_without_messages_is_no_candidate(tmp_path: Path):
+    rows = [run("0", "a"), run("0", "b") | {"messages": []}]
+    (group,), problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert len(group.trajectories) == 1
+    assert problems == [":2: has no messages, so there is nothing to judge"]

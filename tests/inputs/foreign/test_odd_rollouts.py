@@ -10,7 +10,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import as_group, canonical
-from inputs.foreign.full_rows import OPENHANDS, SWE_AGENT, VERIFIERS_TRACES
+from inputs.foreign.full_rows import NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES
 from inputs.foreign.written import read, written
 
 
@@ -88,3 +88,11 @@ def test_a_graph_of_verifiers_that_goes_in_circles_is_refused():
     row["traces"][0]["nodes"] = nodes
     with pytest.raises(InputError, match="has the parent 1, which does not precede it"):
         as_group(row)
+
+
+def test_a_list_of_items_for_each_turn_is_the_conversation_once():
+    items = [{"type": "message", "role": role, "content": text} for role, text in (("user", "q"), ("assistant", "a"))]
+    row = {"responses_create_params": {"input": []}, "response": {"output": [items[:1], items]}}
+    assert contents(as_group(row).trajectories[0].messages) == ["q", "a"]
+    with pytest.raises(InputError, match="the last does not repeat the others"):
+        as_group(NEMO_GYM | {"response": {"output": [items[:1], items[1:]]}})

@@ -19,7 +19,7 @@ from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
-from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of
+from calipers.inputs.foreign.rollouts import DOMAIN, FAMILIES, each_rollout, family_of, tau2_domain
 from calipers.inputs.plain import plain_data
 
 Kind = Literal["group", "rollout", "message"]
@@ -82,8 +82,19 @@ def file_rollouts(path: Path, *, family: str | None = None) -> Iterator[tuple[in
     if kind == "message" and family is None:
         yield _session(path, chain(head, rows))
         return
+    beside = _beside(path)
     for line, row in chain(head, rows):
-        yield from _row_rollouts(line, row, family)
+        yield from _row_rollouts(line, {**row, **beside} if isinstance(row, dict) else row, family)
+
+
+def _beside(path: Path) -> dict[str, str]:
+    """Return the domain of tau2's runs in files of their own, which is in the file beside their folder."""
+    about = path.parent.parent / "results.json"
+    if path.parent.name != "simulations" or not about.is_file() or about.stat().st_size > jsonl.MAX_LINE:
+        return {}
+    found = jsonl.parse_json_line(about.read_bytes())
+    domain = tau2_domain(found) if isinstance(found, dict) and isinstance(found.get("info"), dict) else None
+    return {} if domain is None else {DOMAIN: domain}
 
 
 def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:

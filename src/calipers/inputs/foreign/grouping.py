@@ -81,6 +81,8 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     tools = openai_tool_definitions(rollout.tools) if rollout.tools else None
     metadata = without_nan(dict(rollout.metadata))
     messages = canonical(rollout.messages)
+    if not messages:
+        raise InputError("has no messages, so there is nothing to judge")
     prompt = _prompt(rollout, messages)
     value = None if group_by is None else _value_at(rollout, group_by)
     slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])

@@ -20,6 +20,9 @@ from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.plain import compact_json, plain_data
 
+DOMAIN: Final = "calipers_domain"
+"""The key under which a reader of files gives a run of tau2 the domain that another file names."""
+
 
 class Family(NamedTuple):
     """How the rows of a format are recognised, and read as rollouts; ``parts`` are those of a row with several runs."""
@@ -113,13 +116,22 @@ def _nemo_gym(row: Row) -> list[Rollout]:
     instructions = asked.get("instructions")
     system = [{"role": "system", "content": instructions}] if instructions else []
     prompt = system + turn(asked.get("input") or [], "user")
-    messages = [*prompt, *answered["output"]]
+    messages = [*prompt, *_output(answered["output"])]
     task = next((row[key] for key in ("_ng_task_id", "_ng_task_index") if row.get(key) is not None), None)
     ended = {key: answered[key] for key in ("error", "incomplete_details") if answered.get(key)}
     notes = rest_of(row, "responses_create_params", "response", "reward") | ({"response": ended} if ended else {})
     name = None if task is None else f"task-{task}"
     tools = asked.get("tools") or None
     return [Rollout(messages, name, tools, row.get("reward"), notes, is_index=True, asked=len(prompt))]
+
+
+def _output(items: list[Any]) -> list[Any]:
+    """Return a response's items; of a list for each turn, in which the conversation so far is repeated, the last."""
+    if not items or not all(isinstance(turn_items, list) for turn_items in items):
+        return items
+    if not all(item in items[-1] for earlier in items for item in earlier):
+        raise InputError("has a list of items for each turn, and the last does not repeat the others")
+    return list(items[-1])
 
 
 def _agentdojo(row: Row) -> list[Rollout]:
@@ -178,16 +190,29 @@ def _atif(row: Row) -> list[Rollout]:
     return [Rollout(row["steps"], tools=tools or None, metadata=rest_of(row, "steps"))]
 
 
+def _is_tau2(row: Row) -> bool:
+    run = "task_id" in row and ("reward_info" in row or isinstance(row.get("ticks"), list))
+    return run or isinstance(row.get("simulations"), list) or (isinstance(row.get("tasks"), list) and "info" in row)
+
+
 def _tau2(row: Row) -> list[Rollout]:
-    return [_tau2_run(row, None)]
+    return [_tau2_run(row, row.get(DOMAIN))]
 
 
 def _tau2_runs(row: Row) -> list[Part]:
-    if "simulations" not in row:
+    if "task_id" in row:
         return [("", partial(_tau2, row))]
-    domain = ((row.get("info") or {}).get("environment_info") or {}).get("domain_name")
+    if not row.get("simulations"):
+        raise InputError("has no runs; where they are files of their own, give those: simulations/*.json")
+    domain = tau2_domain(row)
     runs = enumerate(row["simulations"], start=1)
     return [(f"simulation {number}: ", partial(_one, _tau2_run, run, domain)) for number, run in runs]
+
+
+def tau2_domain(row: Row) -> str | None:
+    """Return the domain of a tau2 file with all runs, or about them."""
+    name = ((row.get("info") or {}).get("environment_info") or {}).get("domain_name")
+    return name if isinstance(name, str) else None
 
 
 def _one(read: Callable[..., Rollout], *given: Any) -> list[Rollout]:
@@ -199,7 +224,7 @@ def _tau2_run(run: Row, domain: str | None) -> Rollout:
     messages = messages_of_ticks(run["ticks"]) if run.get("ticks") else run["messages"]
     reward = (run.get("reward_info") or {}).get("reward")
     task = f"{domain}/{run['task_id']}" if domain else str(run["task_id"])
-    notes = rest_of(run, "messages", "ticks") | ({"domain": domain} if domain else {})
+    notes = rest_of(run, "messages", "ticks", DOMAIN) | ({"domain": domain} if domain else {})
     return Rollout(messages, task, reward=reward, metadata=notes)
 
 
@@ -238,11 +263,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "openhands": Family(
         lambda row: isinstance(row.get("history", 0), list | None) and "instance_id" in row, _openhands
     ),
-    "tau2": Family(
-        lambda row: isinstance(row.get("simulations"), list) or ("task_id" in row and "reward_info" in row),
-        _tau2,
-        _tau2_runs,
-    ),
+    "tau2": Family(_is_tau2, _tau2, _tau2_runs),
     "inspect_ai": Family(
         lambda row: (
             (isinstance(row.get("eval"), dict) and "samples" in row)
