@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 
 from calipers import registry
@@ -81,8 +82,20 @@ def find_backend(
             model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
         )
     )
+    if api_key is None and os.environ.get("CALIPERS_ENV_FILE"):
+        _renew_key(made, how)
     _log_address(name, made.endpoint, at.named_by)
     return made
+
+
+def _renew_key(made: FullBackend, provider: Provider) -> None:
+    """Have the judge's key read again from the ``.env`` file in use once the server refuses it."""
+    from calipers.backends.providers.env_file import renewed_key  # noqa: PLC0415 - few have such a file
+    from calipers.backends.server import HttpBackend  # noqa: PLC0415 - loaded by now, if it is one
+
+    variable = provider.credential()
+    if isinstance(made, HttpBackend) and variable is not None:
+        made.renew_key_from(partial(renewed_key, variable), key=os.environ[variable].strip())
 
 
 def _in_process(name: str) -> FullBackend | None:

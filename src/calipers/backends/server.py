@@ -6,8 +6,10 @@ Not responsible for the content of a request or a reply (``providers``), for lea
 
 from __future__ import annotations
 
+import logging
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from math import isfinite
 from types import MappingProxyType
@@ -26,6 +28,31 @@ from calipers.types.encoding import to_json
 if TYPE_CHECKING:
     from calipers.backends.transport.gauges import Gauges
     from calipers.backends.transport.http import HttpClient
+
+
+_log = logging.getLogger("calipers.calls")
+
+
+@dataclass(slots=True)
+class Renewal:
+    """The ``key`` in use for a judge's server, and the ``source`` of another once it is refused.
+
+    All copies of a backend share one.
+    """
+
+    source: Callable[[], str | None]
+    key: str
+
+    def renew(self, refused: str | None, client: HttpClient) -> bool:
+        """Return whether a request that was sent with the key ``refused`` may be sent again with another."""
+        if self.key != refused:
+            return True  # another call has renewed it meanwhile
+        found = self.source()
+        if not found or found == refused:
+            return False
+        client.replace_key(self.key, found)
+        self.key = found
+        return True
 
 
 class HttpBackend(Negotiated):
@@ -68,6 +95,7 @@ class HttpBackend(Negotiated):
         root = asked_url.split("?", 1)[0].removesuffix("/v1")
         self._gauges = cache(partial(_gauges, self.models, root, sent))
         self._models_hint: str | None = None
+        self._renewal: Renewal | None = None
 
     async def models(self) -> HttpReply:
         """Return the server's reply to a request for its list of models, whatever its status.
@@ -123,10 +151,22 @@ class HttpBackend(Negotiated):
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
+        renewal = self._renewal
+        sent_with = None if renewal is None else renewal.key
         settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
+        if isinstance(settled, Refusal):
+            error = await self._error(settled)
+            if renewal is None or error.kind != "unauthorized" or not renewal.renew(sent_with, self._http()):
+                raise error
+            _log.warning("%s at %s: the key was refused, and another is in use now", self.model, self.endpoint)
+            settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
         if isinstance(settled, Refusal):
             raise await self._error(settled)
         return settled
+
+    def renew_key_from(self, source: Callable[[], str | None], *, key: str) -> None:
+        """Have ``key``, when the judge's server refuses it, replaced by what ``source`` returns then, if anything."""
+        self._renewal = Renewal(source, key)
 
     def _post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
         """Return the server's reply to ``body``, whatever its status. Raises BackendError if no reply came."""

@@ -23,7 +23,7 @@ from calipers.cli.calibration_output import (
     save_judgments,
 )
 from calipers.cli.calibration_report import print_report
-from calipers.cli.command_options import InputFile, command_option, is_from_settings_file, is_typed
+from calipers.cli.command_options import InputFile, command_option, env_file_option, is_from_settings_file, is_typed
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
@@ -119,6 +119,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 @estimate_options
 @add_force_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@env_file_option
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
     """Measure how far judges agree with the gold scores in GROUPS, and how biased and noisy they are.
 

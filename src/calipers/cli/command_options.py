@@ -140,3 +140,25 @@ def command_option(*names: str, **attributes: Any) -> Callable[[F], F]:
     """Add an option to a command; the environment variable CALIPERS_NAME sets the option as well."""
     variable = "CALIPERS_" + names[-1].removeprefix("--").replace("-", "_").upper()
     return click.option(*names, cls=CommandOption, envvar=variable, **attributes)
+
+
+def env_file_option(command: F) -> F:
+    """Add ``--env-file`` to a command that asks a judge. The file is read before the command's other options."""
+    added: F = command_option(
+        "--env-file",
+        metavar="FILE",
+        named=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_use_env_file,
+        help="Read keys and base URLs from this .env file (NAME=value) unless the environment has them; read it again "
+        "when a key is refused.",
+    )(command)
+    return added
+
+
+def _use_env_file(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value and not context.resilient_parsing:
+        from calipers.backends.providers.env_file import use_env_file  # noqa: PLC0415 - few have such a file
+
+        use_env_file(value)

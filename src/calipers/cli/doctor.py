@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.command_options import FiniteRange, command_option
+from calipers.cli.command_options import FiniteRange, command_option, env_file_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message, wrap_for_console
 from calipers.cli.withheld_keys import key_for
@@ -43,6 +43,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @judge_option("params")
 @judge_option("price")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@env_file_option
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     """Find out with about forty short questions what a judge can do, and whether to use it.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from calipers.cli.command_options import FiniteRange, InputFile, command_option
+from calipers.cli.command_options import FiniteRange, InputFile, command_option, env_file_option
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
@@ -171,6 +171,7 @@ def generation_options(command: F) -> F:
     "--prompt-key", metavar="FIELD", help="The field of PROMPTS with the prompt. [default: prompt, messages or context]"
 )
 @command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
+@env_file_option
 def generate(prompts: str, out: str, form: Form | None, *, strict: bool, **options: Any) -> int:
     """Generate responses to the prompts in PROMPTS (.jsonl, .jsonl.gz or .parquet: text or messages) and write OUT.
 

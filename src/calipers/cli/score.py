@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from calipers.backends.names import url_without_password
-from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option
+from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option, env_file_option
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import arguments_of_judge, given_options, judge_from_options, judge_options
 from calipers.cli.logged_warnings import print_warnings_with
@@ -76,6 +76,7 @@ from calipers.registry import READERS
     count=True,
     help="Print each group's ranking with explanations. -vv also prints every reply and the judge's reasoning.",
 )
+@env_file_option
 def score(groups: str, out: str, **options: Any) -> int:
     """Score the trajectories of each group in GROUPS against one another and write a result line for each group to OUT.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from calipers.cli.command_options import FiniteRange, SectionedCommand, command_option
+from calipers.cli.command_options import FiniteRange, SectionedCommand, command_option, env_file_option
 from calipers.cli.judge_options import judge_from_options, judge_options_with
 from calipers.cli.messages import print_message
 from calipers.errors import ConfigError
@@ -101,6 +101,7 @@ _LIMITS = "Limits of the server"
 )
 @judge_options_with(ledger=_LEDGER)
 @command_option("-v", "--verbose", count=True, help="Print a line for each request.")
+@env_file_option
 def serve(**options: Any) -> int:
     """Serve rewards over HTTP: groups are judged when their rollouts have come together.
 

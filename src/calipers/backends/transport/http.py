@@ -57,10 +57,17 @@ class HttpClient:
         self._headers = dict(headers)
         self._secrets = [secret.encode() for secret in secrets_in(headers)]
         self._timeout = timeout
+        self._renewed: dict[str, str] | None = None
         self._targets: dict[str, yarl.URL] = {}
         self._sessions: Sessions = {}
         self._lock = threading.Lock()
         weakref.finalize(self, close_sessions, self._sessions, self._lock, weakref.ref(self))
+
+    def replace_key(self, old: str, new: str) -> None:
+        """Send ``new`` in every header to the judge's server that holds the key ``old``, from the next request on."""
+        headers = self._renewed or self._headers
+        self._renewed = {name: value.replace(old, new) for name, value in headers.items()}
+        self._secrets += [secret.encode() for secret in secrets_in(self._renewed)]
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
         """Return the server's reply, whatever its status. Raises BackendError if no complete reply came."""
@@ -69,7 +76,9 @@ class HttpClient:
         task = timeouts.begin()
         received, reserved = bytearray(), None
         try:
-            async with session.request(method, self._target(path), data=data, allow_redirects=False) as response:
+            async with session.request(
+                method, self._target(path), data=data, headers=self._renewed, allow_redirects=False
+            ) as response:
                 async for size in _receive(response, received):
                     if size > FREE:
                         reserved = reserved or Reservation(self._memory)

@@ -1,0 +1,155 @@
+"""A .env file: read as python-dotenv reads it, errors that name the line and no value, and a rotated key picked up."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.asking import question
+from calipers.backends.connect import find_backend
+from calipers.backends.providers.env_file import read_env_file, renewed_key, use_env_file
+from calipers.errors import BackendError, ConfigError
+from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / ".env"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("KEY=sk-1", "sk-1"),
+        ("export KEY=sk-1", "sk-1"),
+        ("  KEY = sk-1  ", "sk-1"),
+        ("KEY=sk-1 # the new one", "sk-1"),
+        ("KEY=sk#1", "sk#1"),
+        ("KEY=# nothing", ""),
+        ("KEY=", ""),
+        ('KEY="sk 1"', "sk 1"),
+        ('KEY="a\\nb\\"c\\\\d" # c', 'a\nb"c\\d'),
+        ("KEY='a\\nb ${X} # c'", "a\\nb ${X} # c"),
+        ("KEY=a=b", "a=b"),
+        ("KEY=a$b", "a$b"),
+        ("KEY=1\nKEY=2", "2"),
+        ("\ufeffKEY=sk-1\r\n", "sk-1"),
+        ("# KEY=no\n\nKEY=yes", "yes"),
+    ],
+)
+def test_a_variable_is_read(tmp_path: Path, line: str, value: str):
+    assert read_env_file(written(tmp_path, line)) == {"KEY": value}
+
+
+def test_it_is_read_as_python_dotenv_reads_it(tmp_path: Path):
+    dotenv = pytest.importorskip("dotenv")
+    path = written(tmp_path, "A=1\nexport B = two # c\nC='x # y'\nD=\"p\\nq\"\nE=\nF=a#b\n# G=1\n")
+    assert read_env_file(path) == dict(dotenv.dotenv_values(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("A=1\nsk-secret", ".env:2: is no variable; write NAME=value"),
+        ("1A=sk-secret", ".env:1: is no variable"),
+        ('A="sk-secret', ".env:1: A has a quote that does not end on this line"),
+        ("A='x' sk-secret", ".env:1: A has a quote that does not end on this line, or text behind it"),
+        ("A=${sk-secret}", ".env:1: A refers to another variable"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named_and_no_value_is_shown(tmp_path: Path, text: str, told: str):
+    with pytest.raises(ConfigError) as caught:
+        read_env_file(written(tmp_path, text))
+    assert told in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
+    with pytest.raises(ConfigError, match="no such file"):
+        read_env_file(tmp_path / "none")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_env_file(tmp_path)
+    (tmp_path / "latin").write_bytes(b"A=\xe9")
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        read_env_file(tmp_path / "latin")
+    (tmp_path / "big").write_bytes(b"#" * (2**20 + 1))
+    with pytest.raises(ConfigError, match="is larger than"):
+        read_env_file(tmp_path / "big")
+
+
+@given(st.text(alphabet="AB=\"'\\#$ {}\n\texpor", max_size=60))
+def test_no_text_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, text: str):
+    path = tmp_path_factory.mktemp("env") / ".env"
+    path.write_text(text, encoding="utf-8")
+    try:
+        found = read_env_file(path)
+    except ConfigError:
+        return
+    assert all(name.isidentifier() for name in found)
+
+
+def test_the_environment_comes_first_until_its_key_is_refused(tmp_path: Path):
+    path = written(tmp_path, "KEY=of-file\nOTHER=1\n")
+    environment = {"KEY": "of-shell"}
+    use_env_file(path, environment)
+    assert environment == {"KEY": "of-shell", "OTHER": "1", "CALIPERS_ENV_FILE": str(path)}
+    assert renewed_key("KEY", environment) == "of-file"
+    assert environment["KEY"] == "of-file"
+    assert renewed_key("MISSING", environment) is None
+    path.write_text("half a li", encoding="utf-8")
+    assert renewed_key("KEY", environment) is None
+    assert renewed_key("KEY", {}) is None
+
+
+class Rotated:
+    """A server that accepts one key."""
+
+    key = "sk-first-key-0001"
+
+    def __call__(self, asked: Asked) -> Answer:
+        sent = asked.headers.get("authorization", asked.headers.get("Authorization"))
+        return said() if sent == f"Bearer {self.key}" else error(401, f"wrong key {sent}")
+
+
+async def test_a_key_that_was_rotated_in_the_file_is_picked_up_without_losing_a_call(
+    faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    for name in ("OPENAI_API_KEY", "CALIPERS_ENV_FILE"):
+        monkeypatch.setenv(name, "")  # so that it is as before afterwards
+        del os.environ[name]
+    server = Rotated()
+    faulty.script(server)
+    path = written(tmp_path, f"OPENAI_API_KEY={server.key}\n")
+    use_env_file(path)
+    backend = find_backend("openai/judge", base_url=faulty.url)
+    assert (await backend.complete(question())).text
+    server.key = "sk-second-key-0002"
+    with pytest.raises(BackendError, match="key"):
+        await backend.complete(question())
+    path.write_text(f"OPENAI_API_KEY={server.key}\n", encoding="utf-8")
+    answers = await asyncio.gather(*(backend.complete(question()) for _ in range(4)))
+    assert all(one.text for one in answers)
+    asked = len(faulty.posts)
+    assert (await backend.complete(question())).text
+    assert len(faulty.posts) == asked + 1  # the new key is in use from then on
+    assert "another is in use now" in caplog.text
+    assert "sk-" not in caplog.text
+    await backend.aclose()
+
+
+async def test_without_a_file_a_refused_key_is_refused_at_once(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("CALIPERS_ENV_FILE", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-key-0003")
+    faulty.script(Rotated())
+    backend = find_backend("openai/judge", base_url=faulty.url)
+    with pytest.raises(BackendError):
+        await backend.complete(question())
+    assert len(faulty.posts) == 1
+    assert os.environ["OPENAI_API_KEY"] == "sk-wrong-key-0003"
+    await backend.aclose()
