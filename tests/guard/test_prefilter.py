@@ -91,3 +91,10 @@ def test_an_order_is_seen_beside_text_in_another_script(order: str, harmless: st
 def test_any_text_is_looked_at_without_an_error(text: str) -> None:
     one = normalise(text)
     assert all(0 <= begin <= end <= len(one.plain) for begin, end in hints_in(one).spans)
+
+
+def test_of_each_run_of_spaced_letters_only_the_beginning_is_found() -> None:
+    """A megabyte of them would otherwise have half a million places."""
+    one, other, short = "i g n o r e " * 500, "r u b r i c s ", "a b c d "
+    text = f"{one}was asked. {short}is short. {other}ends it."
+    assert hints_in(normalise(text)).spaced_out == (0, text.index(other))
