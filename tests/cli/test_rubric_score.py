@@ -96,6 +96,14 @@ def test_tags_control_no_terminal(tmp_path: Path):
     ("lines", "words"),
     [
         ([result("p1", a=VOTES), result("p1", a=VOTES)], r"r\.jsonl:2: group 'p1' is there a second time"),
+        (
+            [{"group_id": "p1", "trajectories": [{"id": "a", "criteria": {}}, {"id": "a", "criteria": {}}]}],
+            r"r\.jsonl:1: group 'p1': response 'a' is there twice",
+        ),
+        (
+            [{"group_id": "p1", "trajectories": [{"id": "a", "criteria": {"other": {"met": True}}}]}],
+            r"r\.jsonl:1: group 'p1': its rubric has no criterion 'other'; it was scored with another one",
+        ),
         ([result("p1", nope=VOTES)], r"r\.jsonl:1: group 'p1' has no response 'nope'"),
         ([result("p3", a=VOTES)], r"r\.jsonl:1: group 'p3' is not in GROUPS"),
         ([{"group_id": "p1", "trajectories": 5}], r"r\.jsonl:1: has no list of trajectories"),

@@ -278,3 +278,21 @@ def test_why_entries_of_a_reply_are_dropped_is_printed_and_topics_control_no_ter
     assert "Named, but none of the tools: fly\\x1b[2J (1)" in out
     assert "\x1b" not in out
     assert "fares\\x1b[2J" in out
+
+
+@pytest.mark.parametrize("judge", ["embedded", "embedded:folder", "local:folder", "profile:judge.json"])
+def test_a_judge_that_writes_no_text_is_refused(run: Run, tmp_path: Path, judge: str) -> None:
+    code, _, told = run("a task", "-o", "train.jsonl", "--judge", judge)
+    assert (code, "it scores answers and writes no text" in told) == (2, True)
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_a_misspelt_command_is_no_task(run: Run) -> None:
+    code, _, told = run("kep", "train.jsonl", "scored.jsonl", "-o", "kept.jsonl", "--judge", "scripted:writer.jsonl")
+    assert (code, "no such command 'kep'; did you mean keep?" in told) == (2, True)
+
+
+def test_an_empty_result_is_named(run: Run, tmp_path: Path) -> None:
+    written(run, "train.jsonl")
+    (tmp_path / "scored.jsonl").write_text("\n")
+    assert "scored.jsonl: holds no groups" in kept(run)[1]

@@ -26,6 +26,11 @@ def is_stand_in(name: str) -> bool:
     return name == "embedded" or name.startswith(("scripted:", "embedded:", "profile:"))
 
 
+def writes_text(name: str) -> bool:
+    """Return whether a judge of this name may write text; those with a model of features only score answers."""
+    return not name.startswith(("embedded", "profile:", "local:"))
+
+
 def name_without_password(name: str) -> str:
     """Return the judge's name without user and password in its server's base URL, for results, ledgers and error
     messages.

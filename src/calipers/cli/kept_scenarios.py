@@ -176,6 +176,8 @@ def read_rollouts(path: str, rows: Mapping[str, Any]) -> ReadRollouts:
             scores.setdefault(str(name), []).extend(_scores(row))
         except InputError as error:
             raise InputError(str(error), source=path, line=line) from None
+    if not scores and not strangers:
+        raise InputError("holds no groups; name the file that calipers score wrote", source=path)
     if not scores:
         raise InputError(
             f"none of its {counted(len(strangers), 'group')} is one of the scenarios; "

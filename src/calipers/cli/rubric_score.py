@@ -92,7 +92,7 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
         if name in verdicts:
             raise InputError(f"group {name!r} is there a second time", source=result, line=line)
         try:
-            verdicts[name] = _verdicts(groups[name], row)
+            verdicts[name] = _verdicts(groups[name], row, default)
         except InputError as error:
             raise InputError(str(error), source=result, line=line) from None
     for name, group in groups.items():  # also those that RESULT does not have: they are not graded
@@ -104,16 +104,26 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
                 yield GradedExample(rubric, {key: _met(value) for key, value in said.items()}, tags)
 
 
-def _verdicts(group: TrajectoryGroup, row: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _verdicts(group: TrajectoryGroup, row: Mapping[str, Any], default: Rubric | None) -> dict[str, Mapping[str, Any]]:
     """Return what a row of a result says of each criterion, by response. Raises InputError for a foreign row."""
     rows = row.get("trajectories")
     if not isinstance(rows, list) or not all(isinstance(one, Mapping) for one in rows):
         raise InputError("has no list of trajectories, as a result of calipers score has")
-    known = {one.id for one in group.trajectories}
-    found = {str(one.get("id")): one.get("criteria") for one in rows}
-    if strange := next((name for name in found if name not in known), None):
-        raise InputError(f"group {group.group_id!r} has no response {strange!r} in GROUPS")
-    return {name: said for name, said in found.items() if isinstance(said, Mapping)}
+    known = {one.id: _rubric_of(group, one) or default for one in group.trajectories}
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in rows:
+        name, said = str(one.get("id")), one.get("criteria")
+        where = f"group {group.group_id!r}"
+        if name not in known:
+            raise InputError(f"{where} has no response {name!r} in GROUPS")
+        if name in found:
+            raise InputError(f"{where}: response {name!r} is there twice")
+        found[name] = said if isinstance(said, Mapping) else {}
+        rubric = known[name]
+        ids = {criterion.id for criterion in rubric.criteria} if rubric is not None else set(found[name])
+        if strange := next((key for key in found[name] if key not in ids), None):
+            raise InputError(f"{where}: its rubric has no criterion {strange!r}; it was scored with another one")
+    return found
 
 
 def _rubric_of(group: TrajectoryGroup, member: Trajectory) -> Rubric | None:

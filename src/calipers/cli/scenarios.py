@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from calipers.backends.names import writes_text
 from calipers.cli import kept_scenarios, scenario_files
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
@@ -35,6 +37,9 @@ class _WithDefault(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            near = get_close_matches(args[0], self.commands, n=1)
+            if near and len(args) > 1:
+                raise click.UsageError(f"no such command {args[0]!r}; did you mean {near[0]}?", ctx)
             args = ["write", *args]
         return super().parse_args(ctx, args)
 
@@ -115,6 +120,8 @@ def write(task: str, **options: Any) -> int:
     from calipers.scenarios.making import Options, require_request  # noqa: PLC0415 - --help stays quick
 
     out = options["out"]
+    if not writes_text(options["judge"]):
+        raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
     require_request(task, Options(options["count"], tuple(options["topic"]), options["topic_count"], options["calls"]))
     scenario_files.form_of(out)
     if options["tools"] and options["mcp"]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
-from calipers.backends.names import name_without_password
+from calipers.backends.names import name_without_password, writes_text
 from calipers.backends.negotiation.probing import Probing
 from calipers.backends.negotiation.refusal_check import RefusalCheck
 from calipers.config.criteria_options import Criteria
@@ -87,7 +87,7 @@ def _writer(judges: Sequence[str | Backend], chosen: Criteria) -> str | Backend 
             raise ConfigError("criteria: writer= needs criteria='auto' (--criteria auto)")
         return None
     writer = judges[0] if chosen.writer is None else chosen.writer
-    if isinstance(writer, str) and writer.startswith(("embedded", "profile:", "local:")):
+    if isinstance(writer, str) and not writes_text(writer):
         raise ConfigError(
             f"criteria={chosen.mode!r}: {name_without_password(writer)} scores answers and writes no text: name a "
             "model that writes the criteria, criteria={'writer': ...} (--criteria-writer)"
