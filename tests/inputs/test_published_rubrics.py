@@ -194,7 +194,11 @@ def test_rar_criteria_keep_their_own_tags_and_vetoes() -> None:
 
 
 def test_numbers_beside_criteria_may_be_missing() -> None:
-    row = {"prompt": ASKED, "rubrics": [{"criterion": "x", "points": 3}], "extra_info": {"weight": float("nan")}}
+    row = {
+        "prompt": ASKED,
+        "rubrics": [{"criterion": "x", "points": 3}],
+        "extra_info": {"weight": float("nan"), "samples": [{"weight": float("nan")}]},
+    }
     assert as_rubric_row(row).rubric.criteria[0].points == 3
 
 

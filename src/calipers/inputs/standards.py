@@ -17,6 +17,8 @@ from calipers.rubric.dataset_standards import READ_KEYS
 
 _KEYS: Final = READ_KEYS | {"rubric"}
 _POINTS: Final = ("points", "weight")
+_TEXTS: Final = frozenset({"text", "criterion", "description", "question", "criterion_text"})
+"""Fields by which an object in a list is a criterion; other objects may have a weight that is missing."""
 
 
 def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def require_finite_points(value: Any, place: str, depth: int = 0, *, listed: boo
     if depth >= MAX_DEPTH:
         return  # plain_data refuses it
     if isinstance(value, Mapping):
+        listed = listed and not _TEXTS.isdisjoint(value)
         for key, item in value.items():
             if (
                 (key == "veto_floor" or (listed and key in _POINTS))
