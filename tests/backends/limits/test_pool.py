@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from backends.asking import question
 from backends.virtual import now, run_virtually
+from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.rate import RateLimited
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
@@ -76,6 +78,46 @@ def test_the_least_busy_is_asked_so_a_slow_one_gets_less() -> None:
     run_virtually(run())
     assert fast.asked + slow.asked == 200
     assert 6 <= fast.asked / slow.asked <= 11
+
+
+class _Slots(_Server):
+    """Works at ``slots`` questions at a time; an answer takes ``seconds`` in the mean, with heavy tails."""
+
+    def __init__(self, endpoint: str, *, seconds: float, slots: int) -> None:
+        super().__init__(endpoint, seconds=seconds)
+        self._places = asyncio.Semaphore(slots)
+        self._drawn = random.Random(endpoint)
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.asked += 1
+        async with self._places:
+            await asyncio.sleep(self.seconds * self._drawn.lognormvariate(-0.125, 0.5))
+        return Completion(self.endpoint)
+
+
+@pytest.mark.parametrize(("in_flight", "least"), [(3, 0.105), (12, 0.48), (24, 0.93), (48, 0.93)])
+def test_servers_of_different_speed_together_come_near_the_sum_of_their_speeds(in_flight: int, least: float) -> None:
+    count, slots = 1500, 8
+
+    async def run() -> float:
+        servers = [_Slots(name, seconds=seconds, slots=slots) for name, seconds in (("a", 1.0), ("b", 2.0), ("c", 4.0))]
+        judge = Limited(Pool(servers, clock=now), concurrency=in_flight)
+        await asyncio.gather(*(judge.complete(question()) for _ in range(count)))
+        return count / now() / sum(slots / one.seconds for one in servers)
+
+    assert run_virtually(run()) >= least
+
+
+def test_of_servers_that_are_idle_the_faster_is_asked_and_each_is_tried() -> None:
+    fast, alike, slow = _Server("a", seconds=1.0), _Server("b", seconds=1.2), _Server("c", seconds=4.0)
+    pool = Pool([slow, fast, alike], clock=now)
+
+    async def run() -> None:
+        for _ in range(21):
+            await pool.complete(question())
+
+    run_virtually(run())
+    assert (slow.asked, fast.asked, alike.asked) == (1, 10, 10)
 
 
 def test_members_alike_get_the_same_share_also_one_after_another() -> None:

@@ -28,6 +28,10 @@ _log = logging.getLogger("calipers.calls")
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+_MEMORY = 0.9
+"""The weight of earlier answers in the mean time that a server takes for one."""
+_SLOWER = 1.5
+"""From this multiple of the shortest time on, a server counts as slower than the others."""
 _DEAD_AFTER = 3
 """A warning is logged at this many failures of a server in a row, with a pause after each."""
 
@@ -40,11 +44,17 @@ class _Member:
     calls: int = 0
     failures: int = 0
     skipped_until: float = 0.0
+    latency: float = 0.0
+
+    def answered(self, seconds: float) -> None:
+        """Note how long an answer took; the mean forgets old ones."""
+        self.latency = seconds if not self.latency else _MEMORY * self.latency + (1 - _MEMORY) * seconds
 
 
 class Pool(FullBackend):
     """Serves as a single judge whose requests go to several ``members``.
 
+    A request goes to the member with the fewest calls in flight, of several to one that is not slower than the others.
     The pool has the first member's endpoint, so the ledger keys do not depend on the other members. A member that fails
     is skipped: at first for a second, later for up to a minute, or as long as the server asks for. Then one call tests
     it. A failed request goes to another member at once, unless the request caused the failure or timed out. If all
@@ -79,6 +89,7 @@ class Pool(FullBackend):
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
+            started = self._clock()
             try:
                 completion = await member.asked.complete(request)
             except BackendError as error:
@@ -92,6 +103,7 @@ class Pool(FullBackend):
                 if error.kind == "timeout":
                     break
             else:
+                member.answered(completion.latency or self._clock() - started)
                 if member.failures:
                     member.failures = 0
                     _log.info("%s at %s: it answers again", self.model, member.bare.endpoint)
@@ -156,7 +168,8 @@ class Pool(FullBackend):
             well = [member for member in left if not member.failures]
             chosen: _Member | None = None
             if due or well:
-                chosen = min(due or well, key=lambda member: (member.in_flight, member.calls))
+                slow = _SLOWER * min((member.latency for member in well if member.latency), default=0.0)
+                chosen = min(due or well, key=lambda member: (member.in_flight, member.latency > slow, member.calls))
             elif left and not tried:
                 chosen = min(left, key=lambda member: member.skipped_until)
             if chosen is not None:
