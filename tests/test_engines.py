@@ -26,6 +26,31 @@ def test_every_engine_has_its_page_its_tests_and_a_row_in_the_table(engines: Mod
         assert f"[{engine.name}]({engine.page})" in page.read_text(encoding="utf-8"), engine.name
 
 
+def test_every_row_of_a_table_is_of_an_engine_that_can_be_run_again(engines: ModuleType) -> None:
+    names = {engine.name for engine in (*engines.ENGINES, *engines.JUDGES)}
+    for table in (engines.TRAINERS, engines.SERVERS):
+        written = table.page.read_text(encoding="utf-8").split(engines.BEGIN)[1].split(engines.END)[0]
+        rows = engines.cells_in(written)
+        assert rows
+        assert {engines.name_of(cells) for cells in rows} <= names
+
+
+def test_every_test_that_waits_for_an_engine_is_run_beside_one(engines: ModuleType) -> None:
+    run = {file for engine in (*engines.ENGINES, *engines.JUDGES) for file in engine.test.split()}
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if file != Path(__file__)]
+    waiting = {
+        str(file.relative_to(ROOT)) for file in files if f"({engines.SKIPPED}" in file.read_text(encoding="utf-8")
+    }
+    assert waiting
+    assert waiting <= run
+
+
+def test_a_row_of_an_unknown_engine_is_kept(engines: ModuleType) -> None:
+    rows = {name: (f"[{name}]({name}.md)", *["x"] * 6, "1 passed") for name in ("known", "by hand")}
+    once = engines.written(f"{engines.BEGIN}\n{engines.END}\n", rows.values(), ["known", "by hand"])
+    assert engines.written(once, [rows["known"]], ["known"]) == once
+
+
 def test_a_row_is_written_in_its_place_and_the_others_are_kept(engines: ModuleType) -> None:
     empty = f"Before.\n\n{engines.BEGIN}\n{engines.END}\n\nAfter.\n"
     rows = {name: (f"[{name}]({name}.md)", *["x"] * 6, "1 passed") for name in ("first", "second")}

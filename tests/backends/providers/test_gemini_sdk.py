@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-types = pytest.importorskip("google.genai.types", reason="Google's SDK is not installed: pip install google-genai")
+types = pytest.importorskip("google.genai.types", reason="Google's SDK is not installed (.ci/engines)")
 
 from backends.asking import question  # noqa: E402 - once the SDK was looked for
 from backends.providers.test_gemini import _logged  # noqa: E402 - likewise
