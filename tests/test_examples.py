@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -14,7 +11,8 @@ from typing import Any
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+from example_loops import EXAMPLES, run_example
+
 FILES = ("groups.jsonl", "quickstart.jsonl")
 GROUP_KEYS = {"group_id", "context", "tools", "rubric", "trajectories"}
 TRAJECTORY_KEYS = {"id", "messages", "reward", "gold", "metadata"}
@@ -154,27 +152,9 @@ def test_the_best_rollout_is_rarely_the_longest_or_the_shortest() -> None:
     assert extreme <= len(GROUPS) // 4
 
 
-def run_example(name: str, folder: Path) -> str:
-    """Run an example in ``folder`` as a user does; return what it prints."""
-    code = [sys.executable, str(EXAMPLES / name)]
-    done = subprocess.run(code, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_the_example_of_combined_rewards_shows_each_way(tmp_path: Path) -> None:
     lines = run_example("combined_rewards.py", tmp_path).splitlines()
     assert [line.split()[0] for line in lines] == ["product", "average", "min"]
     for line in lines:
         rewards = {name: float(value) for name, value in re.findall(r"(\w+) ([\d.]+)", line.partition(" ")[2])}
         assert rewards["short"] > max(rewards["comma"], rewards["long"]), line  # it alone follows both rules
-
-
-def test_the_loop_with_trl_makes_the_policy_better(tmp_path: Path) -> None:
-    pytest.importorskip("trl", reason="TRL is not installed: pip install 'calipers[trl]'")
-    told = run_example("trl_loop.py", tmp_path)
-    found = re.search(r"held-out scenarios: ([\d.]+) before, ([\d.]+) after", told)
-    assert found, told
-    assert float(found[2]) > float(found[1]) + 0.2
-    if importlib.util.find_spec("matplotlib"):
-        assert (tmp_path / "trl_loop" / "loop.png").stat().st_size > 5_000
