@@ -166,3 +166,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
     path = written(tmp_path / "a.jsonl", row("p", "one"))
     code, said = run(path, "-o", str(tmp_path / "none" / "groups.jsonl"))
     assert (code, said) == (2, f"--out {tmp_path}/none/groups.jsonl: cannot be written (No such file or directory)")
+    assert run(path, "-o", str(tmp_path)) == (2, f"--out {tmp_path}: cannot be written (Is a directory)")
+    if Path("/dev/full").exists():
+        assert run(path, "-o", "/dev/full") == (2, "--out /dev/full: cannot be written (No space left on device)")
+
+
+def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path):
+    path = written(tmp_path / "a.jsonl", row("p", "one"))
+    code, said = run(path, path, "-o", str(tmp_path / "groups.jsonl"))
+    assert (code, said) == (0, f"Note: {path}: was given before; it is read once\n1 rollout in 1 group\n")

@@ -108,19 +108,21 @@ class _Tally:
 def _replaced_at_the_end(out: str) -> Iterator[IO[str]]:
     """Open the file that takes the place of ``out`` when all was written; a failure leaves ``out`` as it was."""
     path = Path(out).resolve()
-    if out == "-" or (path.exists() and not path.is_file()):  # a pipe or a device cannot be replaced
-        with click.open_file(out, "w", encoding="utf-8") as stream:
-            yield stream
-        return
+    whole = out != "-" and (path.is_file() or not path.exists())  # a pipe or a device cannot be replaced
     part = path.with_name(f"{path.name[:200]}.part")
     try:
-        with part.open("w", encoding="utf-8") as stream:
+        with click.open_file(str(part) if whole else out, "w", encoding="utf-8") as stream:
             yield stream
-        part.replace(path)
+            stream.flush()
+        if whole:
+            part.replace(path)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written ({error.strerror or error})") from None
     finally:
-        part.unlink(missing_ok=True)
+        if whole:
+            part.unlink(missing_ok=True)
 
 
 def _groups(
@@ -160,7 +162,12 @@ def _rollouts(
     from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
     from calipers.inputs.foreign.rollout import LEFT_OUT  # noqa: PLC0415 - likewise
 
+    known: set[Path] = set()
     for file in files:
+        if Path(file).resolve() in known:
+            note((file, 0), "was given before; it is read once")
+            continue
+        known.add(Path(file).resolve())
         try:
             for line, rollout in file_rollouts(Path(file), family=family):
                 if isinstance(rollout, str):

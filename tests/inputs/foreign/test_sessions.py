@@ -39,10 +39,11 @@ def test_a_row_that_is_no_rollout_does_not_hide_the_others(tmp_path: Path):
     assert (said_in(groups), problems[0][:12]) == ([[["p", "a"]]], ":1: not JSON")
 
 
-def test_sub_agents_are_left_out_of_the_main_conversation_by_name(tmp_path: Path):
+def test_sub_agents_are_left_out_of_the_main_conversation_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     rows = [MAIN[0], *SUB, {"type": "system", "sessionId": "s", "content": "hook"}, MAIN[1], SNAPSHOT]
     groups, _ = read(written(tmp_path / "s.jsonl", *rows))
     assert said_in(groups) == [[["q", "a"]]]
+    assert f"{tmp_path}/s.jsonl:1: not in the rollout: 2 messages of sub-agents" in caplog.text
     assert groups[0].trajectories[0].metadata == {
         "file": "s.jsonl",
         "left_out": "2 messages of sub-agents; 1 line of type system; 1 line of type file-history-snapshot",

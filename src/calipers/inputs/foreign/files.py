@@ -6,8 +6,8 @@ rows themselves (``rollouts``).
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -22,21 +22,31 @@ from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import DOMAIN, FAMILIES, each_rollout, family_of, tau2_domain
 from calipers.inputs.plain import plain_data
 
+_log = logging.getLogger(__name__)
 Kind = Literal["group", "rollout", "message"]
 Numbered = tuple[int, Any]
 _GROUPS = "is a groups file already: calipers reads it as it is, so nothing has to be converted"
 
 
 def rollout_group_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the groups of a file of rollouts, which is read whole. Raises InputError for a file that cannot be read.
+    """Yield the groups of a file of rollouts. Raises InputError for a file that cannot be read.
 
-    Warns of groups whose rollouts have different prompts.
+    Warns of groups whose rollouts have different prompts, and of what is in no rollout, by the logger of calipers.
     """
 
     def note(line: int, text: str) -> None:
-        warnings.warn(f"{path}:{line}: {text}", stacklevel=2)
+        _log.warning("%s:%d: %s", path, line, text)
 
-    yield from grouped(file_rollouts(path), note=note)
+    yield from grouped(_with_notes(file_rollouts(path), note), note=note)
+
+
+def _with_notes(
+    rollouts: Iterable[tuple[int, Rollout | str]], note: Callable[[int, str], None]
+) -> Iterator[tuple[int, Rollout | str]]:
+    for line, rollout in rollouts:
+        if isinstance(rollout, Rollout) and LEFT_OUT in rollout.metadata:
+            note(line, f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
+        yield line, rollout
 
 
 def is_rollout_row(row: Any) -> bool:
