@@ -1,8 +1,10 @@
 """The ledger file: commits, damage, and errors a person can act on."""
 
+import ast
 import asyncio
 import contextlib
 import json
+import re
 import sqlite3
 import threading
 import tracemalloc
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import calipers
 import zstd_codec as zstd
 from calipers.cli import app
 from calipers.config.settings import Settings
@@ -298,3 +301,16 @@ def test_contents_that_were_changed_by_hand_are_told_and_no_traceback(tmp_path: 
         for command in (["replay", str(path), "-o", str(tmp_path / "out.jsonl")], score):
             with contextlib.suppress(CalipersError):
                 app.main(command, standalone_mode=False)
+
+
+def test_no_statement_numbers_its_values_which_python_3_14_refuses() -> None:
+    """``?1`` with a sequence of values is an error there, and a warning in 3.12: only ``?`` works everywhere."""
+    numbered = [
+        f"{path.name}:{node.lineno}"
+        for path in Path(calipers.__file__).parent.rglob("*.py")
+        if re.search(r"\?\d", text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"(SELECT|INSERT|UPDATE|DELETE|WHERE) .*\?\d", node.value)
+    ]
+    assert numbered == []

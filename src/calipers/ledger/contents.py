@@ -59,9 +59,9 @@ _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_us
 def extent_of_run(ledger: ReadableLedger, run: int) -> RunExtent:
     """Return how much of a ledger's run is recorded now."""
     [(began, groups, of)] = ledger.rows(
-        "SELECT started_at, (SELECT count(*) FROM groups WHERE run = ?1), (SELECT count(*) FROM runs) "
-        "FROM runs WHERE id = ?1",
-        (run,),
+        "SELECT started_at, (SELECT count(*) FROM groups WHERE run = ?), (SELECT count(*) FROM runs) "
+        "FROM runs WHERE id = ?",
+        (run, run),
     )
     [(last,)] = ledger.rows(
         "SELECT max(answered_at) FROM answers JOIN asks USING (key) WHERE asks.run = ? AND answered_at >= ?",

@@ -18,14 +18,14 @@ _MARK: Final = "␀"
 _COMPRESSED: Final = (b"\x28\xb5\x2f\xfd", b"\x78")
 """The first bytes of Zstandard's and zlib's data."""
 _TEXT: Final = b"\0"
-_PARAMETER: Final = re.compile(r"\?(\d*)")
+_PARAMETER: Final = re.compile(r"\?")
 
 
 @lru_cache(maxsize=256)
 def numbered(statement: str) -> str:
-    """Return a ledger's SQL ``statement`` with Postgres' signs for values: ``$1`` for ``?`` and ``?1``."""
+    """Return a ledger's SQL ``statement`` with Postgres' signs for values: ``$1`` for the first ``?``."""
     numbers = count(1)
-    return _PARAMETER.sub(lambda found: f"${found[1] or next(numbers)}", statement)
+    return _PARAMETER.sub(lambda _: f"${next(numbers)}", statement)
 
 
 def to_postgres(values: Sequence[Any], in_bytes: frozenset[int]) -> Row:
