@@ -26,7 +26,7 @@ _SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a"
 
 
 def read_groups(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Iterable[object],
     *,
     reader: str | None = None,
     strict: bool = False,
@@ -42,14 +42,21 @@ def read_groups(
     array of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes
     for each id.
 
+    Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
+    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups.
+
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for Parquet without pyarrow.
     """
-    source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
     seen: dict[int, int] = {}
-    found = iter(_rows(source, reader))
-    head = _head(found) if reader is None and source != "<stdin>" else list(islice(found, 1))
-    if reader is None and source != "<stdin>" and any(_is_foreign(row) for _, row in head):
+    if isinstance(path, str | os.PathLike):
+        source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
+        found = iter(_rows(source, reader))
+    else:
+        source, found = f"<{type(path).__name__}>", _rows_in_memory(path)
+    in_file = reader is None and source[0] != "<"
+    head = _head(found) if in_file else list(islice(found, 1))
+    if in_file and any(_is_foreign(row) for _, row in head):
         found = iter(_rows(source, "rollouts"))
         head = list(islice(found, 1))
     if not head:
@@ -116,6 +123,12 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     path = Path(source)
     read: Reader = registry.READERS.find(reader or _reader_of(path))
     return read(path)
+
+
+def _rows_in_memory(source: object) -> Iterator[tuple[int, object]]:
+    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - files do not need it
+
+    return table_rows(source)
 
 
 def _reader_of(path: Path) -> str:

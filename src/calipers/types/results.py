@@ -149,6 +149,15 @@ class GroupResult:
         }
         return _with_extra(own, self.extra)
 
+    def to_pandas(self, level: Literal["trajectory", "group"] = "trajectory") -> Any:
+        """Return the result as a pandas data frame with a row for each trajectory, or (``"group"``) one for the group.
+
+        Raises ImportError if pandas is not installed. ``calipers.types.tables`` has the same for many results.
+        """
+        from calipers.types.tables import to_pandas  # noqa: PLC0415 - few callers have pandas
+
+        return to_pandas([self], level)
+
     def _repr_html_(self) -> str:
         """Return the group's ranking for a notebook, with 95 % intervals of the scores."""
         from calipers.types import markup  # noqa: PLC0415 - only notebooks need it

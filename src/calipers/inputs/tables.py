@@ -1,0 +1,50 @@
+"""Rows of groups from Python objects: a list of dicts, a pandas data frame, or a Hugging Face dataset.
+
+None of these libraries is imported. Not responsible for files (``files``) or for groups (``groups``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from calipers.errors import InputError
+from calipers.inputs.parquet import row_as_object
+
+Row = tuple[int, Any]
+
+
+def table_rows(source: object) -> Iterator[Row]:
+    """Yield every row of ``source`` with its number from 1: an object of a groups file, or text on what is wrong.
+
+    Raises InputError for a dataset with splits, and for what is no table.
+    """
+    if isinstance(source, Mapping) and "trajectories" not in source and "responses" not in source:
+        names = ", ".join(map(str, source))
+        raise InputError(f"it has the splits {names}: read one of them, as in read_groups(dataset['train'])")
+    if not isinstance(source, Iterable):
+        raise InputError("read_groups() takes a path, a list of groups, a data frame or a dataset")
+    if hasattr(source, "itertuples") and hasattr(source, "columns"):
+        yield from _rows_of_frame(source)
+    elif hasattr(source, "column_names") and hasattr(source, "features"):
+        yield from ((number, row_as_object(dict(row))) for number, row in enumerate(source, start=1))
+    else:
+        yield from enumerate([source] if isinstance(source, Mapping) else source, start=1)
+
+
+def _rows_of_frame(frame: Any) -> Iterator[Row]:
+    names = [str(name) for name in frame.columns]
+    for number, values in enumerate(frame.itertuples(index=False, name=None), start=1):
+        row = {name: _plain(value) for name, value in zip(names, values, strict=True)}
+        yield number, row_as_object({name: value for name, value in row.items() if value is not None})
+
+
+def _plain(value: Any) -> Any:
+    """Return a data frame's value as plain data: no arrays and numbers of NumPy; a missing value (NaN) is None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return None if value is None or value != value else value  # noqa: PLR0124 - NaN, also of other types
