@@ -1,6 +1,6 @@
 """calipers in verl 0.9, through verl's own agent loop, replay buffers, reward loop, advantages and main_eval.
 
-All of it happens once, in a process of its own (``verl_engine.py``); the tests look at what it reports.
+All of it happens once, in a process of its own (``verl_run.py``); the tests look at what it reports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return reported(_HERE / "verl_engine.py", tmp_path_factory.mktemp("verl"), seconds=840)
+    return reported(_HERE / "verl_run.py", tmp_path_factory.mktemp("verl"), seconds=840)
 
 
 # --- shadow mode ---------------------------------------------------------------------------------------------------

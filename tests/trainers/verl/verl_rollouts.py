@@ -1,0 +1,263 @@
+"""What happens to rollouts of verl's agent loop: scored, lost, refused, scaffolded, in shadow mode.
+
+One function for each part of what ``verl_run`` reports. Not responsible for the engine (``verl_engine``).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from calipers.errors import ConfigError
+from servers.faulty_server import FaultyServer
+from trainers.verl.verl_engine import (
+    ESTIMATORS,
+    PLAN,
+    Engine,
+    NotingPolicy,
+    configured,
+    expected,
+    policy,
+    recorded_steps,
+)
+
+
+def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """The way in for training: verl's manager class, its workers, its replay buffers, its advantages."""
+    from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - only where verl is
+
+    config = configured(
+        model,
+        f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
+        "+actor_rollout_ref.rollout.agent.agent_loop_manager_class=calipers.trainers.verl.AgentLoopManager",
+        *(
+            "+calipers.judge=vllm/judge",
+            f"+calipers.base_url={server.url}",
+            "+calipers.attempts=1",
+            "+calipers.reasks=1",
+            f"+calipers.ledger={model.parent / 'ledger.db'}",
+            "+calipers.probe=false",
+        ),
+    )
+    kind = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class)
+    manager = kind.create(
+        config=config, llm_client=policy(tokenizer), teacher_client=None, reward_loop_worker_handles=None
+    )
+    engine = Engine(config, manager, tokenizer)
+    report = engine.roll_out(list(PLAN), prefix="s", step=3)
+    report["questions"] = len(server.posts)
+    shown = [post["messages"][-1]["content"] for post in server.posts]
+    report["tools shown"] = next(question for question in shown if "prompt tools" in question)
+    taken = engine.sampled("sync", len(PLAN))["batch"]
+    masks = engine.masks(taken.keys)
+    rewards = {label: report["rewards"][label] for label in engine.labels(taken.keys)}
+    report["advantages"] = {
+        estimator: [engine.advantages(taken, estimator), expected(rewards, masks, config, estimator)]
+        for estimator in ESTIMATORS
+    }
+    try:
+        unweighted = configured(model, "+calipers.judge=embedded", "+calipers.weigh=true")
+        kind.create(config=unweighted, llm_client=None)
+    except ConfigError as caught:
+        report["unweighted"] = str(caught)
+    report["weights"] = {
+        estimator: {
+            "plain": engine.plain(taken, estimator),
+            "1": engine.weighted(taken, estimator),
+            "0.25": engine.weighted(taken, estimator, lambda _: 0.25),
+            "score": engine.weighted(taken, estimator, lambda info: info["calipers_score"]),
+        }
+        for estimator in ("grpo", "rloo", "reinforce_plus_plus_baseline")
+    }
+    try:
+        engine.weighted(taken, "grpo", lambda _: math.inf)
+    except ConfigError as caught:
+        report["infinite weight"] = str(caught)
+    report["scores"] = [one["calipers_score"] for one in engine.infos(taken.keys)]
+    report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val", size=1)
+    report["training alone"] = engine.roll_out(["plain"], prefix="o", size=1)
+    again = engine.roll_out(list(PLAN), prefix="a")
+    evicted = engine.sampled("async", sum(status == "finished" for status in again["status"].values()))
+    trained = sorted({label.split(": ")[0] for label in engine.labels(evicted["batch"].keys)})
+    report["async"] = {"refilled": evicted["refilled"], "metrics": evicted["metrics"], "trained": trained}
+    report["failed step"] = failed_step(engine)
+    report["refilled step"] = refilled_step(engine)
+    report["refused"] = refused(kind, model)
+    report["recorded steps"] = recorded_steps(model.parent / "ledger.db")
+    return report
+
+
+def failed_step(engine: Engine) -> str:
+    """What verl's synchronous trainer says to a step none of whose groups got a reward."""
+    engine.roll_out(["dead"], prefix="f")
+    try:
+        engine.sampled("sync", 1)
+    except RuntimeError as caught:
+        return str(caught)
+    return ""
+
+
+def refilled_step(engine: Engine) -> list[str]:
+    """What its step then holds if it is to replace failed groups, and the next prompt is a good one."""
+    taken = engine.sampled(
+        "sync",
+        1,
+        refill=lambda _: engine.roll_out(["plain"], prefix="g"),
+        sync_refill_failed_groups=True,
+        gen_batch_size=1,
+    )
+    return sorted(engine.labels(taken["batch"].keys))
+
+
+def refused(kind: Any, model: Path) -> dict[str, str]:
+    """What the manager says, before any rollout, to configurations that cannot work."""
+    wrong = {
+        "no judge": [],
+        "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
+        "key": ["+calipers.judge=embedded", "+calipers.api_key=secret"],
+        "lone": ["+calipers.judge=embedded", "actor_rollout_ref.rollout.n=1"],
+        "unreachable": [
+            "+calipers.judge=vllm/judge",
+            "+calipers.base_url=http://127.0.0.1:9/v1",
+            "+calipers.attempts=1",
+        ],
+        "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
+        "scaffold": ["+calipers.judge=embedded", "+calipers.scaffold.total_steps=9"],
+    }
+    told = beyond_limits(model) | unscaffolded(model)
+    for name, overrides in wrong.items():
+        try:
+            kind.create(config=configured(model, *overrides), llm_client=None)
+        except Exception as caught:  # noqa: BLE001 - which one it is, is what is looked at
+            told[name] = f"{type(caught).__name__}: {caught}"
+    return told
+
+
+def unscaffolded(model: Path) -> dict[str, str]:
+    """What the manager that only scaffolds says to configurations with nothing to show, or that would train on it."""
+    from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
+
+    steps = "+calipers.scaffold.total_steps=9"
+    rollout = "actor_rollout_ref.rollout"
+    wrong = {
+        "nothing to show": [],
+        "old trainer, scaffold": [steps, "transfer_queue.enable=false"],
+        "bypass": [steps, f"{rollout}.calculate_log_probs=false", "algorithm.rollout_correction.bypass_mode=true"],
+        "lone scaffold": [steps, f"{rollout}.calculate_log_probs=false", f"{rollout}.n=1"],
+    }
+    told = {}
+    for name, overrides in wrong.items():
+        try:
+            ScaffoldManager(config=configured(model, *overrides), llm_client=None)
+        except ConfigError as caught:
+            told[name] = f"ConfigError: {caught}"
+    return told
+
+
+def beyond_limits(model: Path) -> dict[str, str]:
+    """What the reward manager says to configurations beyond its limits."""
+    from calipers.trainers.verl.agent_loop import settings_in_config  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl.reward import require_limits  # noqa: PLC0415 - likewise
+
+    wrong = {
+        "workers": ["reward.num_workers=2"],
+        "lone group": ["actor_rollout_ref.rollout.n=1"],
+        "validation": [],
+        "waiting room": ["trainer.test_freq=-1", "trainer.val_before_train=false", "data.train_batch_size=1024"],
+    }
+    told = {}
+    for name, overrides in wrong.items():
+        config = configured(model, "+calipers.judge=embedded", *overrides)
+        try:
+            require_limits(config, settings_in_config(config))
+        except ConfigError as caught:
+            told[name] = f"ConfigError: {caught}"
+    return told
+
+
+CRITERIA: list[dict[str, Any]] = [
+    {"criterion": f"names planet {number}", "points": 2 * number - 5, "tags": {}} for number in range(1, 5)
+]
+
+
+def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """Rollouts with part of the rubric in their prompt: what the policy is asked, what verl trains on, what is
+    judged.
+    """
+    import transfer_queue as tq  # noqa: PLC0415 - only where verl is
+    from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - likewise
+
+    agent = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+    config = configured(
+        model,
+        f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
+        f"+{agent}=calipers.trainers.verl.AgentLoopManager",
+        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
+        *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
+        *("actor_rollout_ref.rollout.calculate_log_probs=false", "actor_rollout_ref.rollout.prompt_length=330"),
+    )
+    file = model.parent / "asked.jsonl"
+    given = {"config": config, "llm_client": NotingPolicy(policy(tokenizer), file), "teacher_client": None}
+    manager = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class).create(
+        **given, reward_loop_worker_handles=None
+    )
+    engine, begun = Engine(config, manager, tokenizer), len(server.posts)
+    truth: dict[str, Any] = {"ground_truth": "", "rubrics": CRITERIA}
+    report = engine.roll_out(["plain", "tools"], prefix="c", reward_model=truth)
+    report["judged"] = [post["messages"] for post in server.posts[begun:]]
+    report["asked"] = NotingPolicy.notes(file, tokenizer)
+    keys = [key for key in tq.kv_list("train")["train"] if key.startswith("c-") and "_" in key]
+    fields = ["prompts", "input_ids", "raw_prompt", "extra_fields"]
+    trained = tq.kv_batch_get(keys=keys, partition_id="train", select_fields=fields)
+    report["trained"] = [
+        {
+            "place": int(key.split("_")[1]) + 1,
+            "prompt": tokenizer.decode(prompt),
+            "all": tokenizer.decode(tokens),
+            "row": row[0]["content"],
+            "shown": extra["scaffold_shown"],
+        }
+        for key, prompt, tokens, row, extra in zip(
+            keys, trained["prompts"], trained["input_ids"], trained["raw_prompt"], trained["extra_fields"], strict=True
+        )
+    ]
+    engine.roll_out(["plain"], prefix="d", partition="val", reward_model=truth)
+    report["asked in validation"] = NotingPolicy.notes(file, tokenizer)
+    long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
+    engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})
+    report["asked with too long ones"] = NotingPolicy.notes(file, tokenizer)
+    return report
+
+
+def in_shadow(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
+    """verl's own reward loop with a function of the user's, and a judge that scores the groups in its shadow."""
+    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
+
+    from calipers.trainers.shadow.comparison import read_shadow  # noqa: PLC0415 - likewise
+    from calipers.trainers.verl import ShadowManager  # noqa: PLC0415 - likewise
+
+    today, folder = model.parent / "today.py", model.parent / "shadow"
+    today.write_text("def today(data_source, solution_str, ground_truth, extra_info):\n    return len(solution_str)\n")
+    config = configured(
+        model,
+        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", f"+calipers.shadow={folder}"),
+        *(f"reward.custom_reward_function.path={today}", "reward.custom_reward_function.name=today"),
+        *("+calipers.attempts=1", "+calipers.reasks=0"),
+    )
+    rewards = RewardLoopManager(config)
+    manager = ShadowManager.create(
+        config=config,
+        llm_client=policy(tokenizer),
+        teacher_client=None,
+        reward_loop_worker_handles=rewards.reward_loop_worker_handles,
+    )
+    told = Engine(config, manager, tokenizer).roll_out(["plain", "lost", "dead"], prefix="s")
+    for _ in range(600):
+        lines = list(read_shadow([folder])) if list(folder.glob("*.jsonl")) else []
+        if len(lines) == 3:
+            break
+        time.sleep(0.1)
+    told["lines"] = {line["group_id"].partition("-")[2]: line for line in lines}
+    return told
