@@ -45,9 +45,17 @@ def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:
 
 def test_reasons_that_differ_only_in_figures_are_one_and_the_rest_is_counted():
     reasons = {f"failed: the next try is {number}.5 s away, with 0.1 s left": 2 for number in range(10)}
-    reasons |= {"failed: HTTP 503": 7, "abstained: no verdict": 3, "a": 2, "b": 1}
-    assert reason_lines(reasons, 2) == [
-        "20 × failed: the next try is … s away, with … s left",
+    reasons |= {
+        "HTTP 400: no 1": 4,
+        "HTTP 400: no 2": 4,
+        "failed: HTTP 503": 7,
+        "abstained: no verdict": 3,
+        "a": 2,
+        "b": 1,
+    }
+    assert reason_lines(reasons, 3) == [
+        "20 × failed: the next try is … s away, with 0.1 s left",
+        "8 × HTTP 400: no …",
         "7 × failed: HTTP 503",
         "+6 more for 3 other reasons",
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 
 from rich.console import Console
 
 from calipers.cli.progress import Report
+from calipers.cli.progress_line import ProgressLine
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 ONE = GroupResult("g", "scored", (TrajectoryResult("a", "scored", 1.0, 1.0),), judge_calls=1)
@@ -71,3 +73,15 @@ def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
 
 def test_without_a_total_nothing_is_said_of_time_left() -> None:
     assert "left" not in told(25.0, 60.0, total=None)
+
+
+def test_the_line_is_whole_in_a_narrow_terminal() -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True)
+    said = "12,345 of 20,000 groups, unscored: 12 abstained + 34 failed, 1,234,567 tokens, $12.34 of $50.00"
+    with ProgressLine(console, total=20_000) as line:
+        line.move(12_345, said)
+    shown = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()).split())
+    assert said in shown
+    assert re.search(r"\$50\.00, [\d,.]+/s, .+ left", shown)
+    assert "…" not in shown

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.backends.names import name_without_password, split_judge_name, url_without_password
+from calipers.backends.names import split_judge_name, url_without_password
 from calipers.backends.providers.known import provider_of
 from calipers.cli.calibration_output import (
     print_cost,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from calipers.rubric import Rubric
     from calipers.types import TrajectoryGroup
 
+_LONGEST_NAME = 20
 _ORDERS = {"pairwise": 2, "pointwise": 2}
 
 
@@ -235,7 +236,13 @@ class _Way:
     @property
     def title(self) -> str:
         """The way in a few words, for the progress line."""
-        return " ".join(filter(None, (name_without_password(self.judge)[:24], self.protocol, self.prompt_variant)))
+        return " ".join(filter(None, (_short_name(self.judge), self.protocol, self.prompt_variant)))
+
+
+def _short_name(judge: str) -> str:
+    """Return the model's name without provider and address, as a progress line has room for it."""
+    model = split_judge_name(judge)[0].rpartition("/")[2]
+    return model if len(model) <= _LONGEST_NAME else f"{model[: _LONGEST_NAME - 1]}…"
 
 
 def _ways(options: dict[str, Any]) -> Iterator[_Way]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -54,18 +54,25 @@ def print_message(text: str) -> None:
 def reason_lines(reasons: Mapping[str, int], most: int) -> list[str]:
     """Return the ``most`` frequent reasons with their counts, and a line that counts all others.
 
-    Reasons that differ only in figures are one reason, with an ellipsis in place of the figures.
+    Reasons that differ only in figures are one reason, with an ellipsis in place of the figures that differ.
     """
     alike: dict[str, Counter[str]] = {}
     for reason, count in reasons.items():
         alike.setdefault(_FIGURES.sub("…", reason), Counter())[reason] += count
-    merged = Counter({next(iter(texts)) if len(texts) == 1 else text: texts.total() for text, texts in alike.items()})
+    merged = Counter({_common_text(list(texts)): texts.total() for texts in alike.values()})
     lines = [f"{count:,} × {reason}" for reason, count in merged.most_common(most)]
     others = merged.most_common()[most:]
     if others:
         why = counted(len(others), "other reason")
         lines.append(f"+{sum(count for _, count in others):,} more for {why}")
     return lines
+
+
+def _common_text(alike: Sequence[str]) -> str:
+    """Return the text of reasons that differ only in figures, with an ellipsis where they do."""
+    figures = zip(*(_FIGURES.findall(text) for text in alike), strict=True)
+    kept = iter([found[0] if len(set(found)) == 1 else "…" for found in figures])
+    return _FIGURES.sub(lambda _: next(kept), alike[0])
 
 
 class Interrupted(KeyboardInterrupt):

@@ -13,6 +13,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from calipers.cli.messages import wrap_words
 
@@ -25,7 +26,10 @@ _BAR_FROM = 100
 
 
 class ProgressLine:
-    """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal."""
+    """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal.
+
+    What does not fit a terminal's line goes on in the next one.
+    """
 
     def __init__(
         self,
@@ -49,7 +53,7 @@ class ProgressLine:
             wide = self.console.width >= _BAR_FROM
             self._progress = Progress(
                 SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
+                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False)),
                 *([BarColumn(), TimeElapsedColumn()] if wide else []),
                 console=self.console,
                 transient=True,
