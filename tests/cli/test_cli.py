@@ -209,7 +209,7 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "two"], "'two' is not a whole number"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--timeout", "soon"], "'soon' is not a number"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embedded", "--budget", "eur=5"],
-         "it takes calls, tokens, usd, as in usd=5"),
+         "is no kind of budget: write usd=5 (US dollars)"),
     ],
 )  # fmt: skip
 def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, arguments: list[str], words: str):
