@@ -29,7 +29,7 @@ BYTES_A_TOKEN: Final = 4.0
 """UTF-8 bytes a token of a question."""
 TOKENS_ERROR: Final = 0.2
 """The share by which the estimate of input tokens may be wrong: prose has 4.5 bytes a token, transcripts with JSON 3.4
-(o200k, on eight recorded sets).
+(o200k, on seven recorded sets and the examples).
 """
 REPLY_TOKENS: Final = (30, 60)
 """Assumed tokens of a reply without reasoning: for the whole, and for each candidate or criterion in it."""
