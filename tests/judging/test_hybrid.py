@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from calipers.backends.providers.scripted import Scripted
 from calipers.errors import ConfigError
 from calipers.judging.hybrid import Combination
 from calipers.ledger import Ledger
-from calipers.testing import SimulatedJudge
-from calipers.types import Trajectory, TrajectoryGroup, Verdict
+from calipers.testing import Noise, SimulatedJudge
+from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers import Constraints, RuleFunction, has_answer, read_constraints
 from grading import Grader
 from groups import FOUR, QUALITY, group_of
@@ -288,10 +289,32 @@ async def test_many_groups_stream_in_order() -> None:
     ({"checks": ["regex"]}, "'regex' is not a verifier"),
     ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
     ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
+    ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),
+    ({"judge": Judge("embedded", reward={"blend": "normalised"})}, "around 0 with blend='normalised'"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         Hybrid(**({"judge": "embedded"} | settings))
+
+
+@pytest.mark.parametrize(("options", "known"), [
+    ({}, True), ({"reward": "score"}, True), ({"reward": "rank"}, False), ({"reward": "min_max"}, False),
+    ({"reward": "shrunk"}, False), ({"reward": {"blend": "weighted"}}, False), ({"reward": {"ties": 9}}, False),
+    ({"protocol": "pairwise"}, False),
+])  # fmt: skip
+async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else(
+    options: dict[str, Any], *, known: bool
+) -> None:
+    judge = Judge(SimulatedJudge(QUALITY, Noise(0.1)), orders=2, **options)
+    group = group_of(FOUR)
+    own = tuple(replace(one, reward=float(place % 2)) for place, one in enumerate(group.trajectories))
+    group = replace(group, trajectories=own)
+    alone = await judge.score_group(group)
+    result = await Hybrid(judge, checks=[]).score_group(group)
+    assert result.rewards == alone.rewards
+    assert all(one.stderr for one in alone.trajectories)
+    assert [one.stderr for one in result.trajectories] == [one.stderr if known else None for one in alone.trajectories]
+    assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")

@@ -10,6 +10,7 @@ followed by the judge's bit. These are different rewards, so each has its own na
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -139,6 +140,7 @@ class Hybrid:
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
+        _require_no_standard_scores(self.judge)
         if combine in _NAMED_COMBINATIONS:
             of_rules, how = _NAMED_COMBINATIONS[combine]
             self._combination = Combination(of_rules, how, 0.5 if threshold is None else threshold)
@@ -181,7 +183,7 @@ class Hybrid:
             judged = await self.judge.score_group(
                 replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
             )
-        soft = {} if judged is None else {one.id: one for one in judged.trajectories}
+        soft = {} if judged is None else {one.id: one for one in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
             self._result(trajectory, of, soft.get(trajectory.id), weighs=weighs)
             for trajectory, of in zip(given.trajectories, checked, strict=True)
@@ -279,6 +281,16 @@ class Hybrid:
         )
 
 
+def _with_errors_of_rewards(judged: Sequence[TrajectoryResult]) -> Sequence[TrajectoryResult]:
+    """Return the judge's part; without standard errors unless its rewards are the scores that the errors are of."""
+    if all(
+        one.reward is None or one.score is None or math.isclose(one.reward, one.score, abs_tol=_ROUNDING)
+        for one in judged
+    ):
+        return judged
+    return [replace(one, stderr=None) for one in judged]
+
+
 def _reliability(results: Sequence[TrajectoryResult], judged: Reliability) -> Reliability:
     """Return the reliability of rewards that combine rules with the judge's scores; unknown if any error is."""
     basis = None if judged.basis == "unknown" else judged.basis
@@ -286,6 +298,19 @@ def _reliability(results: Sequence[TrajectoryResult], judged: Reliability) -> Re
     return reliability_of(Scores(values, stderrs, basis, judged.freedom))
 
 
+def _require_no_standard_scores(judge: Judge) -> None:
+    """Raise ConfigError if the judge's rewards are around 0, where a product with a share of rules means nothing."""
+    given = judge.settings.reward
+    for name, value in (("reward", given.kind), ("blend", given.blend)):
+        if (name, value) in _AROUND_0:
+            raise ConfigError(
+                f"Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with {name}={value!r}: "
+                "leave it out"
+            )
+
+
+_AROUND_0: Final = {("reward", "weighted"), ("blend", "normalised")}
+_ROUNDING: Final = 1e-9
 _DECIDED = "the rules tell the trajectories apart, so no judge was asked: only_open"
 _CANNOT_TELL = "a rule or a gate gave no verdict"
 
