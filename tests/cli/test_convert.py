@@ -175,3 +175,18 @@ def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path):
     path = written(tmp_path / "a.jsonl", row("p", "one"))
     code, said = run(path, path, "-o", str(tmp_path / "groups.jsonl"))
     assert (code, said) == (0, f"Note: {path}: was given before; it is read once\n1 rollout in 1 group\n")
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_a_dash_is_stdin(tmp_path: Path, strict: list[str]):
+    out = tmp_path / "groups.jsonl"
+    rows = "".join(json.dumps(row("p", said)) + "\n" for said in ("one", "two"))
+    file = written(tmp_path / "a.jsonl", row("p", "three"))
+    ended = CliRunner().invoke(convert, ["-", file, "-o", str(out), *strict], input=rows, standalone_mode=False)
+    assert ended.return_value == 0, ended.stderr
+    (group,) = read_groups(out)
+    assert [one.messages[0]["content"] for one in group.trajectories] == ["one", "two", "three"]
+    assert [one.metadata["source"] for one in group.trajectories] == ["-:1", "-:2", f"{file}:1"]
+    empty = CliRunner().invoke(convert, ["-", "-o", str(out), *strict], input="", standalone_mode=False)
+    assert str(empty.exception).startswith("-: ")
+    assert str(tmp_path.parent.parent) not in str(empty.exception) + empty.stderr

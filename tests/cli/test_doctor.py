@@ -1,5 +1,6 @@
 """``calipers doctor``, run as a person runs it."""
 
+import io
 import json
 import os
 import subprocess
@@ -9,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from calipers.cli.doctor import Progress
+from calipers.cli.progress_line import ProgressLine
+from calipers.types import Usage
 from doctor.probe_judges import MODELS, judge
 from servers.faulty_server import FaultyServer, said
 
@@ -107,3 +112,16 @@ def test_the_judge_may_come_from_the_settings_file_or_the_environment(tmp_path: 
     assert doctor(cwd=tmp_path, CALIPERS_JUDGE="embedded").returncode == 1
     (tmp_path / "calipers.toml").write_text('judge = ["embedded"]\nconcurrency = "auto"\n')
     assert "embedded: unfit" in doctor(cwd=tmp_path).stdout
+
+
+def test_progress_counts_answers_tokens_and_dollars_of_all_servers():
+    now, out = [0.0], io.StringIO()
+    line = ProgressLine(Console(file=out, width=200), total=None, clock=lambda: now[0])
+    progress = Progress(line, within=60, clock=lambda: now[0])
+    progress.add(1, Usage(100, 20, cost_usd=0.01))
+    now[0] = 20.0
+    progress.add(1, Usage(200, 30, cost_usd=0.02))
+    assert out.getvalue() == "2 answers, 350 tokens, $0.03, 20 of at most 60 s, 0.1/s\n"
+    now[0] = 40.0
+    progress.add(1, Usage(200, 30))  # of an unknown price: no sum is shown, rather than a wrong one
+    assert "3 answers, 580 tokens, 40 of at most 60 s" in out.getvalue()

@@ -1,5 +1,6 @@
 """``calipers generate`` and ``calipers ifeval --base-url``, run as a person runs them."""
 
+import io
 import json
 import os
 import subprocess
@@ -8,8 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from calipers import read_groups
+from calipers.cli.generate import Progress
+from calipers.cli.progress_line import ProgressLine
+from calipers.generation.sampling import Sample
+from calipers.types import Usage
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PROMPTS = [
@@ -370,3 +376,32 @@ def test_a_missing_vllm_is_said_before_a_checkpoint_is_merged(prompts: Path) -> 
     )
     assert run.returncode == 2
     assert "needs vLLM: pip install vllm" in run.stderr
+
+
+def test_dollars_are_shown_as_they_were_first_paid(server: FaultyServer, prompts: Path) -> None:
+    answer = said("an answer")
+    answer.body["usage"]["cost"] = 0.25
+    server.script(answer)
+    arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
+    assert "3 responses to 3 prompts, 15 tokens, $0.7500: out.jsonl" in calipers(*arguments, cwd=prompts.parent).stderr
+    again = calipers(*arguments, cwd=prompts.parent).stderr
+    assert "3 of them from an earlier run, 15 tokens, $0.7500 as first paid: out.jsonl" in again
+
+
+def test_a_price_that_is_unknown_is_not_shown(server: FaultyServer, prompts: Path) -> None:
+    server.script(said("an answer"))
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, cwd=prompts.parent)
+    assert "3 responses to 3 prompts, 15 tokens: out.jsonl" in run.stderr
+
+
+def test_the_progress_line_has_dollars_while_every_price_is_known() -> None:
+    now, out = [0.0], io.StringIO()
+    progress = Progress(line=ProgressLine(Console(file=out, width=200), total=8, clock=lambda: now[0]))
+    progress.arrived(Sample(0, "one", "stop", usage=Usage(90, 10, cost_usd=1.5)))
+    now[0] = 20.0
+    progress.arrived(Sample(1, "two", "stop", usage=Usage(90, 10, cost_usd=0.5)))
+    now[0] = 40.0
+    progress.arrived(Sample(2, "three", "stop", usage=Usage(90, 10)))
+    first, second = out.getvalue().splitlines()
+    assert first.startswith("2 of 8 responses, 200 tokens, $2.00, ")
+    assert second.startswith("3 of 8 responses, 300 tokens, 0.1/s")

@@ -7,6 +7,8 @@ Not responsible for the formats (``inputs.foreign.rollouts``) or for which rollo
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -50,7 +52,7 @@ def convert(
     """Write the rollouts in FILES as a groups file, with the rollouts of one prompt as one group.
 
     FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo, ShareGPT or
-    Gemini, preference data (chosen and rejected), or JSON lines with messages.
+    Gemini, preference data (chosen and rejected), or JSON lines with messages; - is stdin.
 
     \b
     calipers convert runs/*.traj -o groups.jsonl
@@ -168,18 +170,33 @@ def _rollouts(
             note((file, 0), "was given before; it is read once")
             continue
         known.add(Path(file).resolve())
-        try:
-            for line, rollout in file_rollouts(Path(file), family=family):
-                if isinstance(rollout, str):
-                    yield (file, line), rollout
-                    continue
-                if LEFT_OUT in rollout.metadata:
-                    note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
-                yield (file, line), replace(rollout, metadata={**rollout.metadata, "source": f"{file}:{line}"})
-        except InputError as error:
-            if strict:
-                raise
-            yield (file, 0), str(error).removeprefix(f"{file}: ")
+        with _on_disk(file) as path:
+            try:
+                for line, rollout in file_rollouts(path, family=family):
+                    if isinstance(rollout, str):
+                        yield (file, line), rollout
+                        continue
+                    if LEFT_OUT in rollout.metadata:
+                        note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
+                    yield (file, line), replace(rollout, metadata={**rollout.metadata, "source": f"{file}:{line}"})
+            except InputError as error:
+                problem = str(error).removeprefix(f"{path}: ")
+                if strict:
+                    raise InputError(problem, source=file) from None
+                yield (file, 0), problem
+
+
+@contextmanager
+def _on_disk(file: str) -> Iterator[Path]:
+    """Give the path of an input file; for ``-``, of a copy of stdin, because formats are found by reading twice."""
+    if file != "-":
+        yield Path(file)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        with path.open("wb") as copy:
+            shutil.copyfileobj(click.open_file(file, "rb"), copy)
+        yield path
 
 
 def _group_object(value: Any) -> dict[str, Any]:

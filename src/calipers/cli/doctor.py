@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from calipers.cli.command_options import FiniteRange, command_option, env_file_option
 from calipers.cli.judge_options import given_options, judge_option
-from calipers.cli.messages import print_message, wrap_for_console
+from calipers.cli.messages import wrap_for_console
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
+from calipers.types import Usage
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from calipers.cli.progress_line import ProgressLine
     from calipers.doctor import Diagnosis, Servers
 
 _WIDTH = 140
@@ -61,23 +66,51 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.doctor import diagnose, diagnose_each  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+    from calipers.doctor import diagnose, diagnose_each  # noqa: PLC0415 - likewise
 
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
     name, urls = judge[0], options["base_url"]
     settings = given_options(options, "params", "max_tokens", "timeout", "price")
-    settings |= {"api_key": key_for(name, urls), "within": options["within"], "tell": print_message}
+    settings |= {"api_key": key_for(name, urls), "within": options["within"]}
     found: Diagnosis | Servers
-    if len(urls) > 1:
-        found = asyncio.run(diagnose_each(name, urls, **settings))
-    else:
-        found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
+    with ProgressLine(Terminal(stderr=True), total=None) as line:
+        settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
+        if len(urls) > 1:
+            found = asyncio.run(diagnose_each(name, urls, **settings))
+        else:
+            found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         _print(found)
     return 1 if found.verdict == "unfit" else 0
+
+
+@dataclass(slots=True)
+class Progress:
+    """Counts an examination's answers, tokens and dollars (None: unknown), and shows them with its time."""
+
+    line: ProgressLine
+    within: float
+    clock: Callable[[], float] = time.monotonic
+    answers: int = 0
+    usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.clock()
+
+    def add(self, answers: int, usage: Usage) -> None:
+        """Count what was added, and update the doctor's progress line."""
+        self.answers += answers
+        self.usage = Usage.total([self.usage, usage])
+        parts = [counted(self.answers, "answer"), f"{self.usage.input_tokens + self.usage.output_tokens:,} tokens"]
+        parts += [f"${self.usage.cost_usd:,.2f}"] if self.usage.cost_usd else []
+        parts += [f"{self.clock() - self.started:.0f} of at most {self.within:g} s"]
+        self.line.move(self.answers, ", ".join(parts))
 
 
 def _print(found: Diagnosis | Servers) -> None:

@@ -22,6 +22,7 @@ from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_o
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_params
 from calipers.errors import ConfigError, InputError
+from calipers.types import Usage
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ class Progress:
     kinds: Counter[str] = field(default_factory=Counter)
     reused: int = 0
     responses: int = 0
-    tokens: int = 0
+    usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
     line: ProgressLine | None = None
 
     def error(self, error: InputError) -> None:
@@ -254,13 +255,15 @@ class Progress:
         """Count a response as it arrives, and update the command's progress line."""
         self.responses += 1
         usage, kind = getattr(done, "usage", None), getattr(done, "kind", None)
-        self.tokens += 0 if usage is None else usage.input_tokens + usage.output_tokens
+        self.usage = self.usage if usage is None else Usage.total([self.usage, usage])
         self.kinds.update([] if kind is None else [kind])
         if self.line is not None:
             failed = [f"{count:,} {name}" for name, count in sorted(self.kinds.items())]
             parts = [f"{self.responses:,} of {self.line.total:,} responses"]
             parts += [f"failed: {' + '.join(failed)}"] if failed else []
-            self.line.move(self.responses, ", ".join([*parts, f"{self.tokens:,} tokens"]))
+            parts += [f"{self.usage.input_tokens + self.usage.output_tokens:,} tokens"]
+            parts += [f"${self.usage.cost_usd:,.2f}"] if self.usage.cost_usd else []
+            self.line.move(self.responses, ", ".join(parts))
 
     def summary(self, answered: Sequence[Answered], out: str) -> None:
         """Print on the command line how many responses were generated, and the most frequent reasons of failures."""
@@ -271,6 +274,8 @@ class Progress:
         parts += [f"{cut:,} cut off at the token limit"] if cut else []
         tokens = sum(sample.usage.output_tokens for sample in samples)
         parts += [f"{tokens:,} tokens"] if tokens else []
+        cost = Usage.total([sample.usage for sample in samples]).cost_usd
+        parts += [f"${cost:,.4f}{' as first paid' if self.reused else ''}"] if cost else []
         print_message(f"{', '.join(parts)}: {out}")
         notes = Counter(sample.note for sample in samples if sample.note is not None)
         if notes:

@@ -19,10 +19,10 @@ from calipers.doctor import behaviour, probe_statistics, verdict
 from calipers.doctor.applied_format import check_applied_format, takes_forms
 from calipers.doctor.checks import agreement_check, flip_check, format_check, injection_check
 from calipers.doctor.diagnosis import Check, Diagnosis
-from calipers.doctor.examinee import Answers, Examinee
+from calipers.doctor.examinee import Answers, Examinee, Spent
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.doctor.reachability import check_reachability
-from calipers.types import Failure
+from calipers.types import Failure, Usage
 
 _OBJECT: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 _NO_FORM = ("json_schema", "json_object")
@@ -49,13 +49,14 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     price: Sequence[float] | None = None,
     rng: random.Random | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    spent: Callable[[int, Usage], object] = lambda calls, usage: None,  # noqa: ARG005 - tells nobody
 ) -> Diagnosis:
     """Have the doctor examine the judge of this name within ``within`` seconds, with about forty short questions.
 
     ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
-    ``rng`` draws the constants of the format tests. ``tell`` is called with a line of progress. No failure of a judge
-    or server raises: a test that is not possible becomes a check with the reason. Raises ConfigError for invalid
-    settings before any server is contacted.
+    ``rng`` draws the constants of the format tests. ``tell`` is called with a line of progress, and ``spent`` with
+    the answers and the usage that are added as they arrive. No failure of a judge or server raises: a test that is not
+    possible becomes a check with the reason. Raises ConfigError for invalid settings before any server is contacted.
     """
     started = time.monotonic()
     examinee = Examinee(
@@ -68,6 +69,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         timeout=timeout,
         price=None if price is None else tuple(price),
         concurrency=concurrency,
+        spent=Spent(tell=spent),
     )
     found = examinee.backend()
     find_pricing(found.endpoint, found.model, price=price)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
 from calipers.types import Ask, Completion, Failure, JudgeRequest, Rating, Reading, TrajectoryGroup, Usage
 
+_NOTHING = Usage(cost_usd=0.0)
 _ATTEMPTS = 2
 """The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
 down.
@@ -60,13 +61,19 @@ class Answers:
 
 @dataclass(slots=True)
 class Spent:
-    """What the examination has used so far: the number of answered calls, and the usage of all calls."""
+    """What the examination has used so far: the number of answered calls, and the usage of all calls.
+
+    ``tell`` is called with what is added to either.
+    """
 
     calls: int = 0
     usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
+    tell: Callable[[int, Usage], object] = lambda calls, usage: None  # noqa: ARG005 - tells nobody
 
-    def pay(self, *usage: Usage) -> None:
-        self.usage = Usage.total([self.usage, *usage])
+    def add(self, calls: int, usage: Usage = _NOTHING) -> None:
+        self.calls += calls
+        self.usage = Usage.total([self.usage, usage])
+        self.tell(calls, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,7 @@ class Examinee:
         every, received, failures = tuple(groups), list[Answer](), _Failures()
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-            self.spent.calls += 1
+            self.spent.add(1)
             received.append(Answer(request.view.group_id, request.ask, completion, reading, _scores(request, reading)))
 
         bare = self.backend(without=without)
@@ -135,7 +142,7 @@ class Examinee:
         )
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):
-            self.spent.pay(result.usage)
+            self.spent.add(0, result.usage)
         refused = frozenset(bare.learned().get("refused", ()))
         return Answers(len(every) * orders * samples, tuple(received), tuple(failures.noted), refused)
 
@@ -153,9 +160,8 @@ class Examinee:
             async with asyncio.timeout(self.seconds_left):
                 completion = await self._retrying(backend).complete(replace(request, on_failed_call=meter.add))
         finally:
-            self.spent.pay(meter.total.usage)
-        self.spent.calls += 1
-        self.spent.pay(completion.usage)
+            self.spent.add(0, meter.total.usage)
+        self.spent.add(1, completion.usage)
         return completion
 
 

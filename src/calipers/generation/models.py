@@ -11,7 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from calipers.backends.connect import find_backend
+from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
+from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -60,8 +62,14 @@ async def find_model(
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
-    bare = found[0] if len(found) == 1 else Pool(found)
-    return Retrying(AcceptAnyReply(bare), attempts=attempts), list(await bare.check())
+    server = found[0] if len(found) == 1 else Pool(found, each=_priced)
+    asked = server if isinstance(server, Pool) else _priced(server)
+    return Retrying(asked, attempts=attempts), list(await server.check())
+
+
+def _priced(server: Backend) -> Backend:
+    """Return the backend with the cost of every response, an empty one included; None where no price is known."""
+    return Metered(AcceptAnyReply(server), pricing=find_pricing(server.endpoint, server.model))
 
 
 def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:

@@ -81,6 +81,7 @@ def _row(done: Completion) -> dict[str, Any]:
         "model": done.model,
         "told_in": done.text_source,
         "tokens": [usage.input_tokens, usage.output_tokens, usage.cached_tokens],
+        **({} if usage.cost_usd is None else {"cost_usd": usage.cost_usd}),
     }
 
 
@@ -90,6 +91,6 @@ def _completion(row: dict[str, Any]) -> Completion:
         row["finish_reason"],
         row["reasoning"],
         model=row["model"],
-        usage=Usage(*row["tokens"]),
+        usage=Usage(*row["tokens"], cost_usd=row.get("cost_usd")),
         text_source=row.get("told_in", "content"),
     )
