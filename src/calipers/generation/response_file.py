@@ -7,6 +7,7 @@ no API key and no header. It is not a ledger: responses are neither read again b
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -91,6 +92,6 @@ def _completion(row: dict[str, Any]) -> Completion:
         row["finish_reason"],
         row["reasoning"],
         model=row["model"],
-        usage=Usage(*row["tokens"], cost_usd=row.get("cost_usd")),
+        usage=replace(Usage(*row["tokens"]), cost_usd=row.get("cost_usd")),
         text_source=row.get("told_in", "content"),
     )
