@@ -554,3 +554,14 @@ def test_the_figures_of_the_embedded_judge_are_those_that_were_measured_with_it(
 def test_every_value_a_record_can_hold_is_explained(page: str, words: tuple[str, ...]) -> None:
     missing = [word for word in words if f"`{word}`" not in text_of(page)]
     assert not missing
+
+
+def test_the_readmes_badges_are_what_the_project_declares() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    shown = re.findall(r"!\[([^]]+)\]\((docs/images/badge-[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    oldest = declared["requires-python"].removeprefix(">=")
+    assert [alt for alt, _ in shown] == [f"Python {oldest} or newer", f"Licence: {declared['license']}"]
+    for (alt, path), text in zip(shown, (f"{oldest}+", declared["license"]), strict=True):
+        picture = (ROOT / path).read_text(encoding="utf-8")
+        assert f"<title>{alt}</title>" in picture
+        assert f">{text}</text>" in picture
