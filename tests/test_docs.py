@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import io
 import json
+import logging
 import os
 import re
 import runpy
@@ -107,6 +108,15 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "110")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _levels_of_loggers() -> Iterator[None]:
+    """A page may set levels of loggers for its readers: they are as before when it has run."""
+    yield
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.partition(".")[0] == "calipers" and isinstance(logger, logging.Logger):
+            logger.setLevel(logging.NOTSET)
 
 
 class Execution:

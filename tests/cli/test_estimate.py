@@ -49,6 +49,7 @@ def test_calibrate_counts_every_way_to_ask(tmp_path: Path):
     assert done.returncode == 0
     assert "openai/gpt-5-mini, listwise\n  calls        24\n" in done.stdout
     assert "openai/gpt-5-mini, pointwise\n" in done.stdout
+    (tmp_path / "j.jsonl").write_text("", encoding="utf-8")
     wrong = calipers("calibrate", GROUPS, "--judgments", "j.jsonl", "--estimate", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "--estimate is about judges to query" in wrong.stderr

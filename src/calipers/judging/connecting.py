@@ -6,6 +6,7 @@ Not responsible for how a name becomes a backend (``backends.connect``), or for 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -100,6 +101,17 @@ def _without(value: object, writer: str | Backend | None) -> object:
     if not isinstance(value, Mapping) or not isinstance(writer, str):
         return value
     return {name: one for name, one in value.items() if name != writer} or None
+
+
+def with_connected(settings: Settings, judges: JudgeInstances) -> Settings:
+    """Return the settings as the ledger records them: with the judges and the writer that were made, and warnings."""
+    warnings = dict.fromkeys(note for judge in judges for note in judge.bare.warnings)
+    return replace(
+        settings,
+        judges=tuple(judge.as_recorded(settings.calls.context_window) for judge in judges),
+        writer=None if judges.writer is None else judges.writer.as_recorded(),
+        warnings=tuple(warnings),
+    )
 
 
 def recorded_judges(settings: Settings) -> JudgeInstances:

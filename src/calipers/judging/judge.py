@@ -25,7 +25,8 @@ from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
 from calipers.judging.batch import Member, alone, stream_judged
 from calipers.judging.cascade import CascadeWatch, decided_scores, of_last_judge, route_of_group, with_route
-from calipers.judging.connecting import connect_judges, judges_in, recorded_judges
+from calipers.judging.configuration import Configured
+from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.drawing import undrawn_result, why_not_drawn
@@ -64,7 +65,7 @@ _MOST_AHEAD = 32
 """The largest number of groups that may be begun while the judge's calls in flight are about other groups."""
 
 
-class Judge:
+class Judge(Configured):
     """A judge and how to ask it. Constructor arguments are the whole configuration; no request is sent before the first
     group.
 
@@ -85,8 +86,6 @@ class Judge:
     spent, for options that cannot work.
     """
 
-    _options: JudgeOptions | None = None
-
     @takes_options(JudgeOptions)
     def __init__(self, options: JudgeOptions) -> None:
         self._connect(options)
@@ -97,14 +96,8 @@ class Judge:
         settings = checked_settings(options, named)
         judges = connect_judges(named, options, settings.calls)
         require_abilities(settings, judges)
-        warnings = dict.fromkeys(note for judge in judges for note in judge.bare.warnings)
         self._assemble(
-            replace(
-                settings,
-                judges=tuple(judge.as_recorded(settings.calls.context_window) for judge in judges),
-                writer=None if judges.writer is None else judges.writer.as_recorded(),
-                warnings=tuple(warnings),
-            ),
+            with_connected(settings, judges),
             judges,
             ledger=options.ledger,
             parse=options.parse,
@@ -145,23 +138,6 @@ class Judge:
     def _build_strategies(self, settings: Settings) -> Strategies:
         """Build the judging strategies of a run; the study of judges replaces one of them, for comparison."""
         return build_strategies(settings, self._parse)
-
-    def __repr__(self) -> str:
-        """Show the judge and the options that differ from their defaults, without keys and passwords."""
-        from calipers.judging.configured import shown_judge  # noqa: PLC0415 - making a judge stays quick
-
-        return shown_judge(type(self).__name__, self._options)
-
-    def __copy__(self) -> Self:
-        return self  # its limits, its budget and its run stay one
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        from calipers.judging.configured import require_portable  # noqa: PLC0415 - likewise
-
-        return _built, (type(self), require_portable(self._options))
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -421,10 +397,3 @@ class Judge:
         for judge in self._judges.everyone:
             await judge.aclose()
         self.close()
-
-
-def _built(kind: type[Judge], options: JudgeOptions) -> Judge:
-    """Build a Judge that was pickled as its options."""
-    judge = kind.__new__(kind)
-    judge._connect(options)  # noqa: SLF001 - another constructor
-    return judge
