@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calipers.cli import main
-from calipers.cli.kept_scenarios import read_scenarios
+from calipers.cli.kept_scenarios import read_rollouts, read_scenarios
 from calipers.generation.prompts import read_prompts
 from scenario_writers import words
 
@@ -143,6 +143,24 @@ def test_a_score_that_is_no_number_is_named_and_nothing_is_kept(run: Run, tmp_pa
     code, told = kept(run)
     assert (code, "scored.jsonl:1: trajectory '0': its score must be a finite number" in told) == (2, True)
     assert not (tmp_path / "kept.jsonl").exists()
+
+
+def test_text_in_place_of_a_score_is_shown_as_text(run: Run, tmp_path: Path) -> None:
+    written(run, "train.jsonl")
+    (tmp_path / "scored.jsonl").write_text(json.dumps(result(next(iter(read_rows("train.jsonl"))), "0")))
+    code, told = kept(run)
+    assert (code, "or null for none, not '0'" in told) == (2, True)
+
+
+@pytest.mark.parametrize("status", ["failed", "abstained"])
+def test_a_failed_rollout_has_no_score_whatever_stands_beside_it(run: Run, tmp_path: Path, status: str) -> None:
+    written(run, "train.jsonl")
+    name = next(iter(read_rows("train.jsonl")))
+    row = result(name, 1, 0, 0)
+    row["trajectories"][0]["status"] = status
+    (tmp_path / "scored.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    read = read_rollouts("scored.jsonl", {name: {}})
+    assert [(one.scores, one.unscored) for one in read.groups] == [((0.0, 0.0), 1)]
 
 
 @pytest.mark.parametrize(("line", "complaint"), [

@@ -131,11 +131,11 @@ def test_groups_with_nothing_to_compare_are_not_audited():
 
 
 def test_settings_that_cannot_work_are_refused():
-    for wrong in ({"share": 0.0}, {"share": 2.0}, {"room": 0}):
+    for wrong in ({"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}):
         with pytest.raises(ConfigError):
             Auditor(lambda _: Verdict(True), **wrong)
     with pytest.raises(ConfigError, match="neither a Judge nor a Verifier"):
-        Auditor("openai/gpt-5-mini")  # type: ignore[arg-type]
+        Auditor(7)  # type: ignore[arg-type]
 
 
 async def test_people_get_the_disputed_the_newly_won_and_the_injected_as_a_groups_file(tmp_path: Path):

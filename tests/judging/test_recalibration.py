@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -156,7 +157,12 @@ def test_a_stuck_check_delays_nobody():
     [
         ({"share": 0}, "share=0"),
         ({"share": 1.5}, "share=1.5"),
+        ({"share": "all"}, "share='all'"),
+        ({"share": True}, "share=True"),
+        ({"share": float("nan")}, "share=nan"),
         ({"drop": -0.1}, "drop=-0.1"),
+        ({"drop": "0.1"}, "drop='0.1'"),
+        ({"calibrated": "0.8"}, "calibrated='0.8'"),
         ({"calibrated": 1.2}, "calibrated=1.2"),
         ({"every": 0}, "every"),
         ({"window": 2.5}, "window"),
@@ -166,4 +172,67 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any], told: str
     with pytest.raises(ConfigError, match=told):
         Recalibration(lambda _: Verdict(True), **options)
     with pytest.raises(ConfigError, match="nor people to ask"):
-        Recalibration("labels.jsonl")  # type: ignore[arg-type]
+        Recalibration(7)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"labels\.jsonl"):
+        Recalibration("labels.jsonl")
+
+
+async def test_the_second_judge_may_be_a_name():
+    with Recalibration("embedded", share=1.0) as again:
+        again.seen(group(1), SCORED)
+    assert (again.summary.failed, again.summary.groups) == (0, 1)
+
+
+@pytest.mark.parametrize("size", [1e101, 1e155, 1e200, 1e308])
+def test_opinions_that_are_too_large_to_compute_with_are_missing_and_raise_no_alarm(size: float):
+    with Recalibration(lambda one: size * (1 if one.id == "right" else -1), share=1.0, calibrated=0.8) as again:
+        for number in range(10):
+            again.seen(group(number), SCORED)
+    found = again.metrics()
+    assert ("judge/fidelity_now" in found, found["judge/fidelity_failed"]) == (False, 10)
+    assert "too large to compute with" in (again.summary.last_error or "")
+    assert again.seen(group(11), SCORED) is SCORED
+
+
+class Later:
+    """Somebody who answers later, with ``opinion`` about the last group, and sensibly about the first."""
+
+    def __init__(self, opinion: dict[str, Any]) -> None:
+        self.opinion = opinion
+
+    def ask(self, group: TrajectoryGroup, scores: Any) -> None:
+        pass
+
+    def answers(self) -> dict[str, Any]:
+        scores = {"right": 0.9, "far": 0.2}
+        return {"first": (scores, {"right": 1.0, "far": 0.0}), "last": (scores, self.opinion)}
+
+
+@pytest.mark.parametrize("value", [1e200, float("nan"), float("inf"), "1"])
+def test_a_late_opinion_that_is_no_number_fails_once_and_spoils_no_other(value: Any):
+    with Recalibration(Later({"right": value, "far": 0.0}), share=1.0) as again:
+        for number in range(3):
+            again.seen(group(number), SCORED)
+    assert (again.summary.failed, again.summary.groups, again.summary.fidelity) == (1, 1, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_a_check_that_would_end_the_process_is_a_failed_opinion(kind: Any, capsys: pytest.CaptureFixture[str]):
+    def ends(trajectory: Trajectory) -> Verdict:
+        raise kind("code 3")
+
+    with Recalibration(ends, share=1.0) as again:
+        for number in range(10):
+            again.seen(group(number), SCORED)
+    assert (again.summary.sampled, again.summary.failed, again.summary.groups) == (10, 10, 0)
+    assert f"{kind.__name__}: code 3" in capsys.readouterr().err
+
+
+def test_a_second_judge_that_would_end_the_process_is_a_failed_opinion():
+    def ends(*_: object) -> float:
+        raise SystemExit("code 3")
+
+    with Recalibration(Judge(SimulatedJudge(ends)), share=1.0) as again:
+        for number in range(3):
+            again.seen(group(number), SCORED)
+    assert (again.summary.failed, again.summary.groups) == (3, 0)

@@ -26,6 +26,8 @@ _SUFFIXES: Mapping[Form, str] = {
     "datasets": "no suffix (a folder)",
 }
 
+_WITHOUT_SCORE = frozenset(("failed", "abstained"))
+
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFile:
@@ -191,7 +193,10 @@ def read_rollouts(path: str, rows: Mapping[str, Any]) -> ReadRollouts:
 
 
 def _scores(row: dict[str, Any] | str) -> list[float | None]:
-    """Return the scores in a line of a result file, None for a rollout without one. Raises InputError."""
+    """Return the scores in a line of a result file, None for a rollout without one. Raises InputError.
+
+    A rollout whose judging failed has none, whatever a file says beside it.
+    """
     if isinstance(row, str):
         raise InputError(row)
     listed = row.get("trajectories")
@@ -203,6 +208,6 @@ def _scores(row: dict[str, Any] | str) -> list[float | None]:
         if one.get("score") is not None and finite_number(one["score"]) is None:
             raise InputError(
                 f"trajectory {one.get('id')!r}: its score must be a finite number, or null for none, "
-                f"not {str(one['score'])[:60]}"
+                f"not {one['score']!r:.60}"
             )
-    return [finite_number(one.get("score")) for one in listed]
+    return [None if one.get("status") in _WITHOUT_SCORE else finite_number(one.get("score")) for one in listed]

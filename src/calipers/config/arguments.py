@@ -30,6 +30,13 @@ def require_above_zero(**numbers: object) -> None:
         raise ConfigError(f"{name}={value!r}: it must be a number above 0")
 
 
+def require_share_of_groups(share: object) -> None:
+    """Raise ConfigError unless a user's argument ``share`` is a number above 0 and at most 1."""
+    number = finite_number(share)
+    if number is None or not 0 < number <= 1:
+        raise ConfigError(f"share={share!r}: it must be a share of the groups, above 0 and at most 1")
+
+
 def require_one_of(known: Sequence[str], **choices: object) -> None:
     """Raise ConfigError unless each of a user's options or arguments is one of the ``known`` words."""
     for name, value in choices.items():

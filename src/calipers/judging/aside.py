@@ -17,11 +17,11 @@ T = TypeVar("T")
 class Aside(Generic[T]):
     """Hands items to ``work``, one by one, on a thread that begins with the first. At most ``room`` of them wait.
 
-    ``on_error`` is called, on that thread, with what ``work`` raises.
+    ``on_error`` is called, on that thread, with whatever ``work`` raises, SystemExit too: a thread's end ends no process.
     """
 
     def __init__(
-        self, work: Callable[[T], Awaitable[None]], *, name: str, room: int, on_error: Callable[[Exception], None]
+        self, work: Callable[[T], Awaitable[None]], *, name: str, room: int, on_error: Callable[[BaseException], None]
     ) -> None:
         self._work, self._name, self._on_error = work, name, on_error
         self._waiting: queue.Queue[tuple[T] | None] = queue.Queue(room)
@@ -61,7 +61,7 @@ class Aside(Generic[T]):
             while (waiting := self._waiting.get()) is not None:
                 try:
                     runner.run(_awaited(self._work(waiting[0])))
-                except Exception as error:  # noqa: BLE001 - a user's function may fail in any way, and must fail no group
+                except BaseException as error:  # noqa: BLE001 - a user's function may fail in any way, and fails no group
                     self._on_error(error)
 
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Self, TypeAlias
 
-from calipers.config.arguments import require_above_zero, require_callable, require_whole
+from calipers.config.arguments import require_above_zero, require_callable, require_share_of_groups, require_whole
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.judging.aside import Aside
@@ -45,7 +45,7 @@ class AuditSummary:
 
 
 class Auditor:
-    """Gives a ``share`` (0-1) of finished groups to ``second`` for audit: a Judge of another family, or a Verifier.
+    """Gives a ``share`` (0-1) of finished groups to ``second`` for audit: a Judge of another family or its name, or a Verifier.
 
     Pass an Auditor to ``Judge(records={"watchers": [...]})``, or ``offer`` groups to it. At most ``room`` groups wait;
     further groups are dropped and counted. On the audit's thread, ``on_disagreement`` is called with each group's
@@ -58,7 +58,7 @@ class Auditor:
 
     def __init__(
         self,
-        second: Judge | Verifier,
+        second: Judge | Verifier | str,
         *,
         share: float = 0.05,
         seed: int = 0,
@@ -68,8 +68,9 @@ class Auditor:
         on_change: Callable[[AuditSummary], None] | None = None,
         review: ReviewQueue | None = None,
     ) -> None:
-        if not 0 < share <= 1:
-            raise ConfigError(f"share={share}: it must be a share of the groups, above 0 and at most 1")
+        require_share_of_groups(share)
+        if isinstance(second, str):
+            second = Judge(second)
         if not isinstance(second, Judge) and not callable(second):
             raise ConfigError(f"{second!r} is neither a Judge nor a Verifier (a function of a trajectory)")
         require_whole(room=room, seed=seed)
@@ -158,7 +159,7 @@ class Auditor:
             if self._on_change is not None:
                 self._on_change(self._summary)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         if self._summary.failed == 0:
             sys.stderr.write(f"[calipers] the audit failed for a group: {type(error).__name__}: {error}\n")
         self._note(failed=1, error=f"{type(error).__name__}: {error}")

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
 from calipers.aggregators.betting import lower_bound, upper_bound
-from calipers.config.arguments import require_above_zero, require_callable, require_whole
+from calipers.config.arguments import require_above_zero, require_callable, require_share_of_groups, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.aside import Aside
 from calipers.judging.audit import Opinion, is_drawn, opinion_of
 from calipers.judging.judge import Judge
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, Verdict
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import finite_number, measured_number
 
 LEAST_GROUPS: Final = 8
 """The fewest compared groups about which the alarm says anything."""
@@ -60,7 +60,7 @@ class RecalibrationSummary:
 class Recalibration:
     """Measures, every ``every`` steps, how a judge's scores agree with ``to`` on a ``share`` (0-1) of the groups.
 
-    ``to`` is a Judge of another family; a function of a trajectory that returns a Verdict, a number, or None; or
+    ``to`` is a Judge of another family, or its name; a function of a trajectory that returns a Verdict, a number, or None; or
     somebody who answers later, such as ``calipers.labelling.people.People``. Pass a Recalibration to
     ``Judge(records={"watchers": [...]})``. Groups without a ``step`` are of every step; those of a ``split`` are not
     trained on, and left out. Which groups are drawn follows from their content and ``seed``. At most ``room`` wait.
@@ -74,7 +74,7 @@ class Recalibration:
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
-        to: Judge | Callable[[Trajectory], Verdict | bool | float | None] | AnsweredLater,
+        to: Judge | str | Callable[[Trajectory], Verdict | bool | float | None] | AnsweredLater,
         *,
         every: int = 50,
         share: float = 0.25,
@@ -89,6 +89,8 @@ class Recalibration:
         require_above_zero(every=every, window=window, room=room)
         require_callable(on_alarm=on_alarm)
         _require_shares(share=share, calibrated=calibrated, drop=drop)
+        if isinstance(to, str):
+            to = Judge(to)
         if not isinstance(to, Judge | AnsweredLater) and not callable(to):
             raise ConfigError(f"{to!r} is neither a Judge, nor a function of a trajectory, nor people to ask")
         self._to, self._every, self._share, self._seed = to, every, share, seed
@@ -97,6 +99,7 @@ class Recalibration:
         self._summary = RecalibrationSummary()
         self._found: deque[float] = deque(maxlen=window)
         self._warning: str | None = None
+        self._refused: set[str] = set()
         self._aside = Aside(self._work, name="calipers-recalibration", room=room, on_error=self._fail)
 
     @property
@@ -153,15 +156,23 @@ class Recalibration:
         if isinstance(self._to, AnsweredLater):
             if sampled is not None:
                 self._to.ask(*sampled)
-            answered = [
-                group_fidelity(*pair) for pair in self._to.answers().values()
-            ]  # later labels change earlier ones
+            answered = [self._answered(*one) for one in self._to.answers().items()]  # later labels change earlier ones
             self._found = deque((one for one in answered if one is not None), maxlen=self._window)
         elif sampled is not None:
             group, scores = sampled
             found = group_fidelity(scores, await self._opinion(group))
             self._found.extend([] if found is None else [found])
         self._measure()
+
+    def _answered(self, name: str, pair: tuple[Opinion, Opinion]) -> float | None:
+        """Return the fidelity of one answered group; an opinion that is no number counts once as failed."""
+        try:
+            return group_fidelity(*pair)
+        except (TypeError, ValueError) as error:
+            if name not in self._refused:
+                self._refused.add(name)
+                self._fail(error)
+            return None
 
     async def _opinion(self, group: TrajectoryGroup) -> Opinion:
         if isinstance(self._to, Judge):
@@ -200,7 +211,7 @@ class Recalibration:
             if self._on_alarm is not None:
                 self._on_alarm(now)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         told = f"{type(error).__name__}: {error}"
         if self._summary.failed == 0:
             sys.stderr.write(f"[calipers] the recalibration failed for a group, whose opinion is missing: {told}\n")
@@ -211,7 +222,8 @@ class Recalibration:
 def group_fidelity(scores: Opinion, opinion: Opinion) -> float | None:
     """Return Pearson's correlation of a judge's scores with opinions about the same trajectories, by id.
 
-    It is in [-1, 1], and 0 if all scores are equal. None with fewer than two known pairs, or for equal opinions.
+    It is in [-1, 1], and 0 if all scores are equal. None with fewer than two known pairs, or for equal opinions. Raises
+    ValueError for numbers that are too large to compute with, NaN among them.
     """
     pairs = [
         (score, value)
@@ -220,6 +232,9 @@ def group_fidelity(scores: Opinion, opinion: Opinion) -> float | None:
     ]
     if len(pairs) < 2:
         return None
+    for value in (one for pair in pairs for one in pair):
+        if measured_number(value) is None:
+            raise ValueError(f"{value} is too large to compute with, or no finite number")
     ones, others = (_centred(values) for values in zip(*pairs, strict=True))
     spread, apart = math.sqrt(math.fsum(x * x for x in ones)), math.sqrt(math.fsum(y * y for y in others))
     if apart < 1e-9:
@@ -245,9 +260,9 @@ def _number(opinion: object) -> float | None:
 
 
 def _require_shares(*, share: float, calibrated: float | None, drop: float) -> None:
-    if not 0 < share <= 1:
-        raise ConfigError(f"share={share}: it must be a share of the groups, above 0 and at most 1")
-    if not 0 <= drop < 2:
-        raise ConfigError(f"drop={drop}: it must be at least 0 and below 2, as a difference of correlations")
-    if calibrated is not None and not -1 <= calibrated <= 1:
-        raise ConfigError(f"calibrated={calibrated}: it must be the fidelity of a calibration, from -1 to 1")
+    require_share_of_groups(share)
+    number = finite_number(drop)
+    if number is None or not 0 <= number < 2:
+        raise ConfigError(f"drop={drop!r}: it must be at least 0 and below 2, as a difference of correlations")
+    if calibrated is not None and ((number := finite_number(calibrated)) is None or not -1 <= number <= 1):
+        raise ConfigError(f"calibrated={calibrated!r}: it must be the fidelity of a calibration, from -1 to 1")
