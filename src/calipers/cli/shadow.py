@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
+from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
+    from calipers.errors import InputError
     from calipers.trainers.shadow.comparison import Comparison
 
 _REASONS = 5
@@ -35,10 +37,15 @@ def shadow(records: tuple[str, ...], *, centred: bool, as_json: bool) -> int:
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.trainers.shadow.comparison import compare, read_shadow  # noqa: PLC0415 - --help stays quick
 
-    found = compare(
-        read_shadow(records, on_cut=lambda error: print_message(f"Note: {error}; it is not counted")),
-        divided=not centred,
-    )
+    skipped: list[InputError] = []
+    rows = list(read_shadow(records, on_skipped=skipped.append))
+    if skipped and not rows:
+        raise skipped[0]
+    for error in skipped[:_REASONS]:
+        print_message(f"Note: {error}; it is not counted")
+    if len(skipped) > _REASONS:
+        print_message(f"Note: {counted(len(skipped) - _REASONS, 'further line')} cannot be read either")
+    found = replace(compare(rows, divided=not centred), unreadable=len(skipped))
     if as_json:
         click.echo(json.dumps(asdict(found), ensure_ascii=False))
     else:
@@ -55,6 +62,8 @@ def _told(found: Comparison) -> list[tuple[str, str]]:
         ("no signal: today", f"{found.groups - found.signal_today:,}, all rewards of the group equal or missing"),
         ("no signal: judge", f"{found.groups - found.signal_judge:,}, of them {lost:,} lost"),
     ]
+    if found.unreadable:
+        lines.insert(2, ("  unreadable", f"{counted(found.unreadable, 'line')} of the records, skipped"))
     for why, count in list(found.lost.items())[:_REASONS]:
         lines.append(("  because", f"{count:,}: {' '.join(printable(why).split())}"))
     lines.append(("signal in both", f"{found.signal_both:,}; the lines below are of these groups"))

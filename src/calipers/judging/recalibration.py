@@ -60,8 +60,8 @@ class RecalibrationSummary:
 class Recalibration:
     """Measures, every ``every`` steps, how a judge's scores agree with ``to`` on a ``share`` (0-1) of the groups.
 
-    ``to`` is a Judge of another family, or its name; a function of a trajectory that returns a Verdict, a number, or None; or
-    somebody who answers later, such as ``calipers.labelling.people.People``. Pass a Recalibration to
+    ``to`` is a Judge of another family, or its name; a function of a trajectory that returns a Verdict, a number, or
+    None; or somebody who answers later, such as ``calipers.labelling.people.People``. Pass a Recalibration to
     ``Judge(records={"watchers": [...]})``. Groups without a ``step`` are of every step; those of a ``split`` are not
     trained on, and left out. Which groups are drawn follows from their content and ``seed``. At most ``room`` wait.
 

@@ -19,6 +19,7 @@ from calipers.cli import app
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import FullBackend
 from calipers.ledger import LedgerReader
+from calipers.testing import SimulatedJudge
 from calipers.trainers.shadow import Shadow
 from calipers.trainers.shadow.comparison import advantages, compare, read_shadow
 from calipers.trainers.shadow.trl import shadowed
@@ -247,12 +248,63 @@ def test_a_last_line_that_was_cut_off_is_skipped_with_a_note(tmp_path: Path, cap
     for cut in range(len(whole.encode()) + 1, len(data) - 1):
         (tmp_path / "a.jsonl").write_bytes(data[:cut])
         notes: list[InputError] = []
-        assert [one["number"] for one in read_shadow([tmp_path], on_cut=notes.append)] == [1]
+        assert [one["number"] for one in read_shadow([tmp_path], on_skipped=notes.append)] == [1]
         assert [str(one) for one in notes] == [f"{tmp_path}/a.jsonl:2: is cut off, as of a process that was killed"]
     assert app.main(["shadow", str(tmp_path)], standalone_mode=False) == 0
     told = capsys.readouterr()
     assert "signal in both           1" in told.out
     assert "a.jsonl:2: is cut off, as of a process that was killed; it is not counted" in told.err
+
+
+def test_a_bad_line_in_the_middle_is_skipped_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    good = [json.dumps(row(number, [1.0, 0.0], [0.9, 0.1])) for number in (1, 3)]
+    (tmp_path / "a.jsonl").write_text(
+        "\n".join([good[0], json.dumps(row(2, [1.0, 2.0], [0.1] * 3)), "{", good[1]]) + "\n"
+    )
+    assert app.main(["shadow", str(tmp_path), "--json"], standalone_mode=False) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert (found["groups"], found["unreadable"]) == (2, 2)
+    assert "a.jsonl:2: is no record of a shadow run: 'today' has 2 rewards and 'judge' 3; it is not counted" in told.err
+    assert "a.jsonl:3: is no JSON" in told.err
+    assert app.main(["shadow", str(tmp_path)], standalone_mode=False) == 0
+    assert "unreadable             2 lines of the records" in capsys.readouterr().out
+
+
+def test_a_file_of_which_no_line_is_a_record_is_refused(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text('{"number": 1}\n[]\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:1: is no record of a shadow run: it needs"):
+        app.main(["shadow", str(tmp_path)], standalone_mode=False)
+
+
+@pytest.mark.parametrize("rewards", [[1, 2], [1, 2, 3, 4], []])
+def test_a_group_with_another_number_of_rewards_is_one_failure_and_not_judged(
+    rewards: list[float], tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    judge = ContentJudge()
+    shadow = Shadow(Judge(judge), tmp_path)
+    group = group_of({"a": "worth 10", "b": "worth 70", "c": "worth 20"})
+    shadow.submit(lambda: [(group, rewards), (group, [3, 1, 2])])
+    assert shadow.close() == 0
+    first, second = records(tmp_path)
+    told = f"{len(rewards)} rewards for a group of 3"
+    assert (first["today"], first["judge"], first["status"], first["reason"]) == ([], [], "failed", told)
+    assert second["judge"] == [0.1, 0.7, 0.2]
+    found = compare([first, second])
+    assert (found.groups, dict(found.lost), found.unfinished) == (2, {told: 1}, 0)
+    assert told in caplog.text
+
+
+def test_a_judge_that_would_end_the_process_ends_no_shadow(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    def ends(*_: object) -> float:
+        raise SystemExit("code 3")
+
+    shadow = Shadow(Judge(SimulatedJudge(ends)), tmp_path)
+    group = group_of({"a": "worth 10", "b": "worth 70"})
+    for _ in range(2):
+        shadow.submit(lambda: [(group, [3, 1])])
+        assert shadow.close(5) == 0
+    assert "SystemExit: code 3" in caplog.text
 
 
 def test_a_file_that_is_named_twice_counts_once(tmp_path: Path):

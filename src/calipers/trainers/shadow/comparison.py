@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
+from calipers.types.counted import counted
 from calipers.types.encoding import finite_number
 
 EPSILON: Final = 1e-4
@@ -25,6 +26,8 @@ _ROUNDING: Final = 1e-12
 """Differences of rewards up to this share of the largest one are noise of computing, whose sign says nothing."""
 _MOST: Final = sys.float_info.max / 4
 _DRAWS: Final = 500
+_NO_JSON: Final = "is no JSON: remove the line, or name other files"
+_CUT_OFF: Final = "is cut off, as of a process that was killed"
 _LARGE: Final = 0.5
 
 
@@ -37,7 +40,8 @@ class Comparison:
     ``signal_judge`` are the numbers of groups with an advantage that is not 0, ``signal_both`` with both. In the latter
     only: ``correlation`` of the advantages, from -1 to 1, with a 95 % interval ``low`` to ``high`` from draws of
     groups; ``flips``, the share of rollouts with opposite signs; ``large_flips``, of those above 0.5 in size with both;
-    ``same_best``, the share of groups whose best rollout is the same. None where there is nothing to compute it from.
+    ``same_best``, the share of groups whose best rollout is the same. ``unreadable`` lines of the records were skipped,
+    and their groups count as unfinished. None where there is nothing to compute it from.
     """
 
     groups: int
@@ -55,15 +59,17 @@ class Comparison:
     same_best: float | None
     calls: int
     seconds: float | None
+    unreadable: int = 0
 
 
 def read_shadow(
-    paths: Iterable[str | Path], *, on_cut: Callable[[InputError], None] | None = None
+    paths: Iterable[str | Path], *, on_skipped: Callable[[InputError], None] | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the lines of shadow records: files, or folders of them; a file that is named twice counts once.
 
-    A last line that is cut off, as of a process that was killed, goes to ``on_cut`` and is skipped. Raises InputError
-    with file and line.
+    Lines that cannot be read are skipped, and go to ``on_skipped`` as an InputError with file and line. Without
+    ``on_skipped`` it is raised, unless a last line is cut off, as of a process that was killed. Raises InputError for
+    files that cannot be read at all.
     """
     seen: set[Path] = set()
     for given in paths:
@@ -74,10 +80,10 @@ def read_shadow(
         for file in files:
             if file.resolve() not in seen:
                 seen.add(file.resolve())
-                yield from _lines(file, on_cut)
+                yield from _lines(file, on_skipped)
 
 
-def _lines(file: Path, on_cut: Callable[[InputError], None] | None) -> Iterator[dict[str, Any]]:
+def _lines(file: Path, on_skipped: Callable[[InputError], None] | None) -> Iterator[dict[str, Any]]:
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -86,28 +92,41 @@ def _lines(file: Path, on_cut: Callable[[InputError], None] | None) -> Iterator[
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):  # a whole line ends in a line feed
-                if on_cut is not None:
-                    on_cut(InputError("is cut off, as of a process that was killed", source=str(file), line=number))
-                return
-            raise InputError(
-                "is no JSON: remove the line, or name other files", source=str(file), line=number
-            ) from error
-        if not isinstance(row, dict) or not _is_record(row):
-            raise InputError("is no record of a shadow run", source=str(file), line=number)
-        yield {**row, "file": str(file)}
+        row = _record_in(line)
+        if not isinstance(row, str):
+            yield {**row, "file": str(file)}
+            continue
+        is_cut = row == _NO_JSON and number == len(lines)  # a whole line ends in a line feed
+        problem = InputError(_CUT_OFF if is_cut else row, source=str(file), line=number)
+        if on_skipped is not None:
+            on_skipped(problem)
+        elif not is_cut:
+            raise problem
 
 
-def _is_record(row: Mapping[str, Any]) -> bool:
+def _record_in(line: bytes) -> dict[str, Any] | str:
+    """Return the record in a line, or what is wrong with it."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+    if not isinstance(row, dict):
+        return "is no record of a shadow run: it is no JSON object"
+    problem = _problem_of(row)
+    return row if problem is None else f"is no record of a shadow run: {problem}"
+
+
+def _problem_of(row: Mapping[str, Any]) -> str | None:
     today, judge = row.get("today"), row.get("judge")
-    if not isinstance(today, list) or not isinstance(judge, list) or len(today) != len(judge):
-        return False
-    counts = (row.get("number"), row.get("left_out", 0), row.get("calls", 0))
+    if not isinstance(today, list) or not isinstance(judge, list):
+        return "it needs the lists 'today' and 'judge'"
+    if len(today) != len(judge):
+        return f"'today' has {counted(len(today), 'reward')} and 'judge' {len(judge)}"
+    for name, default in (("number", None), ("left_out", 0), ("calls", 0)):
+        if type(row.get(name, default)) is not int:
+            return f"{name!r} is no whole number"
     numbers = [*(one for one in (*today, *judge) if one is not None), row.get("seconds", 0.0)]
-    return all(type(one) is int for one in counts) and all(finite_number(one) is not None for one in numbers)
+    return None if all(finite_number(one) is not None for one in numbers) else "a reward, or 'seconds', is no number"
 
 
 def advantages(rewards: Sequence[float | None], *, divided: bool = True) -> list[float]:

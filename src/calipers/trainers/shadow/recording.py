@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from calipers.config.arguments import require_above_zero, require_whole
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.trainers.process.judges import JudgeLike, build_judge
 from calipers.types import GroupResult, TrajectoryGroup
@@ -75,14 +75,15 @@ class Shadow:
     def submit(self, made: Callable[[], Sequence[tuple[TrajectoryGroup, Sequence[Any]]]]) -> None:
         """Take groups with today's rewards, in their order; ``made`` makes them. Returns at once, and never raises.
 
-        A reward that is None or not finite is none.
+        A reward that is None or not finite is none. A group with more or fewer rewards than trajectories is not judged,
+        and recorded as failed.
         """
         try:
             self._submit(made())
         except Exception as error:  # noqa: BLE001 - a trainer's step must not fail because of its shadow
             self._report(error)
 
-    def _report(self, error: Exception) -> None:
+    def _report(self, error: BaseException) -> None:
         if not self._broken:
             self._broken = True
             _log.warning(
@@ -96,7 +97,7 @@ class Shadow:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="calipers-shadow", daemon=True).start()
+                threading.Thread(target=self._run, args=[self._loop], name="calipers-shadow", daemon=True).start()
             for group, rewards in groups:
                 self._number += 1
                 if len(self._waiting) >= self._most:
@@ -107,19 +108,35 @@ class Shadow:
                 self._waiting.add(done)
                 done.add_done_callback(self._waiting.discard)
 
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            try:
+                loop.run_forever()
+            except BaseException as error:  # noqa: BLE001 - SystemExit in a judge's task ends the loop, and no process
+                self._report(error)
+
     async def _record(self, number: int, group: TrajectoryGroup, today: list[float | None]) -> None:
         try:
             await self._judge_and_write(number, group, today)
-        except Exception as error:  # noqa: BLE001 - nobody waits for it
+        except BaseException as error:  # noqa: BLE001 - nobody waits for it, and SystemExit would end the thread alone
             self._report(error)
 
     async def _judge_and_write(self, number: int, group: TrajectoryGroup, today: list[float | None]) -> None:
+        if len(today) != len(group.trajectories):
+            counts = f"{len(today)} rewards for a group of {len(group.trajectories)}"
+            self._write(
+                self._line(number, group, [], GroupResult(group.group_id, "failed", ()), 0.0) | {"reason": counts}
+            )
+            raise InputError(f"{counts} (group {group.group_id!r:.80})")
         started = asyncio.get_running_loop().time()
         if self._judge is None:
-            self._out.mkdir(parents=True, exist_ok=True)
+            self._out.mkdir(parents=True, exist_ok=True)  # where a ledger beside the records is made
             self._judge = self._made()
         result = await self._judge.score_group(group)
-        line = self._line(number, group, today, result, asyncio.get_running_loop().time() - started)
+        self._write(self._line(number, group, today, result, asyncio.get_running_loop().time() - started))
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._out.mkdir(parents=True, exist_ok=True)
         with self._path(".jsonl").open("a", encoding="utf-8", errors="replace") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
