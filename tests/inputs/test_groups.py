@@ -190,3 +190,8 @@ def test_a_row_with_a_prompt_and_responses_is_a_group(key: str, prompt: Any) -> 
 def test_responses_without_a_prompt_or_that_are_no_texts_are_no_group(row: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="has no list of trajectories but the keys"):
         as_group(row)
+
+
+def test_a_prompt_that_is_a_hole_is_refused() -> None:
+    with pytest.raises(InputError, match="its prompt must be text or a list of messages, not nan"):
+        as_group({"prompt": float("nan"), "responses": ["a", "b"]})

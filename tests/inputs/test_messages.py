@@ -237,3 +237,27 @@ def test_real_openai_objects_read_like_their_recorded_forms() -> None:
     )
     for real in (completion, completion.choices[0], completion.choices[0].message, completion.model_dump()):
         assert canonical([real]) == (CANONICAL[2],)
+
+
+class Hole:
+    """A value without a text, as pandas has for a missing one."""
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
+@pytest.mark.parametrize("content", [float("nan"), float("-inf"), np.float32("nan"), np.float64("nan"), b"x", Hole()])
+def test_a_content_that_is_no_text_is_refused_and_not_read_as_none(role: str, content: Any) -> None:
+    for message in ({"role": role, "content": content}, SimpleNamespace(role=role, content=content), (role, content)):
+        with pytest.raises(InputError, match="message 1 'content' must be text or a list of parts, not"):
+            canonical([message])
+
+
+@pytest.mark.parametrize("content", [True, 3, 3.5])
+def test_a_number_is_no_content(content: Any) -> None:
+    with pytest.raises(InputError, match="message 1 'content' must be text"):
+        canonical([{"role": "assistant", "content": content}])
+
+
+@pytest.mark.parametrize("message", [{"from": "gpt", "value": float("nan")}, {"role": "model", "parts": float("nan")}])
+def test_a_hole_under_another_formats_key_is_refused(message: Any) -> None:
+    with pytest.raises(InputError, match="must be text or a list of parts, not nan"):
+        canonical([message])

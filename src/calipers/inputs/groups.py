@@ -177,6 +177,8 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
         for number, text in enumerate(responses)
     ]
     asked = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else plain_data(prompt)
+    if asked is None:
+        raise InputError(f"its prompt must be text or a list of messages, not {prompt}")
     rest = {key: item for key, item in value.items() if key not in ("responses", "response_notes")}
     return {**rest, "context": asked, "trajectories": members}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from calipers.errors import InputError
@@ -30,6 +31,7 @@ _ENVELOPE = frozenset({
     "id", "status", "phase", "model", "usage", "container", "stop_sequence", "stop_details", "diagnostics", "_meta",
     "meta",
 })  # fmt: skip
+_FOREIGN_CONTENT = frozenset(("parts", "text", "value"))
 _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "thinking")
 _EXPECTED = (
     'expected {"role": "user", "content": "..."} or a message of OpenAI, Anthropic, LangChain, MCP or the Responses API'
@@ -254,9 +256,21 @@ def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         finish = _finish_reason(_field(message, "finish_reason"))
         message = inner
     if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):
-        return {"role": message[0], "content": plain_data(message[1])}, finish
-    value = plain_data(message) if isinstance(message, Mapping) else plain_data(_message_fields(message))
+        message = {"role": message[0], "content": message[1]}
+    fields = message if isinstance(message, Mapping) else _message_fields(message)
+    value = plain_data(fields)
+    _require_content(fields, value)
     return value, finish
+
+
+def _require_content(given: Mapping[Any, Any], value: dict[str, Any]) -> None:
+    """Raise InputError for a content that would be read as none or as text, and is neither: NaN, bytes, an object."""
+    for key in ("content",) if "content" in given else _FOREIGN_CONTENT & given.keys():
+        content = given[key]
+        is_text = isinstance(content, str | Enum) or callable(getattr(content, "tolist", None))
+        if content is not None and (value[key] is None or (isinstance(value[key], str) and not is_text)):
+            shown = str(content) if isinstance(content, float) else type_in_words(content)
+            raise InputError(f"{key!r} must be text or a list of parts, not {shown}")
 
 
 def _is_step(message: Any) -> bool:
@@ -290,7 +304,7 @@ def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
 
 def _may_lack_content(role: str, value: dict[str, Any]) -> bool:
     """Return whether a message may lack ``content``: an empty reply may, unless its text is under another API's key."""
-    return role == "assistant" and value.keys().isdisjoint(("parts", "text", "value"))
+    return role == "assistant" and value.keys().isdisjoint(_FOREIGN_CONTENT)
 
 
 def _take_content(head: dict[str, Any], value: dict[str, Any]) -> Any:

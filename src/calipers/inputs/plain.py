@@ -47,7 +47,7 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
         return plain_data(value.value, depth)
     for base in (str, int, float):
         if isinstance(value, base):
-            return base(value)
+            return plain_data(base(value), depth)  # numpy's NaN is one, too
     if isinstance(value, bytes | bytearray):
         return base64.b64encode(value).decode("ascii")
     fields = record_fields(value)

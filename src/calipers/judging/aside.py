@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Aside(Generic[T]):
     """Hands items to ``work``, one by one, on a thread that begins with the first. At most ``room`` of them wait.
 
-    ``on_error`` is called, on that thread, with whatever ``work`` raises, SystemExit too: it would end the thread alone.
+    ``on_error`` is called, on that thread, with whatever ``work`` raises: SystemExit, too, would end only the thread.
     """
 
     def __init__(

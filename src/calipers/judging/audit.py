@@ -48,10 +48,10 @@ class Auditor:
     """Gives a ``share`` (0-1) of finished groups to ``second`` for audit: a Judge of another family, or a Verifier.
 
     ``second`` may also be a judge's name. Pass an Auditor to ``Judge(records={"watchers": [...]})``, or ``offer``
-    groups to it. At most ``room`` groups wait; further groups are dropped and counted. On the audit's thread, ``on_disagreement`` is called with each group's
-    disagreement (0-1), and ``on_change`` with the summary when ``change`` detects a rise. ``review`` collects disputed
-    groups. Which groups are sampled depends on their content and ``seed``. Call ``close``, or use the Auditor in a
-    ``with`` statement, to finish the queue.
+    groups to it. At most ``room`` groups wait; further groups are dropped and counted. On the audit's thread,
+    ``on_disagreement`` is called with each group's disagreement (0-1), and ``on_change`` with the summary when
+    ``change`` detects a rise. ``review`` collects disputed groups. Which groups are sampled depends on their content
+    and ``seed``. Call ``close``, or use the Auditor in a ``with`` statement, to finish the queue.
 
     Raises ConfigError for options that cannot work.
     """
