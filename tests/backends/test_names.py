@@ -1,13 +1,15 @@
 """What of a judge's name is shown, and what is not."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import calipers
-from calipers.backends.names import name_without_password, split_judge_name
+from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.calibration.collect import JudgeAnswers
+from calipers.cli import main
 from calipers.errors import ConfigError
 from calipers.judging.families import families_of_model, require_other_family
 
@@ -59,3 +61,73 @@ def test_a_model_of_no_known_family_is_not_its_own_judge(policy: str):
         require_other_family(policy, ["vllm/m@http://me:s3cret@h/v1"], allowed=False)
     require_other_family(policy, ["vllm/m"], allowed=True)
     require_other_family(policy, ["vllm/m-large", "embedded"], allowed=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://h:1/v1?api_key=s3cret", "http://h:1/v1?api_key=..."),
+        ("http://me:s3cret@h/v1?access_token=s3cret&x=1", "http://h/v1?access_token=...&x=1"),
+        ("https://h/v1?api-version=2024-06&sig=s3cret", "https://h/v1?api-version=2024-06&sig=..."),
+        ("https://h/v1?Subscription-Key=s3cret", "https://h/v1?Subscription-Key=..."),
+    ],
+)
+def test_a_key_in_an_address_is_not_shown(url: str, shown: str):
+    assert url_without_password(url) == url_without_password(shown) == shown
+    assert name_without_password(f"vllm/m@{url}") == f"vllm/m@{shown}"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:1/v1", "https://h/v1?api-version=2024-06&y=a%20b&x", "http://h/?max_tokens=3"]
+)
+def test_an_address_without_a_secret_stays_as_a_ledgers_key_has_it(url: str):
+    assert url_without_password(url) == url
+
+
+def test_options_show_no_key_and_no_password():
+    url = "http://me:s3cret@h/v1?api_key=s3cret"
+    judge = calipers.Judge("vllm/m", base_url=[url], api_key="s3cret")
+    assert "s3cret" not in repr(vars(judge)) + repr(judge)
+    assert "base_url=['http://h/v1?api_key=...'], api_key=..." in repr(vars(judge))
+
+
+HIDDEN = "http://me:s3cret@127.0.0.1:9/v1?api_key=s3cret"
+GROUP = {
+    "group_id": "g",
+    "context": [{"role": "user", "content": "q"}],
+    "trajectories": [
+        {"id": name, "messages": [{"role": "assistant", "content": name}], "gold": gold}
+        for gold, name in enumerate("ab")
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["doctor", "--judge", f"vllm/m@{HIDDEN}"],
+        ["doctor", "--judge", f"vllm/m@{HIDDEN}", "--json"],
+        ["doctor", "--judge", "vllm/m", "--base-url", HIDDEN, "--base-url", HIDDEN.replace(":9", ":7")],
+        ["doctor", "--judge", "vllm/m", "--base-url", HIDDEN, "--base-url", HIDDEN],
+        ["judges", "--base-url", HIDDEN],
+        ["judges"],
+        ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN, "--estimate"],
+        ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN],
+        ["score", "groups.jsonl", "-o", "out.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--estimate"],
+        ["calibrate", "groups.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--attempts", "1", "--save", "saved.json"],
+    ],
+)
+def test_no_command_prints_or_keeps_a_secret_of_an_address(
+    line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VLLM_BASE_URL", HIDDEN)
+    monkeypatch.setattr(sys, "argv", ["calipers", *line])
+    (tmp_path / "groups.jsonl").write_text(json.dumps(GROUP) + "\n")
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"id": "1", "prompt": "q"}) + "\n")
+    with pytest.raises(SystemExit):
+        main()
+    told = capfd.readouterr()
+    assert told.out + told.err
+    assert "s3cret" not in told.out + told.err
+    assert not [one.name for one in tmp_path.iterdir() if b"s3cret" in one.read_bytes()]

@@ -5,7 +5,12 @@ Pure. Not responsible for which judge a name means (``connect``).
 
 from __future__ import annotations
 
+import re
+from typing import Final
 from urllib.parse import urlsplit
+
+_SECRET: Final = re.compile("key|token(?!s)|secret|pass|pwd|auth|sig|cred", re.IGNORECASE)
+"""What is in the name of a parameter whose value is a secret, such as ``api_key``, ``access_token`` or ``sig``."""
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
@@ -32,8 +37,8 @@ def writes_text(name: str) -> bool:
 
 
 def name_without_password(name: str) -> str:
-    """Return the judge's name without user and password in its server's base URL, for results, ledgers and error
-    messages.
+    """Return the judge's name without user, password and keys in its server's base URL, for results, ledgers and
+    error messages.
     """
     before, url = split_judge_name(name)
     if url is None:
@@ -42,6 +47,15 @@ def name_without_password(name: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return the address of a judge's server without user and password."""
+    """Return the address of a judge's server without user, password, and the values of parameters such as api_key.
+
+    Other parameters stay, because a ledger's key has them.
+    """
     parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    return shown._replace(query="&".join(map(_without_value, parts.query.split("&")))).geturl()
+
+
+def _without_value(parameter: str) -> str:
+    name, given, _ = parameter.partition("=")
+    return f"{name}=..." if given and _SECRET.search(name) else parameter

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from calipers.backends.names import name_without_password, url_without_password
 from calipers.cli.command_options import FiniteRange, InputFile, command_option, env_file_option
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
@@ -220,7 +221,7 @@ def _print_estimate(prompts: Sequence[Prompt], out: str, options: dict[str, Any]
     spending = []
     if address is not None:
         requests = [request_of(prompt, number, sampling) for prompt in prompts for number in range(sampling.n)]
-        name = options["model"] or f"the model at {address}"
+        name = name_without_password(options["model"] or "") or f"the model at {url_without_password(address)}"
         spending = [estimate_generating(name, address, requests, tokens=tokens or options["max_tokens"])]
     reply = "as --reply-tokens says" if tokens else "at most, as --max-tokens says; --reply-tokens N"
     found = Estimate(len(prompts), tuple(spending), ("requests that are repeated because they fail",))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, get_args
 
+from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.errors import ConfigError
 from calipers.registry import Registry
 from calipers.types.encoding import finite_number
@@ -202,9 +203,10 @@ class Options:
     """The base of dataclasses whose fields are options of a judge."""
 
     def __repr__(self) -> str:
-        """Show the options that differ from their defaults."""
+        """Show the options that differ from their defaults, without keys and passwords."""
         changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]  # type: ignore[arg-type]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in changed)})"
+        told = (f"{name}={'...' if name == 'api_key' else repr(_shown(getattr(self, name)))}" for name in changed)
+        return f"{type(self).__name__}({', '.join(told)})"
 
     def require(self, name: str = "") -> None:
         """Raise ConfigError if an option of a judge has a value that is not allowed.
@@ -270,3 +272,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known option or setting that ``name`` is probably a misspelling of, if any."""
     return next(iter(difflib.get_close_matches(name, known, n=1)), None)
+
+
+def _shown(value: Any) -> Any:
+    """Return an option's value without passwords and keys in addresses."""
+    match value:
+        case str() if "://" in value:
+            return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
+        case dict():
+            return {_shown(key): _shown(one) for key, one in value.items()}
+        case list():
+            return [_shown(one) for one in value]
+        case tuple():
+            return tuple(_shown(one) for one in value)
+    return value

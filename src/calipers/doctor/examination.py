@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from calipers.backends.limits.prices import find_pricing
+from calipers.backends.names import url_without_password
 from calipers.doctor import behaviour, probe_statistics, verdict
 from calipers.doctor.applied_format import check_applied_format, takes_forms
 from calipers.doctor.checks import agreement_check, flip_check, format_check, injection_check
@@ -148,7 +149,7 @@ class _Examination:
         conclusion, reason = verdict.conclude_fitness(found, settings)
         if conclusion == "unfit":
             return self._unfit(reason)
-        return Diagnosis(self.examinee.judge, tuple(self.checks), conclusion, reason, self._settings(settings))
+        return Diagnosis(self.examinee.shown, tuple(self.checks), conclusion, reason, self._settings(settings))
 
     async def _forms(self) -> list[Check]:
         # The tests run one after the other, because they share a random generator.
@@ -207,9 +208,9 @@ class _Examination:
 
     def _settings(self, wanted: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
         examinee = self.examinee
-        own: dict[str, Any] = {"judge": examinee.judge}
+        own: dict[str, Any] = {"judge": examinee.shown}
         if examinee.base_url is not None:
-            own["base-url"] = examinee.base_url
+            own["base-url"] = url_without_password(examinee.base_url)
         if examinee.max_tokens not in {None, 8192}:
             own["max-tokens"] = examinee.max_tokens
         given = [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()]
@@ -219,4 +220,4 @@ class _Examination:
         return own | found
 
     def _unfit(self, reason: str) -> Diagnosis:
-        return Diagnosis(self.examinee.judge, tuple(self.checks), "unfit", reason)
+        return Diagnosis(self.examinee.shown, tuple(self.checks), "unfit", reason)

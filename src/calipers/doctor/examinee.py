@@ -15,6 +15,7 @@ from calipers.backends.connect import find_backend
 from calipers.backends.limits.metered import Meter, Metered
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Unrecorded
@@ -106,6 +107,11 @@ class Examinee:
         end.
         """
         return max(0.05, round(self.until - time.monotonic(), 1))
+
+    @property
+    def shown(self) -> str:
+        """The judge's name in the doctor's verdict, without a password or key in its address."""
+        return name_without_password(self.judge)
 
     async def ask(
         self,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from calipers.backends.connect import find_backend
+from calipers.backends.names import name_without_password, url_without_password
 from calipers.doctor.diagnosis import Conclusion, Diagnosis
 from calipers.doctor.examination import diagnose
 from calipers.errors import ConfigError
@@ -68,13 +69,14 @@ async def diagnose_each(
 
     Raises ConfigError for invalid settings before any server is contacted.
     """
-    if twice := sorted({url for url in base_urls if base_urls.count(url) > 1}):
+    shown = [url_without_password(url) for url in base_urls]
+    if twice := sorted({url for url in shown if shown.count(url) > 1}):
         raise ConfigError(f"base_url names {', '.join(twice)} more than once")
     for url in base_urls:  # before any of them is contacted
         find_backend(judge, base_url=url, api_key=options.get("api_key"))
 
     def progress_of(url: str) -> Callable[[str], None]:
-        return lambda text: tell(f"{url}: {text}")
+        return lambda text: tell(f"{url_without_password(url)}: {text}")
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -83,7 +85,8 @@ async def diagnose_each(
             ]
     except* ConfigError as errors:
         raise errors.exceptions[0] from None
-    return compare_servers(judge, dict(zip(base_urls, (task.result() for task in running), strict=True)))
+    found = dict(zip(shown, (task.result() for task in running), strict=True))
+    return compare_servers(name_without_password(judge), found)
 
 
 def compare_servers(judge: str, found: Mapping[str, Diagnosis]) -> Servers:

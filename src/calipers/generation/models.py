@@ -15,6 +15,7 @@ from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
@@ -113,10 +114,11 @@ async def _only_model(base_url: str, seconds: float) -> str:
         listed = json.loads(reply.body).get("data", []) if reply.status == 200 else []
         names = [row["id"] for row in listed]
     except (BackendError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigError(f"{base_url} does not list its models ({error}); name one with --model") from None
+        where = url_without_password(base_url)
+        raise ConfigError(f"{where} does not list its models ({error}); name one with --model") from None
     finally:
         await server.aclose()
     if len(names) != 1:
         shown = ", ".join(map(str, names[:5])) or "none"
-        raise ConfigError(f"{base_url} has {len(names)} models ({shown}): name one with --model")
+        raise ConfigError(f"{url_without_password(base_url)} has {len(names)} models ({shown}): name one with --model")
     return str(names[0])
