@@ -114,7 +114,7 @@ GROUP = {
         ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN, "--estimate"],
         ["generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", HIDDEN],
         ["score", "groups.jsonl", "-o", "out.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--estimate"],
-        ["calibrate", "groups.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--attempts", "1", "--save", "saved.json"],
+        ["calibrate", "groups.jsonl", "--judge", f"vllm/m@{HIDDEN}", "--estimate"],
     ],
 )
 def test_no_command_prints_or_keeps_a_secret_of_an_address(

@@ -205,7 +205,9 @@ class Options:
     def __repr__(self) -> str:
         """Show the options that differ from their defaults, without keys and passwords."""
         changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]  # type: ignore[arg-type]
-        told = (f"{name}={'...' if name == 'api_key' else repr(_shown(getattr(self, name)))}" for name in changed)
+        told = (
+            f"{name}={'...' if name == 'api_key' else repr(_without_secrets(getattr(self, name)))}" for name in changed
+        )
         return f"{type(self).__name__}({', '.join(told)})"
 
     def require(self, name: str = "") -> None:
@@ -274,15 +276,15 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
-def _shown(value: Any) -> Any:
+def _without_secrets(value: Any) -> Any:
     """Return an option's value without passwords and keys in addresses."""
     match value:
         case str() if "://" in value:
             return name_without_password(value) if split_judge_name(value)[1] else url_without_password(value)
         case dict():
-            return {_shown(key): _shown(one) for key, one in value.items()}
+            return {_without_secrets(key): _without_secrets(one) for key, one in value.items()}
         case list():
-            return [_shown(one) for one in value]
+            return [_without_secrets(one) for one in value]
         case tuple():
-            return tuple(_shown(one) for one in value)
+            return tuple(_without_secrets(one) for one in value)
     return value
