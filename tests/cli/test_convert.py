@@ -42,7 +42,7 @@ def test_files_of_one_prompt_become_one_group(tmp_path: Path):
     ]
     assert groups[0].context == ({"role": "user", "content": "p"},)
     assert groups[0].trajectories[0].reward == 1.0
-    assert groups[0].trajectories[1].metadata == {"source": f"{second}:1"}
+    assert groups[0].trajectories[1].metadata == {"calipers_source": f"{second}:1"}
 
 
 def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path):
@@ -60,7 +60,7 @@ def test_a_row_without_the_key_is_named_with_its_file_and_line(tmp_path: Path):
     out = tmp_path / "groups.jsonl"
     code, said = run(path, "-o", str(out), "--group-by", "task_id")
     assert code == 1
-    assert f"{path}:2: has no 'task_id' to group by; the keys are source" in said
+    assert f"{path}:2: has no 'task_id' to group by; the keys are calipers_source" in said
     assert said.endswith("1 rollout in 1 group; 1 row could not be read\n")
     assert len(list(read_groups(out))) == 1
     assert run(path, "-o", str(out), "--group-by", "task_id", "--strict")[0] == 2
@@ -186,7 +186,15 @@ def test_a_dash_is_stdin(tmp_path: Path, strict: list[str]):
     assert ended.return_value == 0, ended.stderr
     (group,) = read_groups(out)
     assert [one.messages[0]["content"] for one in group.trajectories] == ["one", "two", "three"]
-    assert [one.metadata["source"] for one in group.trajectories] == ["-:1", "-:2", f"{file}:1"]
+    assert [one.metadata["calipers_source"] for one in group.trajectories] == ["-:1", "-:2", f"{file}:1"]
     empty = CliRunner().invoke(convert, ["-", "-o", str(out), *strict], input="", standalone_mode=False)
     assert str(empty.exception).startswith("-: ")
     assert str(tmp_path.parent.parent) not in str(empty.exception) + empty.stderr
+
+
+def test_a_rows_own_source_stays_and_can_group(tmp_path: Path):
+    path = written(tmp_path / "rows.jsonl", *(row(f"q{at}", "a", source=name) for at, name in enumerate("aab")))
+    out = tmp_path / "groups.jsonl"
+    assert run(path, "-o", str(out), "--group-by", "source")[0] == 0
+    groups = list(read_groups(out))
+    assert [[one.metadata["source"] for one in group.trajectories] for group in groups] == [["a", "a"], ["b"]]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from calipers.inputs.foreign.rollout import Rollout
 
 Place = tuple[str, int]
+SOURCE: Final = "calipers_source"
+"""The key of a trajectory's metadata that has its file and line; a row's own ``source`` stays."""
 
 
 @click.command(short_help="Make a groups file of other libraries' rollouts.")
@@ -42,7 +44,7 @@ Place = tuple[str, int]
     metavar="KEY",
     named=True,
     help="Rollouts with the same value of this key of their rows are of one prompt (a.b: the key b in a). By default, "
-    "those of the same task, or with the same messages before the first reply.",
+    "those of the same task, or with the same messages before the first reply to a user.",
 )
 @add_force_option
 @command_option("--strict", is_flag=True, help="Stop at the first row that cannot be read, with exit code 2.")
@@ -178,7 +180,7 @@ def _rollouts(
                         continue
                     if LEFT_OUT in rollout.metadata:
                         note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
-                    yield (file, line), replace(rollout, metadata={**rollout.metadata, "source": f"{file}:{line}"})
+                    yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})
             except InputError as error:
                 problem = str(error).removeprefix(f"{path}: ")
                 if strict:

@@ -145,3 +145,32 @@ def test_a_run_without_messages_is_no_candidate(tmp_path: Path):
     (group,), problems = read(written(tmp_path / "t.jsonl", *rows))
     assert len(group.trajectories) == 1
     assert problems == [":2: has no messages, so there is nothing to judge"]
+
+
+def test_a_greeting_before_the_question_is_part_of_the_prompt(tmp_path: Path):
+    rows = [
+        {
+            "conversations": [
+                {"from": "gpt", "value": "Hello!"},
+                {"from": "human", "value": asked},
+                {"from": "gpt", "value": said},
+            ]
+        }
+        for asked, said in (("Where is my order?", "a"), ("Tell me a joke", "b"), ("Where is my order?", "c"))
+    ]
+    groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert problems == []
+    assert [[one["content"] for one in group.context] for group in groups] == [
+        ["Hello!", "Where is my order?"],
+        ["Hello!", "Tell me a joke"],
+    ]
+    assert [len(group.trajectories) for group in groups] == [2, 1]
+
+
+def test_without_a_prompt_only_the_answers_of_a_row_are_compared(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    rows = [{"chosen": "An animal.", "rejected": "A car."}, {"chosen": "4", "rejected": "5"}]
+    groups, problems = read(written(tmp_path / "t.jsonl", *rows, row([], "alone")))  # type: ignore[arg-type]
+    assert problems == []
+    said = [[one.messages[-1]["content"] for one in group.trajectories] for group in groups]
+    assert said == [["An animal.", "A car."], ["4", "5"], ["alone"]]
+    assert "t.jsonl:3: has no prompt, so nothing says which rollouts are of the same one" in caplog.text

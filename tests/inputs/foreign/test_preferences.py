@@ -41,7 +41,7 @@ ASKED = {"conversations": [{"from": "human", "value": "q"}]}
 def test_both_answers_are_read(row: dict[str, Any], tmp_path: Path):
     group = as_group(row)
     assert [[message["content"] for message in one.messages] for one in group.trajectories] == [["q", "A"], ["q", "B"]]
-    assert [one.metadata["answer"] for one in group.trajectories] == ["chosen", "rejected"]
+    assert [one.metadata["calipers_answer"] for one in group.trajectories] == ["chosen", "rejected"]
     (own,), problems = read(written(tmp_path / "rows.jsonl", row))
     assert (own.context, problems) == ((user("q"),), [])
     assert said_in([own]) == [[["q", "A"], ["q", "B"]]]
@@ -56,7 +56,7 @@ def test_system_history_and_input_are_part_of_the_prompt():
     row = {"instruction": "q", "input": "i", "system": "s", "history": [["h", "r"]], "chosen": "A", "rejected": "B"}
     first = as_group(row | {"margin": 2}).trajectories[0]
     assert [message["content"] for message in first.messages] == ["s", "h", "r", "q\ni", "A"]
-    assert first.metadata == {"margin": 2, "answer": "chosen"}
+    assert first.metadata == {"margin": 2, "calipers_answer": "chosen"}
 
 
 def test_rows_that_differ_after_their_first_reply_are_groups_of_their_own(tmp_path: Path):
@@ -75,3 +75,46 @@ def test_an_answer_of_another_type_is_a_problem_of_its_row(tmp_path: Path):
     groups, problems = read(written(tmp_path / "rows.jsonl", *rows))
     assert problems == [":1: has a number where text or a list of messages is needed"]
     assert len(groups[0].trajectories) == 2
+
+
+def test_text_with_turns_is_a_conversation(tmp_path: Path):
+    asked = "\n\nHuman: What is a dog?\n\nAssistant: Why?\n\nHuman: Tell me."
+    rows = [
+        {"chosen": f"{asked}\n\nAssistant: An animal.", "rejected": f"{asked}\n\nAssistant: A car."},
+        {"prompt": f"{asked}\n\nAssistant:", "chosen": " An animal.", "rejected": " A plant."},
+        {"chosen": "\n\nHuman: 2+2?\n\nAssistant: 4", "rejected": "\n\nHuman: 2+2?\n\nAssistant: 5"},
+    ]
+    groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert problems == []
+    assert [[one["content"] for one in group.context] for group in groups] == [
+        ["What is a dog?", "Why?", "Tell me."],
+        ["2+2?"],
+    ]
+    assert [len(group.trajectories) for group in groups] == [4, 2]
+
+
+def test_answers_to_two_prompts_are_a_bad_row_of_their_own(tmp_path: Path):
+    rows = [
+        {"chosen": [user("q4"), reply("x")], "rejected": [user("q5"), reply("y")]},
+        {"chosen": [user("q"), reply("x")], "rejected": [user("q"), reply("y")]},
+    ]
+    groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert len(groups) == 1
+    assert "'chosen' and 'rejected' begin with different messages" in str(problems)
+
+
+def test_a_rows_own_answer_stays_in_its_metadata(tmp_path: Path):
+    rows = [{"prompt": "q", "chosen": "a", "rejected": "b", "answer": "gold"}]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [one.metadata for one in groups[0].trajectories] == [
+        {"answer": "gold", "calipers_answer": "chosen"},
+        {"answer": "gold", "calipers_answer": "rejected"},
+    ]
+
+
+def test_the_reward_of_a_conversation_is_the_rollouts(tmp_path: Path):
+    turns = [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]
+    rows = [{"conversations": turns, "reward": 0.5}, {"conversations": turns, "reward": "bad"}]
+    groups, problems = read(written(tmp_path / "t.jsonl", *rows))
+    assert [one.reward for one in groups[0].trajectories] == [0.5]
+    assert "'reward'" in str(problems)

@@ -144,7 +144,7 @@ def test_chosen_and_rejected_are_two_rollouts():
         "rejected": {"from": "gpt", "value": "b"},
     }
     members = as_group(row).trajectories
-    assert [(one.messages[-1]["content"], one.metadata["answer"]) for one in members] == [
+    assert [(one.messages[-1]["content"], one.metadata["calipers_answer"]) for one in members] == [
         ("a", "chosen"),
         ("b", "rejected"),
     ]

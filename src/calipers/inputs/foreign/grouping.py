@@ -1,8 +1,9 @@
 """Rollouts of one prompt as one group. Not responsible for reading rollouts (``rollouts``, ``files``).
 
-Rollouts belong together if their format names their task and the names are equal; otherwise if their prompts are equal,
-which are all messages before the first reply where the format does not say. A name that is only a place in a data set
-is taken together with the prompt. ``group_by`` names a key of the rows instead.
+Rollouts belong together if their format names their task and the names are equal; otherwise if their prompts are equal.
+Where the format does not say what the prompt is, it is all messages before the first reply to a user, so that a
+greeting belongs to it. A name that is only a place in a data set is taken together with the prompt. Rollouts without a
+prompt belong together only within a row. ``group_by`` names a key of the rows instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from calipers.errors import InputError
 from calipers.inputs.foreign.rollout import Rollout
@@ -27,6 +28,19 @@ Note = Callable[[P, str], None]
 """What is told of a group: the place of its first rollout, and the text."""
 
 
+_NO_PROMPT: Final = (
+    "has no prompt, so nothing says which rollouts are of the same one, and it is a group alone; calipers convert "
+    "--group-by KEY groups by a key of the rows"
+)
+
+
+def _digest(value: Any) -> bytes:
+    return hashlib.blake2b(to_json(value, lone="replace"), digest_size=16).digest()
+
+
+_NOTHING: Final = _digest(())
+
+
 @dataclass(slots=True)
 class _Member(Generic[P]):
     """A rollout that waits in the spool, with digests of its prompt and its tools."""
@@ -41,6 +55,11 @@ class _Member(Generic[P]):
 class _Group(Generic[P]):
     name: str | None
     members: list[_Member[P]] = field(default_factory=list)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a rollout without a prompt that nothing says the siblings of."""
+        return self.name is None and len(self.members) == 1 and self.members[0].prompt == _NOTHING
 
 
 def grouped(
@@ -68,6 +87,8 @@ def grouped(
         for group, name in zip(groups.values(), names, strict=True):
             if note is not None and group.name is not None:
                 _compare_prompts(group, note)
+            if note is not None and group.is_alone:
+                note(group.members[0].place, _NO_PROMPT)
             yield group.members[0].place, _group_object(name, group.members, spool)
 
 
@@ -91,11 +112,9 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:
         return f"task {rollout.task}", rollout.task, member
+    if not prompt:
+        return f"row {place}", None, member
     return f"prompt {rollout.task} {member.prompt.hex()}", rollout.task, member
-
-
-def _digest(value: Any) -> bytes:
-    return hashlib.blake2b(to_json(value, lone="replace"), digest_size=16).digest()
 
 
 def _prompt(rollout: Rollout, messages: tuple[Message, ...]) -> tuple[Message, ...]:
@@ -103,8 +122,9 @@ def _prompt(rollout: Rollout, messages: tuple[Message, ...]) -> tuple[Message, .
         prompt = canonical(rollout.messages[: rollout.asked])
         if messages[: len(prompt)] == prompt:
             return prompt
-    first = next((at for at, one in enumerate(messages) if one["role"] == "assistant"), len(messages))
-    return messages[:first]
+    roles = [one["role"] for one in messages]
+    begins = roles.index("user") if "user" in roles else 0
+    return messages[: next((at for at, role in enumerate(roles) if at >= begins and role == "assistant"), len(roles))]
 
 
 def _value_at(rollout: Rollout, key: str) -> Any:

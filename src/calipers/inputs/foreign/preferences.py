@@ -1,19 +1,26 @@
 """Rows with two answers, ``chosen`` and ``rejected``, and rows of ShareGPT's form, which may have them.
 
-An answer is text, a message or a list of messages, and may repeat the prompt. Source of the fields: the data README of
-LLaMA-Factory, and TRL's page on data set formats.
+An answer is text, a message or a list of messages, and may repeat the prompt. Text with turns of ``Human:`` and
+``Assistant:``, as hh-rlhf has it, is a conversation. Source of the fields: the data README of LLaMA-Factory, and TRL's
+page on data set formats.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from calipers.errors import InputError
 from calipers.inputs.foreign.rollout import Rollout, Row, rest_of, turn
 
 _ANSWERS = ("chosen", "rejected")
 _ASKED = ("prompt", "messages", "question", "instruction")
+ANSWER: Final = "calipers_answer"
+"""The key of a rollout's metadata that says which answer of its row it is."""
+_TURN: Final = re.compile(r"(?:\A\s*|\n\n)(Human|Assistant):")
+_SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 
 
 def is_preference(row: Row) -> bool:
@@ -25,7 +32,7 @@ def preference_rollouts(row: Row) -> list[Rollout]:
     """Return a row's chosen and rejected answers as two rollouts."""
     key = next((key for key in _ASKED if row.get(key)), None)
     asked = _system(row) + [message for pair in row.get("history") or [] for message in _exchange(pair)]
-    asked += [] if key is None else turn(row[key], "user")
+    asked += [] if key is None else _turns(row[key], "user")
     if key == "instruction" and isinstance(row.get("input"), str) and row["input"]:
         asked[-1] = {"role": "user", "content": f"{row['instruction']}\n{row['input']}"}
     read = (*_ANSWERS, "system", "history", "tools", *([] if key is None else [key]))
@@ -38,7 +45,10 @@ def sharegpt_rollouts(row: Row) -> list[Rollout]:
     asked = _system(row) + row["conversations"]
     notes = rest_of(row, "conversations", "system", "tools", *_ANSWERS)
     ends = [key for key in _ANSWERS if row.get(key) is not None]
-    return _answered(row, asked, ends, notes) if ends else [Rollout(asked, tools=_tools(row), metadata=notes)]
+    if ends:
+        return _answered(row, asked, ends, notes)
+    notes.pop("reward", None)
+    return [Rollout(asked, tools=_tools(row), reward=row.get("reward"), metadata=notes)]
 
 
 def _answered(row: Row, asked: list[Any], ends: Sequence[str], notes: Row) -> list[Rollout]:
@@ -46,17 +56,30 @@ def _answered(row: Row, asked: list[Any], ends: Sequence[str], notes: Row) -> li
     whole = [_whole(asked, row[key]) for key in ends]
     most = min(len(messages) for messages in whole) - 1
     shared = next((at for at in range(most) if any(one[at] != whole[0][at] for one in whole)), most)
+    if not shared and most > 0:
+        raise InputError(f"{' and '.join(map(repr, ends))} begin with different messages, so they answer no one prompt")
     tools, prompt = _tools(row), max(shared, 0) if len(ends) > 1 else None
     return [
-        Rollout(messages, tools=tools, metadata=notes | {"answer": key}, asked=prompt)
+        Rollout(messages, tools=tools, metadata=notes | {ANSWER: key}, asked=prompt)
         for key, messages in zip(ends, whole, strict=True)
     ]
 
 
 def _whole(asked: list[Any], answer: Any) -> list[Any]:
     """Return the prompt and an answer as one list of messages; an answer that repeats the prompt is whole."""
-    said = turn(answer, "assistant")
+    said = _turns(answer, "assistant")
     return said if asked and all(message in said for message in asked) else [*asked, *said]
+
+
+def _turns(said: Any, role: str) -> list[Any]:
+    """Return what was said as messages: text as one of ``role``, or as the turns that it is written in."""
+    if not isinstance(said, str) or _TURN.match(said) is None:
+        return turn(said, role)
+    _, *pieces = _TURN.split(said)
+    found = [
+        {"role": _SPEAKERS[speaker], "content": text.strip()} for speaker, text in zip(*[iter(pieces)] * 2, strict=True)
+    ]
+    return found[:-1] if role == "user" and found[-1] == {"role": "assistant", "content": ""} else found
 
 
 def _system(row: Row) -> list[Row]:
