@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from servers.faulty_server import Answer, FaultyServer
 
 
@@ -58,3 +60,25 @@ def test_a_server_that_is_not_there_is_said_with_exit_code_1(tmp_path: Path):
     done = judges("--base-url", "http://127.0.0.1:9/v1", cwd=tmp_path)
     assert done.returncode == 1
     assert "127.0.0.1:9" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:99999/v1", "http://127.0.0.1:abc/v1", "http://[::1/v1", "http://ü..x/v1", "foo", ""]
+)
+def test_an_address_that_is_none_is_said_before_anything_is_asked(tmp_path: Path, url: str):
+    done = judges("--base-url", url, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--base-url" in done.stderr
+    assert "should look like http://localhost:8000/v1" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_server_with_many_models_and_odd_names_is_shown_in_lines_of_ours(tmp_path: Path, faulty: FaultyServer):
+    rows = [{"id": "m0; touch x"}, {"id": "a\n\nError: fake"}, *({"id": f"m{at}"} for at in range(20_000))]
+    faulty.get["/v1/models"] = Answer(body={"object": "list", "data": rows})
+    done = judges("--base-url", faulty.url, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "a\\n\\nError: fake" in done.stdout
+    assert "--judge 'vllm/m0; touch x'" in done.stdout
+    assert "and 19,962 more (--json lists all)" in done.stdout
+    assert len(done.stdout.splitlines()) < 50

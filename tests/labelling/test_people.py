@@ -54,7 +54,7 @@ def test_people_answer_when_they_do_and_later_labels_count(tmp_path: Path):
         later.look()
     assert later.summary.groups == 2
     assert later.summary.fidelity is not None
-    both = [group_fidelity(SCORES, {name: name == best for name in FOUR}) or 0.0 for best in ("right", "far")]
+    both = [group_fidelity(SCORES, {name: float(name == best) for name in FOUR}) or 0.0 for best in ("right", "far")]
     assert later.summary.fidelity == pytest.approx(sum(both) / 2)
 
 

@@ -69,7 +69,7 @@ def test_a_token_is_a_bearers_or_a_password(header: bytes | None, token: str | N
         ('[ann]\ntoken = "with space and more words"', "no space"),
         (
             f'[ann]\ntoken = "{LONG}"\nbudget = {{ usd = "x" }}',
-            r"tokens\.toml: \[ann\]: budget: usd='x': it must be a number above 0; write it as budget = { usd = 5 }",
+            r"tokens\.toml: \[ann\]: budget: usd='x': it must be a finite number above 0; write it as budget = { usd",
         ),
         (f'[ann]\ntoken = "{LONG}"\nbudget = {{ usdd = 5 }}', r"tokens\.toml: \[ann\]: .* it takes calls, tokens, usd"),
         ('[ann]\ntoken-env = "NOWHERE"', "the environment has no variable NOWHERE"),

@@ -79,7 +79,7 @@ class HttpBackend(Negotiated):
         capabilities: Capabilities | None = None,
     ) -> None:
         super().__init__(model, capabilities=capabilities)
-        parts = _checked_url(base_url, path)
+        parts = checked_url(base_url, path)
         if not timeout > 0:
             raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
         server = parts.netloc.rpartition("@")[2]
@@ -216,11 +216,13 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
         raise PermanentError("bad_request", f"The request cannot be written as JSON: {error}") from error
 
 
-def _checked_url(base_url: str, path: str) -> SplitResult:
+def checked_url(base_url: str, path: str) -> SplitResult:
+    """Return the parts of a server's address, to which ``path`` will be added. Raises ConfigError."""
     try:
         parts = urlsplit(base_url.strip())
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
+        (parts.hostname or "").encode("idna")
+    except ValueError:  # UnicodeError, of a name that no host can have, is one
         usable = False
     if not usable:
         raise ConfigError("The base URL should look like http://localhost:8000/v1 or https://host/v1.")

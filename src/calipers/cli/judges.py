@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING
 import click
 
 from calipers.backends.names import url_without_password
+from calipers.errors import ConfigError
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
     from calipers.doctor.discovery import JudgesFound, LocalServer
 
 _WIDTH = 120
+_MOST = 40
+"""The most models of a server that are listed."""
 
 
 @click.command(short_help="Show which judges can be reached.")
@@ -53,23 +57,37 @@ def judges(*, base_url: str | None, as_json: bool) -> int:
 
 
 def _show_server(url: str, *, as_json: bool) -> int:
-    from calipers.doctor.discovery import find_server  # noqa: PLC0415 - --help stays quick
+    from calipers.backends.server import checked_url  # noqa: PLC0415 - --help stays quick
+    from calipers.doctor.discovery import find_server  # noqa: PLC0415 - likewise
 
+    try:
+        checked_url(url, "/models")
+    except ConfigError as error:
+        given = "" if {"@", "?"} & {*url} else f" {_line(url)}"  # it may hold a secret
+        raise ConfigError(f"--base-url{given}: {error}") from None
     shown = url_without_password(url)
     server = replace(asyncio.run(find_server(url)), base_url=shown)
     if as_json:
         click.echo(json.dumps(asdict(server) | {"judges": list(server.judges)}, ensure_ascii=False))
         return 0 if server.models else 1
     software = f" ({server.software})" if server.software else ""
-    click.echo(printable(f"{shown}{software}"))
-    for name, says in _rows(server):
-        click.echo(printable(f"  {name:<40} {says}"))
+    click.echo(_line(f"{shown}{software}"))
+    rows = _rows(server)
+    for name, says in rows[:_MOST]:
+        click.echo(f"  {_line(name):<40} {_line(says)}")
+    if len(rows) > _MOST:
+        click.echo(f"  and {len(rows) - _MOST:,} more (--json lists all)")
     if server.models:
-        name = server.judges[0]
-        click.echo(printable(f"\nAsk one: calipers score GROUPS -o OUT --judge {name} --base-url {shown}"))
+        judge = shlex.join(["--judge", _line(server.judges[0]), "--base-url", shown])
+        click.echo(printable(f"\nAsk one: calipers score GROUPS -o OUT {judge}"))
         click.echo("Whether it enforces an output format shows in a few calls:")
-        click.echo(printable(f"  calipers doctor --judge {name} --base-url {shown}"))
+        click.echo(printable(f"  calipers doctor {judge}"))
     return 0 if server.models else 1
+
+
+def _line(text: str) -> str:
+    """Return what a server or a user wrote, as part of one line."""
+    return printable(text).replace("\n", "\\n")
 
 
 def _print(found: JudgesFound, profiles: Sequence[str]) -> None:
@@ -91,7 +109,7 @@ def _print(found: JudgesFound, profiles: Sequence[str]) -> None:
         table.add_row(f"{one.provider}/MODEL", Text(one.base_url), Text(f"{one.named_by} sets the address; not asked"))
     for server in found.servers:
         for name, says in _rows(server):
-            table.add_row(Text(name), Text(server.base_url), Text(says))
+            table.add_row(Text(_line(name)), Text(server.base_url), Text(_line(says)))
     if found.litellm:
         table.add_row("litellm/NAME", "every provider of LiteLLM", "installed")
     console.print(table)

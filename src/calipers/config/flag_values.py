@@ -6,6 +6,7 @@ A text that cannot be read raises a ConfigError that names the flag and shows ho
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -82,6 +83,8 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
             found[kind] = float(amount)
         except ValueError:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
+        if not 0 < found[kind] < math.inf:
+            raise ConfigError(f"--budget {text}: it must be a finite number above 0, as in {_BUDGETS[kind]}")
     return found
 
 

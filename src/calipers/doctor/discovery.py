@@ -160,12 +160,15 @@ async def _query(
         await client.aclose()
     if reply.status in {401, 403}:
         wanted = " or ".join(known[name].key for name in names)
-        return LocalServer(url, names, answers=True, models={}, reason=f"it requires a key: set {wanted}")
+        why = f"it refuses the key: check {wanted}" if key else f"it requires a key: set {wanted}"
+        return LocalServer(url, names, answers=True, models={}, reason=why)
     rows = model_rows(reply)
     if rows is None:
         reason = f"it lists no models (HTTP {reply.status}); it may be another program"
         return LocalServer(url, names, answers=True, models={}, reason=reason)
     owners = {owner for row in rows if isinstance(owner := row.get("owned_by"), str)}
     software = owners.pop() if len(owners) == 1 else None
-    models = {row["id"]: window_of(rows, row["id"]) for row in rows}
+    models: dict[str, int | None] = {}
+    for row in rows:
+        models.setdefault(row["id"], window_of([row], row["id"]))
     return LocalServer(url, names, answers=True, models=models, software=software)

@@ -58,7 +58,10 @@ def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
     rows = body.get("data") if isinstance(body, dict) else body
     if not isinstance(rows, list):
         return None
-    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+    found: list[Mapping[str, Any]] = [
+        row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str) and row["id"]
+    ]
+    return found if found or not rows else None
 
 
 def window_of(rows: Iterable[Mapping[str, Any]], model: str) -> int | None:

@@ -8,6 +8,7 @@ from the ledger cost nothing and do not pass this module.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -56,9 +57,9 @@ class Budget:
         for name in known:
             amount = getattr(given, name)
             if amount is not None and (
-                not isinstance(amount, int | float) or isinstance(amount, bool) or not amount > 0
+                not isinstance(amount, int | float) or isinstance(amount, bool) or not 0 < amount < math.inf
             ):
-                raise ConfigError(f"budget: {name}={amount!r}: it must be a number above 0")
+                raise ConfigError(f"budget: {name}={amount!r}: it must be a finite number above 0")
         return given
 
 
