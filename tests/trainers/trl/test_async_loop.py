@@ -1,0 +1,114 @@
+"""The reward function in AsyncGRPO's own loops of generating and scoring, beside a server that answers like vLLM's.
+
+The rest of AsyncGRPO needs a GPU: its trainer reads one's properties when it is made, its attention is a CUDA kernel,
+and its rollout worker, which runs these loops in a process of its own, wants vLLM.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+from dataclasses import replace
+from multiprocessing import Value
+from pathlib import Path
+from queue import Queue
+from statistics import fmean, pstdev
+from typing import Any
+
+import pytest
+
+from calipers import Judge
+from calipers.trainers.trl import reward_func
+from servers.faulty_server import Answer, Asked, FaultyServer
+from servers.opinions import Opinions, models, reward_of
+
+worker = pytest.importorskip(
+    "trl.experimental.async_grpo.async_rollout_worker", reason="TRL with AsyncGRPO is not installed"
+)
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.filterwarnings("error:::calipers")]
+
+import trl  # noqa: E402 - is there
+from accelerate.state import PartialState  # noqa: E402 - comes with TRL
+
+from trl_runs import PROMPTS, WORDS, tokenizer  # noqa: E402 - needs TRL
+
+SIZE, GROUPS = 4, 3
+ADDRESS: list[str] = []
+
+
+def make_judge() -> Judge:
+    """What AsyncGRPO's process calls; it is sent by name."""
+    return Judge("vllm/tiny", base_url=ADDRESS[0], calls={"attempts": 1})
+
+
+class Served:
+    """vLLM's completions, each of other words than the one before, and beside them the judge."""
+
+    def __init__(self, judge: Opinions) -> None:
+        self.judge = judge
+        self.said = 0
+
+    def __call__(self, asked: Asked) -> Answer:
+        if not asked.path.endswith("/v1/completions"):
+            return replace(self.judge(asked), headers={"Connection": "close"})  # the loops' process would end here
+        self.said += 1
+        first = list(dict.fromkeys(WORDS)).index("w0")
+        tokens = [first + self.said % 80, first + self.said // 80, 0]
+        return Answer(body={"choices": [{"token_ids": tokens, "logprobs": {"token_logprobs": [-1.0] * 3}}]})
+
+
+def samples_of(reward: Any, server: FaultyServer) -> list[Any]:
+    """The first groups that the loops score, as the trainer would get them."""
+    PartialState()
+    buffer: Queue[Any] = Queue()
+    template = Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja"  # AsyncGRPO reads no unknown ones
+    loop = worker._AsyncRolloutLoop(
+        model_name="tiny",
+        dataset=[{"prompt": [{"role": "user", "content": prompt}], "answer": 1} for prompt in PROMPTS],
+        reward_funcs=[reward],
+        processing_class=tokenizer(template.read_text()),
+        eos_token_ids=[0],
+        rollout_buffer=buffer,
+        model_version_value=Value("i", 3),
+        heartbeat_value=Value("d", 0.0),
+        failed_event=threading.Event(),
+        exception_info_queue=Queue(),
+        metrics_queue=Queue(),
+        num_generations=SIZE,
+        max_inflight_tasks=SIZE,
+        vllm_server_url=server.url.removesuffix("/v1"),
+    )
+    running = threading.Thread(target=loop.run)
+    running.start()
+    try:
+        return [buffer.get(timeout=30) for _ in range(SIZE * GROUPS)]
+    finally:
+        loop._loop.call_soon_threadsafe(loop._stop_event.set)
+        running.join(30)
+
+
+def advantages(rewards: list[float]) -> list[float]:
+    known = [one for one in rewards if not math.isnan(one)]
+    return [0.0 if math.isnan(one) else (one - fmean(known)) / (pstdev(known) + 1e-8) for one in rewards]
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_its_own_loops_score_each_group_and_a_missing_score_costs_its_own_row(*, silent: bool):
+    with FaultyServer() as server:
+        models(server, "tiny")
+        server.script(Served(Opinions(silent_on_one=silent)))
+        ADDRESS[:] = [server.url]
+        reward = pickle.loads(pickle.dumps(reward_func(make_judge, num_generations=SIZE, only_reward=True)))  # noqa: S301 - as AsyncGRPO sends it
+        samples = samples_of(reward, server)
+    for start in range(0, len(samples), SIZE):
+        group = samples[start : start + SIZE]
+        assert len({(one.group_id, one.model_version) for one in group}) == 1
+        rewards = [one.metrics["reward"] for one in group]
+        assert sum(map(math.isnan, rewards)) == silent
+        texts = [one.completion[0]["content"] for one in group]
+        expected = [reward_of(text) for text in texts]
+        assert [one for one in rewards if not math.isnan(one)] == pytest.approx(
+            [one for one, got in zip(expected, rewards, strict=True) if not math.isnan(got)]
+        )
+        assert [one.advantage for one in group] == pytest.approx(advantages(rewards), rel=1e-4, abs=1e-5)
