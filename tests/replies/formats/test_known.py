@@ -200,7 +200,7 @@ def test_recorded_verdicts_and_ratings_are_all_read_as_labelled() -> None:
 
 
 def test_the_page_lists_every_format_with_what_it_holds() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "reading.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "reading-formats.md").read_text(encoding="utf-8")
     for one in known_formats().values():
         line = next(line for line in page.split("\n") if line.startswith(f"| `{one.name}` |"))
         assert f"| {', '.join(one.reads)} |" in line
