@@ -124,6 +124,56 @@ def test_reasoning_is_found_under_every_name_and_shown_once(source: dict[str, An
     )
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"reasoning": "r", "thinking": "s"},
+        {"reasoning_content": "r", "thinking_blocks": [{"type": "thinking", "thinking": "s"}]},
+        {"reasoning": "r", "reasoning_details": [{"type": "reasoning.text", "text": "r"}], "thinking": "s"},
+        {"reasoning": [{"type": "reasoning_text", "summary": "r", "text": "s"}]},
+        {"reasoning": {"summary": [{"text": "r"}], "content": [{"text": "s"}]}},
+        {"reasoning_content": "r", "content": [{"type": "thinking", "thinking": "s"}, {"type": "text", "text": "a"}]},
+        {"reasoning": "r", "type": "ai", "additional_kwargs": {"reasoning_content": "s"}},
+    ],
+)
+def test_reasoning_that_differs_under_several_names_is_read_whole(source: dict[str, Any]) -> None:
+    message = {"role": "assistant", "content": "a", **source}
+    if "type" in source:  # a message of LangChain
+        del message["role"]
+    (read,) = canonical([message])
+    assert read["content"] == "a"
+    assert sorted(read["reasoning"].split("\n\n")) == ["r", "s"]
+
+
+def test_reasoning_of_another_type_is_refused() -> None:
+    with pytest.raises(InputError, match="message 1 'thinking' must be text or a list of parts, not a number"):
+        canonical([{"role": "assistant", "content": "a", "thinking": 5}])
+
+
+@pytest.mark.parametrize(
+    ("content", "audio", "read"),
+    [
+        ("", {"transcript": "hello"}, "hello"),
+        ([], {"transcript": "hello"}, "hello"),
+        ("hello", {"transcript": "hello"}, "hello"),
+        ("see", {"transcript": "hello"}, [{"type": "text", "text": "see"}, {"type": "text", "text": "hello"}]),
+        (
+            None,
+            {"data": "AAAA"},
+            [{"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}],
+        ),
+    ],
+)
+def test_what_was_spoken_is_read_beside_what_was_written(content: Any, audio: Any, read: Any) -> None:
+    (message,) = canonical([{"role": "assistant", "content": content, "audio": audio}])
+    assert message["content"] == read
+
+
+def test_every_refusal_of_a_message_is_read() -> None:
+    parts = [{"type": "refusal", "refusal": text} for text in ("no", "never")]
+    assert canonical([{"role": "assistant", "content": parts}])[0]["refusal"] == "no\n\nnever"
+
+
 def test_legacy_function_calls_are_tool_calls_answered_by_name() -> None:
     read = canonical(
         [

@@ -142,3 +142,19 @@ def test_a_real_response_reads_like_its_recorded_form() -> None:
 def test_an_item_of_a_response_that_is_no_object_is_refused_by_number(item: Any) -> None:
     with pytest.raises(InputError, match=r"message 2 has .* in its 'output'"):
         canonical([{"role": "user", "content": "hi"}, {"object": "response", "output": [*OUTPUT, item]}])
+
+
+def test_a_reasoning_items_summary_and_content_are_both_read() -> None:
+    item = {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": "in short"}],
+        "content": [{"type": "reasoning_text", "text": "at length"}],
+    }
+    assert canonical([item])[0]["reasoning"] == "in short\n\nat length"
+
+
+def test_all_that_a_tool_returned_is_read() -> None:
+    call = {"type": "code_interpreter_call", "id": "c", "code": "x", "outputs": "first", "results": ["second"]}
+    assert canonical([call])[1]["content"] == 'first\n\n["second"]'
+    item = {"type": "function_call_output", "call_id": "c", "output": None, "error": "broke"}
+    assert canonical([item]) == ({"role": "tool", "content": "broke", "tool_call_id": "c", "is_error": True},)

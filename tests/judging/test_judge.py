@@ -451,7 +451,28 @@ async def test_a_task_under_a_wrong_key_is_pointed_out(key: str):
     assert any(key in warning for warning in result.warnings)
     asked = [{"messages": [{"role": "user", "content": "2+2?"}, *one["messages"]]} for one in rollouts]
     result = await calipers.score_group({**group, "trajectories": asked}, judge=SimulatedJudge({"1": 0.9, "2": 0.1}))
-    assert result.warnings == ()
+    assert any("contxt" in warning for warning in result.warnings) is (key == "contxt")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "warnings"),
+    [
+        ("contnet", "Be brief.", 1),
+        ("conntext", [{"role": "system", "content": "Be brief."}], 1),
+        ("contexts", [{"role": "system", "content": "Be brief."}], 1),
+        ("contexts", ["a passage", "another"], 0),
+        ("contest", 1520, 0),
+    ],
+)
+async def test_a_misspelt_context_is_pointed_out_though_the_trajectories_have_the_task(
+    key: str, value: object, warnings: int
+):
+    asked = {"role": "user", "content": "2+2?"}
+    rollouts = [{"messages": [asked, {"role": "assistant", "content": text}]} for text in ("4", "5")]
+    result = await calipers.score_group(
+        {"group_id": "g", key: value, "trajectories": rollouts}, judge=SimulatedJudge({"1": 0.9, "2": 0.1})
+    )
+    assert [key in warning for warning in result.warnings] == [True] * warnings
 
 
 async def test_who_stops_listening_leaves_nothing_running():

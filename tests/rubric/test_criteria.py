@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
 from calipers.rubric import as_rubric, criteria_as_text
+from calipers.rubric.dataset_criteria import rar_criterion
 from calipers.rubric.formulas import graded
 from calipers.types import Criterion, Rubric
 
@@ -116,3 +117,13 @@ def test_points_whose_score_could_overflow_are_refused(points: tuple[float, floa
         as_rubric([{"text": "x", "points": one} for one in points])
     assert graded(as_rubric([{"text": "x", "points": 8e307}, {"text": "y", "points": -8e307}]), {
         "c1": False, "c2": True}).value == -1.0  # fmt: skip
+
+
+def test_points_and_weight_that_differ_are_refused():
+    listed: list[dict[str, object]] = [{"text": "x", "points": 1}, {"text": "y", "points": 2, "weight": 3}]
+    with pytest.raises(ConfigError, match="criterion 2: its 'points' and its 'weight' differ; keep one of the two"):
+        as_rubric(listed)
+    listed[1]["weight"] = 2.0
+    assert [one.points for one in as_rubric(listed).criteria] == [1, 2]
+    with pytest.raises(ConfigError, match="keep one of the two"):
+        rar_criterion({"description": "Essential Criteria: z", "points": 2, "weight": 3}, 1, "penalty")

@@ -10,7 +10,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs import mcp
-from calipers.inputs.parts import content_parts, joined_block_text
+from calipers.inputs.parts import content_parts, joined_block_text, joined_texts
 from calipers.inputs.plain import compact_json, type_in_words
 from calipers.inputs.tools import openai_tool_call
 
@@ -72,7 +72,7 @@ class _Unfolding:
             elif kind in _THOUGHTS and self.role != "tool":
                 self.thoughts.append(joined_block_text(block))
             elif kind == "refusal" and isinstance(block.get("refusal"), str):
-                self.rest["refusal"] = block["refusal"]
+                self.rest["refusal"] = joined_texts((self.rest.get("refusal", ""), block["refusal"]))
             elif kind.endswith("tool_result"):
                 self._close()
                 self.done.extend(_tool_messages(block, self.fallback_id))
@@ -88,7 +88,7 @@ class _Unfolding:
             self.calls.append(call)
 
     def _close(self, *, last: bool = False) -> None:
-        thoughts = "\n\n".join(filter(None, self.thoughts))
+        thoughts = joined_texts((self.rest.get("reasoning", ""), "\n\n".join(filter(None, self.thoughts))))
         is_filled = self.parts or self.calls or thoughts or not self.rest.keys().isdisjoint(("reasoning", "refusal"))
         if not (is_filled or last):
             return  # the message's other keys belong to the blocks that follow
@@ -96,7 +96,7 @@ class _Unfolding:
         if self.calls:
             message["tool_calls"] = self.calls
         if thoughts:
-            message.setdefault("reasoning", thoughts)
+            message["reasoning"] = thoughts
         self.done.append(message)
         self._open({})
 

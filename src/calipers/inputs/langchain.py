@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from calipers.errors import InputError
+from calipers.inputs.parts import REASONING
 from calipers.inputs.plain import type_in_words
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}
@@ -42,7 +43,7 @@ def chat_message_from_langchain(value: dict[str, Any]) -> dict[str, Any] | None:
         "name": body.get("name"),
         "tool_call_id": body.get("tool_call_id"),
         "tool_calls": _calls(body) or extra.get("tool_calls"),
-        "reasoning_content": extra.get("reasoning_content") or extra.get("reasoning"),
+        **{key: body.get(key) or extra.get(key) for key in REASONING},
         "refusal": extra.get("refusal"),
         "is_error": True if body.get("status") == "error" else None,
     }

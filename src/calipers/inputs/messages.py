@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from calipers.errors import InputError
 from calipers.inputs import langchain, mcp, openai_responses
 from calipers.inputs.blocks import messages_from_blocks
-from calipers.inputs.parts import joined_block_text
+from calipers.inputs.parts import REASONING, joined_block_text, joined_texts
 from calipers.inputs.plain import is_encodable, plain_data, record_fields, type_in_words, without_surrogates
 from calipers.inputs.tools import openai_tool_call
 from calipers.types import Message
@@ -32,7 +32,6 @@ _ENVELOPE = frozenset({
     "meta",
 })  # fmt: skip
 _FOREIGN_CONTENT = frozenset(("parts", "text", "value"))
-_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "thinking")
 _EXPECTED = (
     'expected {"role": "user", "content": "..."} or a message of OpenAI, Anthropic, LangChain, MCP or the Responses API'
 )
@@ -295,9 +294,12 @@ def _finish_reason(reason: Any) -> dict[str, Any]:
 
 
 def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
-    """Move a message's reasoning to ``head``, from the first non-empty key: servers repeat it under several names."""
-    found = [joined_block_text(value.pop(key, None)) for key in _REASONING]
-    text = next(filter(None, found), None)
+    """Move a message's reasoning to ``head``, whole: servers repeat it under several names, or divide it among them."""
+    given = {key: value.pop(key) for key in REASONING if key in value}
+    for key, thoughts in given.items():
+        if not isinstance(thoughts, str | dict | list):
+            raise InputError(f"{key!r} must be text or a list of parts, not {type_in_words(thoughts)}")
+    text = joined_texts(map(joined_block_text, given.values()))
     if text:
         head["reasoning"] = text
 
@@ -311,13 +313,25 @@ def _take_content(head: dict[str, Any], value: dict[str, Any]) -> Any:
     if head["role"] != "tool":
         if value.get("is_error") is not True:
             value.pop("is_error", None)
-        audio, content = value.pop("audio", None), value.pop("content", None)
-        return audio.get("transcript") if content is None and isinstance(audio, dict) else content
+        content = value.pop("content", None)
+        return _with_audio(content, value.pop("audio")) if isinstance(value.get("audio"), dict) else content
     content = mcp.take_mcp_content(value)
     if value.pop("is_error", None) is True or value.get("status") == "error":
         head["is_error"] = True
         value.pop("status", None)
     return content
+
+
+def _with_audio(content: Any, audio: dict[str, Any]) -> Any:
+    """Return the content of a message that was spoken: its transcript, or the sound of a message without one."""
+    spoken = audio.get("transcript")
+    if not spoken and isinstance(audio.get("data"), str):
+        spoken = [{"type": "audio", "data": audio["data"]}]
+    if not content or not spoken or content == spoken:
+        return content or spoken or content
+    listed = [one if isinstance(one, list) else [{"type": "text", "text": one}] for one in (content, spoken)]
+    said = [part.get("text") for part in listed[0] if isinstance(part, dict)]
+    return listed[0] + [part for part in listed[1] if part.get("text") is None or part["text"] not in said]
 
 
 def _rest(value: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calipers.inputs.parts import joined_block_text
+from calipers.inputs.parts import joined_block_text, joined_texts
 from calipers.inputs.plain import compact_json
 from calipers.inputs.tools import openai_tool_call
 
@@ -36,7 +36,7 @@ def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[st
     if kind in _SILENT:
         return []
     if kind == "reasoning":
-        text = joined_block_text(item.get("content")) or joined_block_text(item.get("summary"))
+        text = joined_block_text(item)
         return [{"role": "assistant", "content": None, "reasoning": text}] if text else []
     if kind.endswith("_output"):
         return [_output(item)]
@@ -61,7 +61,7 @@ def join_assistant_messages(previous: dict[str, Any], following: dict[str, Any])
 
 
 def _output(item: dict[str, Any]) -> dict[str, Any]:
-    content = item.get("output", item.get("result"))
+    content = _returned(item)
     message: dict[str, Any] = {"role": "tool", "content": content if content is not None else ""}
     if isinstance(content, dict) and isinstance(content.get("image_url"), str):  # a computer's screenshot
         message["content"] = [{"type": "input_image", "image_url": content["image_url"]}]
@@ -70,7 +70,7 @@ def _output(item: dict[str, Any]) -> dict[str, Any]:
         message["tool_call_id"] = str(call_id)
     if isinstance(item.get("name"), str):
         message["name"] = item["name"]
-    if item.get("status") in ("failed", "incomplete"):
+    if item.get("status") in ("failed", "incomplete") or item.get("error") is not None:
         message["is_error"] = True
     return message
 
@@ -85,20 +85,24 @@ def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
         fallback_id=fallback_id,
     )
     found: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": [call]}]
-    shown = [(key, item[key]) for key in _OUTPUTS if item.get(key) is not None]
-    if not shown:
+    content, failed = _returned(item), item.get("error") is not None
+    if content is None:
         return found
-    key, content = shown[0]
-    failed = item.get("error") is not None
-    if item["type"] == "image_generation_call" and isinstance(content, str):
+    if item["type"] == "image_generation_call" and isinstance(item.get("result"), str) and not failed:
         kind = item.get("output_format") or "png"
-        content = [{"type": "image", "data": content, "mime_type": f"image/{kind}"}]
-    elif failed and key != "error":
-        content = "\n\n".join(one if isinstance(one, str) else compact_json(one) for one in (content, item["error"]))
+        content = [{"type": "image", "data": item["result"], "mime_type": f"image/{kind}"}]
     elif not isinstance(content, str):
         content = compact_json(content)
     result = {"role": "tool", "tool_call_id": call["id"], "content": content}
     return [*found, result | ({"is_error": True} if failed else {})]
+
+
+def _returned(item: dict[str, Any]) -> Any:
+    """Return what a tool returned: its only output, or all of them as text; None if there is none."""
+    shown = [item[key] for key in _OUTPUTS if item.get(key) is not None]
+    if len(shown) < 2:
+        return shown[0] if shown else None
+    return joined_texts(one if isinstance(one, str) else compact_json(one) for one in shown)
 
 
 def _without_none(value: Any) -> Any:

@@ -6,6 +6,7 @@ unchanged. Not responsible for messages, tool calls or reasoning (``blocks``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from calipers.errors import InputError
@@ -14,6 +15,9 @@ from calipers.inputs.plain import compact_json, type_in_words
 Part = dict[str, Any]
 
 _TEXT = frozenset(("text", "input_text", "output_text", "summary_text", "reasoning_text"))
+REASONING = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "thinking")
+"""The names under which servers return a message's reasoning."""
+_THOUGHT = ("text", "thinking", "reasoning", "reasoning_content", "summary", "content")
 _NOISE = frozenset(("type", "text", "cache_control", "logprobs", "meta", "_meta", "index", "id", "extras"))
 
 
@@ -43,17 +47,28 @@ def content_parts(block: Any) -> list[Part]:  # noqa: PLR0911 - one return per k
 
 
 def joined_block_text(blocks: Any) -> str:
-    """Join all text in a foreign string, block, or list of blocks, such as a message's reasoning."""
+    """Join all text in a foreign string, block, or list of blocks, such as a message's reasoning.
+
+    A block may have its text under several keys, as a summary and in full; equal texts are read once.
+    """
     if isinstance(blocks, str):
         return blocks
     if isinstance(blocks, dict):
-        for key in ("text", "thinking", "reasoning", "reasoning_content", "summary", "content"):
-            if blocks.get(key):
-                return joined_block_text(blocks[key])
-        return ""
+        return joined_texts(joined_block_text(blocks.get(key)) for key in _THOUGHT)
     if isinstance(blocks, list):
         return "\n\n".join(filter(None, map(joined_block_text, blocks)))
     return ""
+
+
+def joined_texts(texts: Iterable[str]) -> str:
+    """Join texts that are not empty; of those that differ in white space alone, only the first.
+
+    A server repeats a reasoning under another key in one piece or in several.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        found.setdefault("".join(text.split()), text)
+    return "\n\n".join(text for bare, text in found.items() if bare)
 
 
 def _text(block: Part) -> Part:

@@ -33,7 +33,7 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
 
 
 def _arguments(body: Mapping[str, Any]) -> str:
-    for key in ("arguments", "args", "input"):
+    for key in ("arguments", "args", "input", "parameters"):
         given = body.get(key)
         if given is not None:
             return given if isinstance(given, str) else compact_json(given)

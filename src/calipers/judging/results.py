@@ -237,6 +237,8 @@ def keys_carried_over(trajectory: Trajectory) -> dict[str, object]:
 
 
 _MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
+_COLUMNS = ("content", "contents", "contest", "contexts")
+"""Columns of data sets whose names are close to 'context'."""
 
 
 def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
@@ -252,11 +254,24 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
 
 
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
-    """Return a warning for each unknown key that probably holds the task, unless the trajectories contain the task."""
-    if any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2]):
-        return []
-    meant = [key for key in group.extra if key in _MEANT_AS_CONTEXT or get_close_matches(key, ["context"], cutoff=0.8)]
+    """Return a warning for each unknown key that is 'context' misspelt, or that probably holds the task.
+
+    Keys of the second kind are columns of data sets, too: trajectories that begin with the task have it already.
+    """
+    begun = any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2])
+    meant = [
+        key
+        for key in group.extra
+        if (get_close_matches(key, ["context"], cutoff=0.8) and not (begun and _is_column(key, group.extra[key])))
+        or (key in _MEANT_AS_CONTEXT and not begun)
+    ]
     return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
+
+
+def _is_column(key: str, value: object) -> bool:
+    """Return whether a key that is spelt like 'context' is a word of its own, and holds no messages."""
+    listed = value if isinstance(value, list) else []
+    return key in _COLUMNS and not any(isinstance(one, dict) and "role" in one for one in listed)
 
 
 def replaced_rubric_warning(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:

@@ -75,12 +75,22 @@ def as_criterion(value: object, place: int) -> Criterion:
     return Criterion(
         id=f"c{place}" if given is None else _name(given, where),
         text=_text(_first_value(value, _TEXT_KEYS), f"{where}: text"),
-        points=_number(_first_value(value, _POINTS_KEYS, 1.0), f"{where}: points"),
+        points=_number(1.0 if (stated := stated_points(value, where)) is None else stated, f"{where}: points"),
         tags=tags,
         veto=veto,
         levels={str(name): _number(share, f"{where}: levels.{name}") for name, share in levels.items()},
         rule=_rule(value["rule"], where) if value.get("rule") else rule,
     )
+
+
+def stated_points(value: Mapping[str, Any], where: str) -> object:
+    """Return a criterion's points, which may be called weight; None if it states none. Raises ConfigError if the two
+    differ: nothing says which of them is meant.
+    """
+    points, weight = (value.get(key) for key in _POINTS_KEYS)
+    if points is not None and weight is not None and points != weight:
+        raise ConfigError(f"{where}: its 'points' and its 'weight' differ; keep one of the two")
+    return weight if points is None else points
 
 
 def tags_and_rule(value: object, where: str) -> tuple[tuple[str, ...], Mapping[str, Any] | None]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import InputError
-from calipers.rubric.criteria import as_criterion, tags_and_rule
+from calipers.rubric.criteria import as_criterion, stated_points, tags_and_rule
 from calipers.rubric.dataset_forms import in_known_form, known_form, nearest_field, with_instruction
 from calipers.types import Criterion
 
@@ -70,7 +70,7 @@ def rar_criterion(value: Any, place: int, pitfalls: Pitfalls) -> Criterion:
     head, colon, rest = value["description"].partition(":")
     label = head.split()[0].lower() if colon and head.strip() else ""
     known = label in RAR_WEIGHTS and len(head.split()) <= 3
-    points = value.get("weight", value.get("points"))
+    points = stated_points(value, where)
     if pitfalls == "positive":
         if not known:
             raise InputError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs.foreign.pending import Pending, tool_call, tool_result
+from calipers.inputs.parts import REASONING
 from calipers.inputs.plain import compact_json
 
 _ROLES = {"agent": "assistant", "user": "user", "system": "system"}
@@ -25,8 +26,7 @@ def chat_messages_of_atif(value: dict[str, Any], pending: Pending) -> list[dict[
     if source not in _ROLES:
         raise InputError(f"has the source {str(source)[:40]!r}; ATIF has {', '.join(_ROLES)}")
     message: dict[str, Any] = {"role": _ROLES[source], "content": _content(value["message"])}
-    if value.get("reasoning_content"):
-        message["reasoning"] = value["reasoning_content"]
+    message |= {key: value[key] for key in REASONING if value.get(key)}
     calls = value.get("tool_calls") or []
     if calls:
         message["tool_calls"] = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from calipers.inputs.foreign.rollout import rest_of
+from calipers.inputs.parts import REASONING
 
 _NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store", "timelines", "output")
 
@@ -58,6 +59,7 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
     if isinstance(content, list):
         content = [block for part in content for block in _blocks(part)]
     found = {"role": message["role"], "content": content}
+    found |= {key: message[key] for key in REASONING if message.get(key)}  # its older logs had it beside the content
     if message.get("tool_calls"):
         found["tool_calls"] = message["tool_calls"]
     if message["role"] == "tool":

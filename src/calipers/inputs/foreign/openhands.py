@@ -11,6 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs.foreign.pending import Pending, tool_call, tool_result
+from calipers.inputs.parts import REASONING, joined_block_text, joined_texts
 from calipers.inputs.plain import compact_json
 
 _KINDS = frozenset({
@@ -92,11 +93,10 @@ def _acp_call(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _reasoning(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the reasoning of an event or a message, from one of the places that the providers' APIs put it."""
+    """Return the reasoning of an event or a message, from all places that the providers' APIs put it."""
     found = {key: value[key] for key in ("reasoning_content", "thinking_blocks") if value.get(key)}
-    item = value.get("responses_reasoning_item") or {}
-    texts = [*(item.get("summary") or []), *(item.get("content") or [])]
-    return found or ({"reasoning_content": "\n\n".join(map(str, texts))} if texts else {})
+    item = value.get("responses_reasoning_item")
+    return found | ({"reasoning_details": item} if item else {})
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:
@@ -158,8 +158,9 @@ def _thought(thought: Any, value: dict[str, Any], pending: Pending) -> tuple[str
     own = thought if isinstance(thought, dict) else {"text": thought}
     reply = (value.get("tool_call_metadata") or {}).get("model_response") or {}
     choices = reply.get("choices") or [{}]
-    reasoning = own.get("reasoning_content") or (choices[0].get("message") or {}).get("reasoning_content")
-    if not isinstance(reasoning, str) or not reasoning or f"{reply.get('id')} {reasoning}" in pending.finals:
+    said = [own, *((choice.get("message") or {}) for choice in choices[:1])]
+    reasoning = joined_texts(joined_block_text(one.get(key)) for one in said for key in REASONING)
+    if not reasoning or f"{reply.get('id')} {reasoning}" in pending.finals:
         return str(own.get("text") or ""), {}
     pending.finals.add(f"{reply.get('id')} {reasoning}")
     return str(own.get("text") or ""), {"reasoning": reasoning}

@@ -18,6 +18,7 @@ from calipers.inputs.foreign.preferences import is_preference, preference_rollou
 from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
+from calipers.inputs.parts import REASONING
 from calipers.inputs.plain import compact_json, plain_data
 
 DOMAIN: Final = "calipers_domain"
@@ -139,7 +140,7 @@ def _agentdojo(row: Row) -> list[Rollout]:
     return [Rollout(row["messages"], task, metadata=rest_of(row, "messages"))]
 
 
-_HISTORY = ("role", "content", "tool_calls", "thinking_blocks", "tool_call_id", "name")
+_HISTORY = ("role", "content", "tool_calls", "tool_call_id", "name", *REASONING)
 
 
 def _swe_agent(row: Row) -> list[Rollout]:
@@ -166,7 +167,11 @@ def _swe_agent(row: Row) -> list[Rollout]:
 
 def _step(step: Row) -> list[Row]:
     said = step.get("response") or "\n\n".join(step[key] for key in ("thought", "action") if step.get(key))
-    return [{"role": "assistant", "content": said}, {"role": "user", "content": step.get("observation") or ""}]
+    thought = {key: step[key] for key in REASONING if step.get(key)}
+    return [
+        {"role": "assistant", "content": said} | thought,
+        {"role": "user", "content": step.get("observation") or ""},
+    ]
 
 
 def _is_swe_agent(row: Row) -> bool:
