@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,46 @@ def test_what_python_markdown_reads_otherwise_is_written_for_it() -> None:
     text = "<!-- prints -->\n| a | b |\n|---|---|\n| `x \\| y` | z |\n\n- one\n  - inner\n"
     expected = "<!-- prints -->\n\n| a | b |\n|---|---|\n| `x | y` | z |\n\n- one\n    - inner\n"
     assert pages.page("docs/cli.md", text) == expected
+
+
+TABLE = "| a | b |\n|---|:-:|\n| 1 | 2 |\n"
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    (TABLE, None),
+    (f"{TABLE}\n{TABLE}", None),
+    (f"{TABLE}\nwords\n| 3 | 4 |\n", 6),
+    (f"{TABLE}\n| 3 | 4 |\n", 5),
+    ("| alone |", 1),
+    ("```text\n| in code |\n```\n", None),
+])  # fmt: skip
+def test_a_row_outside_a_table_is_found(text: str, line: int | None) -> None:
+    found = pages.stray_rows("docs/a.md", text)
+    assert [one.partition(": ")[0] for one in found] == ([] if line is None else [f"docs/a.md:{line}"])
+
+
+def test_no_page_has_a_row_outside_a_table() -> None:
+    root = CONFIG.parent
+    for path in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        assert pages.stray_rows(path.name, path.read_text(encoding="utf-8")) == []
+
+
+def test_without_the_sites_generator_the_remedy_is_one_line(tmp_path: Path) -> None:
+    """It was a traceback. The copy keeps the site that is being built in ``out`` as it is."""
+    for part in ("scripts", "docs", "examples", "deploy", "benchmarks"):
+        (tmp_path / part).mkdir()
+    shutil.copytree(CONFIG.parent / "scripts" / "site", tmp_path / "scripts" / "site")
+    (tmp_path / "scripts" / "__init__.py").touch()
+    (tmp_path / "src").symlink_to(CONFIG.parent / "src")
+    for page in pages.PLACES:
+        (tmp_path / page).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / page).write_text("# A page\n", encoding="utf-8")
+    hidden = "import runpy, sys; sys.modules['zensical'] = None; runpy.run_module('scripts.site', run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == ("the site is built with Zensical: run make docs, or python -m pip install --group docs\n")
 
 
 def test_files_that_a_page_links_to_are_found_and_code_is_no_link() -> None:

@@ -1,7 +1,7 @@
 """Write the site into ``out/site``: the pages, the API's, then Zensical, strictly, then llms.txt and pages as Markdown.
 
 ``--pages`` stops before Zensical. Exit code 1: a page links to what is not there, or is not in the navigation of
-mkdocs.yml, or something is loaded from elsewhere.
+mkdocs.yml, a row of a table is in no table, something is loaded from elsewhere, or Zensical is not installed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -28,12 +29,16 @@ def main() -> int:
     texts = write_source()
     if "--pages" in sys.argv[1:]:
         return 0
+    if find_spec("zensical") is None or find_spec("yaml") is None:
+        print("the site is built with Zensical: run make docs, or python -m pip install --group docs", file=sys.stderr)
+        return 1
     import yaml  # noqa: PLC0415 - comes with Zensical
 
     # A loader that knows no tags: the file has one for Python's own names.
     sections = yaml.load(CONFIG.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)["nav"]  # noqa: S506
     listed = {path for _, path in assistants.flat(sections)}
     wrong = [f"mkdocs.yml has no place for {page}" for page in _pages() if page not in listed]
+    wrong += [row for path in _written() for row in pages.stray_rows(path, (ROOT / path).read_text(encoding="utf-8"))]
     shutil.rmtree(SITE, ignore_errors=True)
     done = subprocess.run(  # noqa: S603 - this environment's own Zensical
         [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(CONFIG)],

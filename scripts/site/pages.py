@@ -25,6 +25,8 @@ PLACES: Final = {
 _FENCED: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"(\]\()([^)\s]+)(\))")
 _CODE: Final = re.compile(r"(`+)(.+?)\1")
+_RULE: Final = re.compile(r"\|(?:\s*:?-+:?\s*\|)+\s*")
+"""The line below a table's heading."""
 _ELSEWHERE: Final = re.compile(r"[a-z]+:|#")
 
 
@@ -55,6 +57,25 @@ def page(path: str, text: str) -> str:
 
     parts = _FENCED.split(text)
     return "".join(part if part.startswith("```") else _LINK.sub(link, _readable(part)) for part in parts)
+
+
+def stray_rows(path: str, text: str) -> list[str]:
+    """Return a sentence for each row of a page that belongs to no table: it would be shown as text with bars."""
+    found, in_code, in_table = list[str](), False, False
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        in_code ^= line.lstrip().startswith("```")
+        if not line.startswith("|") or in_code:
+            in_table = False
+        elif not in_table:
+            below = lines[number] if number < len(lines) else ""
+            in_table = bool(_RULE.fullmatch(below))
+            if not in_table:
+                found.append(
+                    f"{path}:{number}: a table's row that is in no table: join it to its table, or give it a "
+                    "heading and a line |---|"
+                )
+    return found
 
 
 def _prose(text: str) -> list[str]:

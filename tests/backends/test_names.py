@@ -70,6 +70,10 @@ def test_a_model_of_no_known_family_is_not_its_own_judge(policy: str):
         ("http://me:s3cret@h/v1?access_token=s3cret&x=1", "http://h/v1?access_token=...&x=1"),
         ("https://h/v1?api-version=2024-06&sig=s3cret", "https://h/v1?api-version=2024-06&sig=..."),
         ("https://h/v1?Subscription-Key=s3cret", "https://h/v1?Subscription-Key=..."),
+        ("https://h/v1?key=s3cret&token=s3cret", "https://h/v1?key=...&token=..."),
+        ("https://h/api?code=s3cret&stream=true", "https://h/api?code=...&stream=true"),
+        ("https://h/v1?k=s3cret&unheard_of=s3cret", "https://h/v1?k=...&unheard_of=..."),
+        ("https://h/v1?sig=s%3Dcret=&Key=s3cret", "https://h/v1?sig=...&Key=..."),
     ],
 )
 def test_a_key_in_an_address_is_not_shown(url: str, shown: str):
@@ -78,7 +82,7 @@ def test_a_key_in_an_address_is_not_shown(url: str, shown: str):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://h:1/v1", "https://h/v1?api-version=2024-06&y=a%20b&x", "http://h/?max_tokens=3"]
+    "url", ["http://h:1/v1", "https://h/v1?api-version=2024-06&model=a%20b&x", "http://h/?max_tokens=3"]
 )
 def test_an_address_without_a_secret_stays_as_a_ledgers_key_has_it(url: str):
     assert url_without_password(url) == url

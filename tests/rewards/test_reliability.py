@@ -24,6 +24,16 @@ def test_reliability_is_one_less_the_mean_squared_error_over_the_variance() -> N
     assert (found.basis, found.freedom) == ("repeats", 3)
 
 
+@pytest.mark.parametrize("scale", [1e200, 1e-200, 1e308, 5e-300])
+@pytest.mark.parametrize("noise", [0.1, 0.0])
+def test_scores_of_any_size_have_the_reliability_of_their_ratio(scale: float, noise: float) -> None:
+    """The square of 1e200 is no float: this was an OverflowError."""
+    ordinary = reliability_of(Scores(VALUES, (noise,) * 4, "repeats", 3))
+    far = Scores(tuple(value * scale for value in VALUES), (noise * scale,) * 4, "repeats", 3)
+    assert reliability_of(far) == ordinary
+    assert reliability_of(Scores((scale, -scale), (noise * scale,) * 2)).value is not None
+
+
 def test_candidates_without_a_score_are_left_out() -> None:
     gap = Scores((*VALUES, None), (0.1, 0.1, 0.1, 0.1, None), "repeats", 3)
     assert reliability_of(gap) == reliability_of(Scores(VALUES, (0.1,) * 4, "repeats", 3))

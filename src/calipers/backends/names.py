@@ -9,8 +9,13 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-_SECRET: Final = re.compile("key|token(?!s)|secret|pass|pwd|auth|sig|cred", re.IGNORECASE)
-"""What is in the name of a parameter whose value is a secret, such as ``api_key``, ``access_token`` or ``sig``."""
+_HARMLESS: Final = frozenset({
+    "api-version", "version", "model", "deployment", "deployment-id", "region", "location", "project", "max-tokens",
+    "timeout", "stream", "format",
+})  # fmt: skip
+"""Parameters of an address whose values are shown. Any other may be a key: ``key``, ``sig``, ``code``, ``auth``..."""
+_SMALL: Final = re.compile(r"\d{0,4}|true|false")
+"""A value that is too short for a key."""
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
@@ -47,9 +52,9 @@ def name_without_password(name: str) -> str:
 
 
 def url_without_password(url: str) -> str:
-    """Return the address of a judge's server without user, password, and the values of parameters such as api_key.
+    """Return the address of a judge's server without user, password, and the values of parameters.
 
-    Other parameters stay, because a ledger's key has them.
+    A value stays if its parameter is known to be harmless, such as api-version, or if it is too short for a key.
     """
     parts = urlsplit(url)
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2])
@@ -57,5 +62,7 @@ def url_without_password(url: str) -> str:
 
 
 def _without_value(parameter: str) -> str:
-    name, given, _ = parameter.partition("=")
-    return f"{name}=..." if given and _SECRET.search(name) else parameter
+    name, given, value = parameter.partition("=")
+    if not given or name.lower().replace("_", "-") in _HARMLESS or _SMALL.fullmatch(value):
+        return parameter
+    return f"{name}=..."

@@ -20,6 +20,8 @@ _DIGITS: Final = 6
 _LEVELS: Final = (0.025, 0.975)
 _MOST_FREEDOM: Final = 10_000.0
 """More degrees of freedom are as good as infinitely many."""
+_FAR_EXPONENT: Final = 400
+"""Numbers from 2**400 on have sums of squares near the largest float, 2**1024."""
 
 
 def reliability_of(scores: Scores) -> Reliability:
@@ -37,6 +39,7 @@ def reliability_of(scores: Scores) -> Reliability:
     if len(known) < 2 or not all(math.isfinite(value) and math.isfinite(error) for value, error in known):
         return UNKNOWN_RELIABILITY
     basis = scores.basis or "assumed"
+    known = _near_one(known)
     variance = statistics.variance(value for value, _ in known)
     noise = math.fsum(error**2 for _, error in known) / len(known)
     if variance <= 0:
@@ -47,6 +50,17 @@ def reliability_of(scores: Scores) -> Reliability:
     low, high = (1 - bound * noise / variance for bound in _bounds(len(known) - 1, min(scores.freedom, _MOST_FREEDOM)))
     interval = (round(min(max(low, 0.0), 1.0), _DIGITS), round(min(max(high, 0.0), 1.0), _DIGITS))
     return Reliability(value, interval, basis, scores.freedom)
+
+
+def _near_one(known: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return scores and errors divided by a power of two, so that no square overflows or vanishes.
+
+    The reliability is a ratio, which this leaves unchanged to the last bit.
+    """
+    exponent = max((math.frexp(number)[1] for pair in known for number in pair if number), default=0)
+    if abs(exponent) < _FAR_EXPONENT:
+        return known
+    return [(math.ldexp(value, -exponent), math.ldexp(error, -exponent)) for value, error in known]
 
 
 @lru_cache(maxsize=1024)
