@@ -248,6 +248,40 @@ def test_wrong_keys_in_the_file_are_named(folder: Path, content: str, words: str
     assert words in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('orders = "two"', "calipers.toml:3: orders: 'two' is not a whole number; write it in digits, as in 2"),
+        ("[score]\norders = 0", "calipers.toml:4: orders: 0 is not in the range"),
+        ("orders = [1, 2]", "calipers.toml:3: orders: has a list; write one text or number"),
+        ("orders = 2020-01-01", "calipers.toml:3: orders: has a date or time"),
+        ("budget = 3", "calipers.toml:3: --budget 3: '3' is no kind of budget"),
+        ('judge = "vllm/m"\nbase_url = "notaurl"', "calipers.toml:4: the base URL 'notaurl' does not begin with http"),
+        ('judge = "vllm/m"\nbase-url = 5', "calipers.toml:4: the base URL '5' does not begin with http"),
+        ('judge = "opnai/m"', "calipers.toml:3: unknown provider 'opnai'"),
+        ('api-key = "s3cret"', "calipers.toml:3: 'api-key': a secret does not belong in this file"),
+        ('[score]\nopenai_api_key = "s3cret"', "calipers.toml:4: [score] 'openai_api_key': a secret does not belong"),
+        ("[score]\nodrers = 2", "calipers.toml:4: [score] unknown key 'odrers'. Did you mean orders?"),
+        ("orders = ", "calipers.toml:3: not valid TOML"),
+        ('out = "o.jsonl"', "calipers.toml:3: 'out' names a file to write"),
+    ],
+)
+def test_an_error_names_the_line_of_the_settings_file(folder: Path, content: str, words: str):
+    (folder / "calipers.toml").write_text(f"# settings\n\n{content}\n")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {words}")
+    assert "s3cret" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_flag_that_was_typed_is_not_blamed_on_the_settings_file(folder: Path):
+    (folder / "calipers.toml").write_text("orders = 2\n")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--orders", "two", cwd=folder)
+    assert "Invalid value for '--orders': 'two' is not" in done.stderr
+    assert "calipers.toml:" not in done.stderr
+
+
 def test_a_bad_value_nobody_typed_says_where_it_comes_from(folder: Path):
     arguments = ("score", "groups.jsonl", "-o", "out.jsonl")
     assert "CALIPERS_ORDERS" in calipers(*arguments, cwd=folder, CALIPERS_ORDERS="x").stderr

@@ -7,6 +7,7 @@ sentence and the remedy, never a traceback.
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -14,7 +15,7 @@ from click.core import ParameterSource
 from calipers._version import __version__
 from calipers.cli.commands import CommandList, LazyCommands
 from calipers.cli.messages import Interrupted, print_message
-from calipers.cli.settings_file import use_settings_file
+from calipers.cli.settings_file import names_settings_line, use_settings_file
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -45,8 +46,17 @@ _COMMANDS = LazyCommands({
 })  # fmt: skip
 
 
+class _Calipers(CommandList):
+    """The ``calipers`` command, whose errors name the line of the settings file that a bad value comes from."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that the command line names."""
+        with names_settings_line(ctx):
+            return super().invoke(ctx)
+
+
 @click.group(
-    cls=CommandList,
+    cls=_Calipers,
     commands=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
@@ -71,14 +81,11 @@ app.first = ("score", "show", "report", "doctor", "calibrate")
 
 
 def _name_source(error: click.ClickException) -> None:
-    """Say where a bad value came from if it was not typed as a flag."""
+    """Say where a bad value came from if it is an environment variable's."""
     if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None or not error.param.name:
         return
-    match error.ctx.get_parameter_source(error.param.name):
-        case ParameterSource.ENVIRONMENT:
-            click.echo(f"It comes from the environment variable {error.param.envvar}.", err=True)
-        case ParameterSource.DEFAULT_MAP:
-            click.echo("It comes from the settings file (calipers.toml, or --config).", err=True)
+    if error.ctx.get_parameter_source(error.param.name) is ParameterSource.ENVIRONMENT:
+        click.echo(f"It comes from the environment variable {error.param.envvar}.", err=True)
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ from calipers.registry import Registry
 F = TypeVar("F", bound=Callable[..., Any])
 
 _REST = "Options"
+SETTINGS_USED = "calipers.config.used"
+"""In the context's ``meta``: by flag, the command that has its value from the settings file, and the value."""
 _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 
 
@@ -33,6 +35,25 @@ class CommandOption(click.Option):
         self.named = named
         if self.metavar is None and self.type.name in _NUMBERS:
             self.metavar = "N"  # click appends the range to the help
+
+    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
+        """Return the value of a command-line option and its source; note it if the source is the settings file.
+
+        Raises BadParameter for a list or a table in that file where the option takes one value.
+        """
+        value, source = super().consume_value(ctx, opts)
+        if source is ParameterSource.DEFAULT_MAP:
+            path = ctx.command_path.split()
+            flag = self.opts[-1].removeprefix("--")
+            ctx.meta.setdefault(SETTINGS_USED, {})[flag] = (path[1] if len(path) > 1 else "", value)
+            for one in value if self.multiple and isinstance(value, list) else [value]:
+                if not isinstance(one, str | int | float):
+                    kind = (
+                        "a list" if isinstance(one, list) else "a table" if isinstance(one, dict) else "a date or time"
+                    )
+                    must = "write one or several texts or numbers" if self.multiple else "write one text or number"
+                    raise click.BadParameter(f"has {kind}; {must}", ctx=ctx, param=self)
+        return value, source
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return the value of a command-line option in its type; raise BadParameter, in words, if it has none."""

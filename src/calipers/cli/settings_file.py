@@ -8,20 +8,54 @@ the environment (click reads it) or for what a value means (the option checks it
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from calipers.cli.command_options import CommandOption
+from calipers.backends.names import name_without_password, url_without_password
+from calipers.cli.command_options import SETTINGS_USED, CommandOption
 from calipers.errors import ConfigError
 
 _DEFAULT = "calipers.toml"
 _FOUND = "calipers.config.found_by_chance"
+_FILE = "calipers.config.file"
+_SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s?")
+"""Keys that hold a secret, if they are no flags."""
+_AT_LINE: Final = re.compile(r" \(at line (\d+), column \d+\)$")
+_SHORTEST_VALUE: Final = 3
+"""Characters of a value that is recognised in an error's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A settings file: its name, text and content."""
+
+    name: str
+    text: str
+    content: Mapping[str, Any]
+
+    def place(self, *keys: str) -> str:
+        """Return file and line of a key, as an error shows them; keys are compared as flags."""
+        from calipers.study.toml_lines import lines_of  # noqa: PLC0415 - only for an error
+
+        for place, line in lines_of(self.text, self.content).items():
+            if tuple(_flag(str(part)) for part in place) == tuple(map(_flag, keys)):
+                return f"{self.name}:{line}"
+        return self.name
+
+    def place_of_flag(self, command: str, flag: str) -> str:
+        """Return file and line of the value that a command's flag has from this file."""
+        table = self.content.get(command)
+        own = isinstance(table, Mapping) and flag in map(_flag, table)
+        return self.place(command, flag) if own else self.place(flag)
 
 
 def is_from_unnamed_file(context: click.Context, name: str) -> bool:
@@ -35,7 +69,9 @@ def use_settings_file(path: str | None, context: click.Context, app: click.Group
     Prints to stderr which file was read.
     """
     context.meta[_FOUND] = path is None
-    context.default_map = load_config(path, app)
+    file = _read(path)
+    context.meta[_FILE] = file
+    context.default_map = {} if file is None else _defaults_of_commands(file, app, named=path is not None)
     if context.default_map and not context.resilient_parsing:
         click.echo(f"Settings from {path or _DEFAULT}", err=True)
 
@@ -45,37 +81,86 @@ def load_config(path: str | None, app: click.Group) -> dict[str, dict[str, Any]]
 
     Raises ConfigError for a file that cannot be read, and for a key that is not a flag.
     """
+    file = _read(path)
+    return {} if file is None else _defaults_of_commands(file, app, named=path is not None)
+
+
+@contextmanager
+def names_settings_line(context: click.Context) -> Iterator[None]:
+    """Around a run of ``context``'s commands: an error about a value of the settings file says its file and line."""
+    try:
+        yield
+    except (click.BadParameter, ConfigError) as error:
+        file: _File | None = context.meta.get(_FILE)
+        used = context.meta.get(SETTINGS_USED, {})
+        flag = _flag_at_fault(error, used)
+        if file is None or flag is None:
+            raise
+        text = f"{flag}: {error.message}" if isinstance(error, click.BadParameter) else str(error)
+        place = file.place_of_flag(used[flag][0], flag)
+        raise ConfigError(text if text.startswith(f"{file.name}:") else f"{place}: {text}") from error
+
+
+def _flag_at_fault(error: click.BadParameter | ConfigError, used: Mapping[str, tuple[str, Any]]) -> str | None:
+    """Return which of the flags with a value of the settings file the error is about, or None."""
+    if isinstance(error, click.BadParameter):
+        names = [] if error.param is None else [name.removeprefix("--") for name in error.param.opts]
+        return next((name for name in names if name in used), None)
+    text = str(error)
+    for flag in used:
+        if re.search(rf"--{re.escape(flag)}(?![\w-])", text):
+            return flag
+    for flag, (_, value) in used.items():
+        texts = [str(one) for one in (value if isinstance(value, list) else [value])]
+        shown = [*texts, *map(name_without_password, texts), *map(url_without_password, texts)]
+        if any(repr(one) in text or (len(one) >= _SHORTEST_VALUE and one in text) for one in shown):
+            return flag
+    return None
+
+
+def _read(path: str | None) -> _File | None:
+    """Return the settings file, or None if there is none. Raises ConfigError for one that cannot be read."""
     file = Path(path or _DEFAULT)
     if not file.is_file():
         if path is None:
-            return {}
+            return None
         raise ConfigError(f"{file}: no such file (named by --config or CALIPERS_CONFIG)")
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=_finite)
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text, parse_float=_finite)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits
-        raise ConfigError(f"{file}: not valid TOML: {error}") from error
-    if _holds_nul(content):
-        raise ConfigError(f"{file}: a value holds the character U+0000, which no setting can have")
+        at = _AT_LINE.search(str(error))
+        where = file if at is None else f"{file}:{at[1]}"
+        raise ConfigError(f"{where}: not valid TOML: {_AT_LINE.sub('', str(error))}") from error
+    read = _File(str(file), text, content)
+    for key, value in content.items():
+        if _holds_nul(value):
+            raise ConfigError(f"{read.place(key)}: a value holds the character U+0000, which no setting can have")
+    return read
+
+
+def _defaults_of_commands(file: _File, app: click.Group, *, named: bool) -> dict[str, dict[str, Any]]:
     flags = {name: _flags(command) for name, command in app.commands.items()}
     known = {flag for names in flags.values() for flag in names}
     # `rubric` is both a command and a flag: a table is for the command, any other value for the flag.
     everywhere = {
         key: value
-        for key, value in content.items()
+        for key, value in file.content.items()
         if key not in flags or (_flag(key) in known and not isinstance(value, Mapping))
     }
     _refuse_unknown(file, everywhere, known | flags.keys())
     defaults = {}
     for command, names in flags.items():
-        table = {} if command in everywhere else content.get(command, {})
+        table = {} if command in everywhere else file.content.get(command, {})
         if not isinstance(table, Mapping):
-            raise ConfigError(f"{file}: [{command}] must be a table of settings for `calipers {command}`")
-        _refuse_unknown(file, table, names, where=f"[{command}] ")
+            where = file.place(command)
+            raise ConfigError(f"{where}: [{command}] must be a table of settings for `calipers {command}`")
+        _refuse_unknown(file, table, names, command)
         settings = everywhere | dict(table)
-        if path is None:
-            _refuse_unnamed(file, app.commands[command], settings)
+        if not named:
+            _refuse_unnamed(file, command, app.commands[command], settings)
         defaults[command] = _defaults(app.commands[command], settings)
     return defaults
 
@@ -96,7 +181,7 @@ def _holds_nul(value: object) -> bool:
     return isinstance(value, str) and "\0" in value
 
 
-def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, Any]) -> None:
+def _refuse_unnamed(file: _File, name: str, command: click.Command, settings: Mapping[str, Any]) -> None:
     """Raise ConfigError if a file that the user did not name decides what is written, replaced, or unpickled."""
     names = {_flag(key) for key in settings}
     for inner in command.commands.values() if isinstance(command, click.Group) else (command,):
@@ -104,8 +189,9 @@ def _refuse_unnamed(file: Path, command: click.Command, settings: Mapping[str, A
             flag = option.opts[-1].removeprefix("--")
             if isinstance(option, CommandOption) and option.named and flag in names:
                 raise ConfigError(
-                    f"{file}: {flag!r} names a file to write or to unpickle, and a settings file that was found in "
-                    f"the working directory must not do that: give --{flag} on the command line, or --config {file}"
+                    f"{file.place_of_flag(name, flag)}: {flag!r} names a file to write or to unpickle, and a settings "
+                    "file that was found in the working directory must not do that: give "
+                    f"--{flag} on the command line, or --config {file.name}"
                 )
 
 
@@ -116,7 +202,7 @@ def _defaults(command: click.Command, settings: Mapping[str, Any]) -> dict[str, 
     names = _flags(command)
     several = {parameter.name for parameter in command.params if getattr(parameter, "multiple", False)}
     return {
-        names[_flag(key)]: [value] if names[_flag(key)] in several and isinstance(value, str) else value
+        names[_flag(key)]: [value] if names[_flag(key)] in several and not isinstance(value, list) else value
         for key, value in settings.items()
         if _flag(key) in names
     }
@@ -142,11 +228,18 @@ def _flag(key: str) -> str:
     return key.replace("_", "-")
 
 
-def _refuse_unknown(
-    file: Path, table: Mapping[str, Any], known: Mapping[str, Any] | set[str], *, where: str = ""
-) -> None:
+def _refuse_unknown(file: _File, table: Mapping[str, Any], known: Mapping[str, Any] | set[str], *command: str) -> None:
     for key in table:
-        if _flag(key) not in known:
-            near = difflib.get_close_matches(_flag(key), list(known), n=1)
-            hint = f" Did you mean {near[0]}?" if near else f" Known: {', '.join(sorted(known))}."
-            raise ConfigError(f"{file}: {where}unknown key {key!r}.{hint}")
+        flag = _flag(key)
+        if flag in known:
+            continue
+        where = f"{file.place(*command, key)}: {''.join(f'[{name}] ' for name in command)}"
+        if _SECRETS.fullmatch(flag):
+            raise ConfigError(
+                f"{where}{key!r}: a secret does not belong in this file; set the provider's environment variable, such "
+                "as OPENAI_API_KEY, or name a file that holds it with --env-file"
+            )
+        near = difflib.get_close_matches(flag, list(known), n=1)
+        shown = " ".join(("calipers", *(command or ("COMMAND",)), "--help"))
+        hint = f"Did you mean {near[0]}?" if near else f"A key is a flag without --; {shown} lists them."
+        raise ConfigError(f"{where}unknown key {key!r}. {hint}")
