@@ -12,6 +12,7 @@ from typing import Any
 from calipers.errors import ConfigError, UngradedError
 from calipers.rubric import Grading
 from calipers.rubric.formulas import why_unsuitable
+from calipers.rubric.grader_prompt import shows_images
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
 from calipers.verifiers.rubric_rules import require_rules
 
@@ -29,6 +30,8 @@ def with_gradable_rubrics(
     problems = {
         item: "no criteria: give rubric= to the judge, or 'rubric' with criteria to the group or the trajectory"
         if rubric is None
+        else _IMAGES
+        if grading.grader_prompt is not None and shows_images(view.candidates[item].messages)
         else why_ungradable(rubric, grading)
         for item, rubric in enumerate(view.rubrics)
     }
@@ -39,12 +42,18 @@ def with_gradable_rubrics(
     return replace(view, rubrics=rubrics), tuple(notes)
 
 
+_IMAGES = "it has images, which grader_prompt, being text, cannot show"
+
+
 def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     """Return why judging cannot grade a candidate's rubric with these settings; None if it can."""
     try:
         require_rules(rubric)
     except ConfigError as error:
         return str(error)
+    levels = next((one.id for one in rubric.criteria if one.levels), None)
+    if grading.grader_prompt is not None and levels is not None:
+        return f"criterion {levels!r} has levels, and grader_prompt asks only whether it is met: leave one of them out"
     return why_unsuitable(rubric, grading.formula)
 
 

@@ -17,6 +17,7 @@ from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading
+from calipers.rubric.grader_prompt import conversation_text, filled_grader_prompt
 from calipers.types import (
     Ask,
     Completion,
@@ -65,6 +66,10 @@ class Checklist:
         keys = draw_candidate_keys(view, len(ask.order), f"grade {_presentation(ask)}")
         criteria = _criteria_of_ask(ask, view)
         names = _reply_names(self.grading, ask, keys)
+        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
+        if self.grading.grader_prompt is not None:
+            own = self._filled(self.grading.grader_prompt, ask, view)
+            return JudgeRequest(({"role": "user", "content": own},), keys, ask, view, None, limit, self.params)
         listed = self._listed(criteria)
         first = self.grading.mode in {"all", "holistic"}
         system = "\n\n".join(
@@ -75,7 +80,6 @@ class Checklist:
             {"role": "system", "content": system},
             {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
         )
-        limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         return JudgeRequest(messages, keys, ask, view, self._schema(criteria, names), limit, self.params)
 
     def read(self, request: JudgeRequest, completion: Completion) -> Reading:
@@ -94,6 +98,13 @@ class Checklist:
         return self._as_reading(request, names, reading)
 
     # --- framing the question ---
+
+    def _filled(self, template: str, ask: Ask, view: RenderedGroup) -> str:
+        """Return the user's grader prompt about one criterion; a follow-up question says what was wrong."""
+        (criterion,) = _criteria_of_ask(ask, view)
+        conversation = conversation_text(view.candidates[ask.members[0]].messages)
+        note = f"\n\nAn earlier reply could not be used: {ask.note}." if ask.note else ""
+        return filled_grader_prompt(template, conversation, criterion) + note
 
     def _task_text(self) -> str:
         return {"relative": _MANY, "holistic": _HOLISTIC}.get(self.grading.mode, _ONE)

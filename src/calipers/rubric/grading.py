@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from calipers.errors import ConfigError
+from calipers.rubric.grader_prompt import require_grader_prompt
 from calipers.types.encoding import finite_number
 
 Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative", "holistic"]
@@ -32,7 +33,8 @@ class Grading:
     each criterion. ``reasons`` asks for a few words with each verdict, and ``evidence`` for quotes, which must occur in
     the transcript. ``rating_map`` maps a holistic rating x to [0, 1]: (x - 1) / 9 or x / 10. ``reward`` "stretched"
     maps the range of scores that a rubric can give linearly to ``reward_range``; "score" returns scores unchanged,
-    without bounds.
+    without bounds. ``grader_prompt`` is a user's own template of the question about one criterion, HealthBench's for
+    example, with places <<conversation>> and <<rubric_item>>; it replaces the built-in question.
     """
 
     mode: Mode = "all"
@@ -46,6 +48,7 @@ class Grading:
     evidence: bool = False
     rating_map: Literal["from_one", "tenths"] = "from_one"
     reward: Literal["stretched", "score"] = "stretched"
+    grader_prompt: str | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError naming the field whose value is not valid."""
@@ -68,6 +71,19 @@ class Grading:
             raise ConfigError(f"grading: coverage={self.coverage}: it is a share of the weight, above 0 and at most 1")
         for name in ("show_points", "reasons", "evidence"):
             _check_choice(name, getattr(self, name), (True, False))
+        self._check_grader_prompt()
+
+    def _check_grader_prompt(self) -> None:
+        if self.grader_prompt is None:
+            return
+        require_grader_prompt(self.grader_prompt)
+        if self.mode != "per_criterion":
+            raise ConfigError(
+                f"grading: mode={self.mode!r} does not go with grader_prompt, which asks about one criterion of one "
+                "trajectory: set mode='per_criterion'"
+            )
+        if self.evidence:
+            raise ConfigError("grading: evidence=True asks for quotes in calipers' own words; leave out grader_prompt")
 
     @property
     def formula(self) -> Normaliser:

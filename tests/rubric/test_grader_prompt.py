@@ -1,0 +1,152 @@
+"""A user's own grader prompt: where its text comes from, what a judge is sent, and how its replies are read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import calipers
+from calipers.backends.providers.scripted import Scripted
+from calipers.inputs.grader_prompts import read_grader_prompt
+from calipers.rubric.grader_prompt import filled_grader_prompt
+from calipers.types import Criterion
+
+TEMPLATE = "Read this.\n<<conversation>>\nItem: <<rubric_item>>\nAnswer in JSON."
+ITEMS = [
+    {"id": "why", "text": "Says why.", "points": 5, "tags": ["axis:accuracy"]},
+    {"id": "rude", "text": "Is rude.", "points": -2.5},
+]
+TALK = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+
+
+def group_of(*answers: str, **more: Any) -> dict[str, Any]:
+    rows = [
+        {"id": f"r{n}", "messages": [*TALK, {"role": "assistant", "content": text}]} for n, text in enumerate(answers)
+    ]
+    return {"group_id": "g", "rubric": {"criteria": ITEMS}, "trajectories": rows, **more}
+
+
+def said(*, met: bool) -> dict[str, str]:
+    inside = json.dumps({"explanation": 'it says "so"', "criteria_met": met}, indent=2)
+    return {"text": f"```json\n{inside}\n```"}
+
+
+async def asked(replies: list[Any], group: dict[str, Any], **grading: Any) -> tuple[list[Any], calipers.GroupResult]:
+    requests: list[Any] = []
+    judge = calipers.Judge(
+        Scripted(replies),
+        protocol="checklist",
+        concurrency=1,
+        question={"grading": {"grader_prompt": TEMPLATE, **grading}, "absolute": True},
+        records={"observer": lambda request, _completion, _reading: requests.append(request)},
+    )
+    return requests, await judge.score_group(group)
+
+
+async def test_a_judge_is_sent_the_users_template_and_nothing_else() -> None:
+    requests, result = await asked([said(met=True), said(met=True)], group_of("Because."))
+    talk = "system: Be brief.\n\nuser: Why?\n\nassistant: Because."
+    assert [request.messages for request in requests] == [
+        ({"role": "user", "content": f"Read this.\n{talk}\nItem: {item}\nAnswer in JSON."},)
+        for item in ("[5] Says why.", "[-2.5] Is rude.")
+    ]
+    assert [request.schema for request in requests] == [None, None]
+    (one,) = result.trajectories
+    assert one.score == (5 - 2.5) / 5
+    assert one.to_dict()["criteria"]["why"] == {"met": True, "reason": 'it says "so"'}
+
+
+async def test_a_reply_without_a_verdict_is_asked_again_and_then_unknown_never_false() -> None:
+    bad = {"text": '{"explanation": "hard to say", "criteria_met": "perhaps"}'}
+    requests, result = await asked([bad] * 3 + [said(met=False)] + [bad] * 3, group_of("Because."))
+    (one,) = result.trajectories
+    assert one.score is None
+    assert one.reward is None
+    assert None in {verdict["met"] for verdict in one.to_dict()["criteria"].values()}
+    again = [str(request.messages[0]["content"]) for request in requests if request.ask.note]
+    assert again
+    assert all(text.partition("\n\nAn earlier reply could not be used: ")[0].endswith("JSON.") for text in again)
+
+
+def test_what_is_filled_in_is_not_searched_again() -> None:
+    criterion = Criterion("c", "Copies <<conversation>>.", 2)
+    assert filled_grader_prompt(TEMPLATE, "user: <<rubric_item>> \\1", criterion) == (
+        "Read this.\nuser: <<rubric_item>> \\1\nItem: [2] Copies <<conversation>>.\nAnswer in JSON."
+    )
+    own = "<<conversation>>|<<criterion>>|<<points>>"
+    assert filled_grader_prompt(own, "x", criterion) == "x|Copies <<conversation>>.|2"
+
+
+async def test_tool_calls_are_shown_and_images_leave_a_trajectory_without_a_score() -> None:
+    call = {"id": "k", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
+    group = group_of("Because.")
+    group["trajectories"][0]["messages"][2:2] = [
+        {"role": "assistant", "content": "Looking.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "k", "content": "found"},
+    ]
+    requests, _ = await asked([said(met=True), said(met=False)], group)
+    text = str(requests[0].messages[0]["content"])
+    assert 'assistant: Looking.\n[{"id": "c1"' in text
+    assert '"name": "find"' in text
+    assert "tool: found" in text
+    picture = {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}
+    group["trajectories"][0]["messages"][1] = {"role": "user", "content": [{"type": "text", "text": "Why?"}, picture]}
+    requests, result = await asked([], group)
+    assert requests == []
+    assert result.trajectories[0].score is None
+    assert "images" in str(result.warnings)
+
+
+async def test_criteria_with_levels_are_not_graded_by_true_and_false() -> None:
+    levels = [{"text": "Is clear.", "levels": {"no": 0, "yes": 1}}]
+    requests, result = await asked([], group_of("Because.", rubric={"criteria": levels}))
+    assert requests == []
+    assert "has levels" in str(result.warnings)
+
+
+@pytest.mark.parametrize("given", [str, Path])
+def test_a_file_gives_the_same_judge_as_its_text(tmp_path: Path, given: Any) -> None:
+    path = tmp_path / "grader.txt"
+    path.write_text(f"\n{TEMPLATE}\n", encoding="utf-8")
+    judge = calipers.Judge(
+        Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": given(path), "reward": "score"}}
+    )
+    assert judge.settings.grading == calipers.Grading(mode="per_criterion", reward="score", grader_prompt=TEMPLATE)
+
+
+@pytest.mark.parametrize("line", ["PROMPT = {}.strip()", "PROMPT: str = {}", "PROMPT = {}"])
+def test_a_python_file_is_parsed_and_never_run(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "evaluation.py"
+    quoted = f'"""\n{TEMPLATE}\n"""'
+    path.write_text(f'raise SystemExit("ran")\nimport missing_module\nOTHER = "x"\n{line.format(quoted)}\n')
+    assert read_grader_prompt(path) == TEMPLATE
+
+
+@pytest.mark.parametrize(("name", "text", "says"), [
+    ("a.txt", "Only <<conversation>>.", "has no <<rubric_item>>"),
+    ("a.txt", "", "has no <<conversation>> and no <<rubric_item>>"),
+    ("a.py", "A = '<<conversation>> 1'\nB = '<<conversation>> 2'", "has 2 (A, B)"),
+    ("a.py", "A = f'<<conversation>> {1}'", "has none"),
+    ("a.py", "A = (", "SyntaxError"),
+    ("a.py", "A = '<<conversation>>'.strip('x')", "has none"),
+])  # fmt: skip
+def test_a_file_without_a_template_is_an_error_that_names_it(tmp_path: Path, name: str, text: str, says: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(calipers.CalipersError, match=name) as raised:
+        read_grader_prompt(path)
+    assert says in str(raised.value)
+
+
+def test_what_does_not_go_with_a_grader_prompt_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(calipers.ConfigError, match="set mode='per_criterion'"):
+        calipers.Grading(grader_prompt=TEMPLATE)
+    with pytest.raises(calipers.ConfigError, match="evidence"):
+        calipers.Grading(mode="per_criterion", evidence=True, grader_prompt=TEMPLATE)
+    with pytest.raises(calipers.ConfigError, match="must be text or a file, not int"):
+        calipers.Judge(Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": 3}})
+    with pytest.raises(calipers.CalipersError, match=r"none\.txt.*cannot be read"):
+        calipers.Judge(
+            Scripted([]), protocol="checklist", question={"grading": {"grader_prompt": tmp_path / "none.txt"}}
+        )
