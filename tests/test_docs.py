@@ -405,7 +405,7 @@ def test_the_page_of_options_is_what_their_fields_say() -> None:
 FIRST_PAGES = [
     page
     for page in sorted((ROOT / "docs" / "trainers").glob("[a-z]*.md"))
-    if not re.search("-(details|rubrics)$", page.stem)
+    if not re.search("-(details|environments|rubrics)$|^(tested|weights)$", page.stem)
 ]
 """The page of each trainer that one reads first."""
 
@@ -459,8 +459,13 @@ def layers() -> dict[str, int]:
     return {name: number for number, layer in enumerate(reversed(found), start=1) for name in layer.split(" | ")}
 
 
+def design_pages() -> str:
+    """The pages on design, one after the other."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("design*.md")))
+
+
 def test_the_design_page_has_every_package_in_its_layer_with_an_example_that_exists() -> None:
-    section = text_of("design.md").split("\n## The packages\n")[1].split("\n## ")[0]
+    section = text_of("design-packages.md").split("\n## The packages\n")[1].split("\n## ")[0]
     row = r"^\| (\d+) \| `(\w+)(?:/|\.py)` \| .+ \| (none|[\d–]+) \| `(\w+)`(?: in `([\w/]+)\.py`)? \|$"
     rows = re.findall(row, section, flags=re.MULTILINE)
     assert {name: int(number) for number, name, *_ in rows} == layers()
@@ -472,7 +477,7 @@ def test_the_design_page_has_every_package_in_its_layer_with_an_example_that_exi
 
 
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
-    for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text_of("design.md")):
+    for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", design_pages()):
         assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
 
 
@@ -520,7 +525,7 @@ def wrong_names(text: str) -> list[str]:
 
 
 def test_every_name_that_the_design_page_places_is_defined_there() -> None:
-    assert wrong_names(text_of("design.md")) == []
+    assert wrong_names(design_pages()) == []
 
 
 def test_a_name_that_is_not_where_a_page_says_is_found() -> None:
@@ -549,7 +554,7 @@ def test_the_figures_of_the_embedded_judge_are_those_that_were_measured_with_it(
     measured = Path(calipers.__file__).parent / "backends" / "embedded" / "held_out.json"
     held_out = json.loads(measured.read_text(encoding="utf-8"))
     for name, one in held_out["held-out prompts"].items():
-        row, other = row_of("judges.md", name), held_out["held-out data set"][name]
+        row, other = row_of("judges-offline.md", name), held_out["held-out data set"][name]
         assert f"| {one['groups']} |" in row
         for figures in (one, other):
             assert f"{figures['fidelity']:.2f} ± {figures['fidelity_se']:.2f}" in row
@@ -558,7 +563,7 @@ def test_the_figures_of_the_embedded_judge_are_those_that_were_measured_with_it(
 
 @pytest.mark.parametrize(("page", "words"), [
     ("failure-contract.md", get_args(FailureKind)),
-    ("protocols.md", get_args(Cause)),
+    ("protocols-scores.md", get_args(Cause)),
     ("reading.md", get_args(Outcome)),
 ])  # fmt: skip
 def test_every_value_a_record_can_hold_is_explained(page: str, words: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from aiohttp import web
 import calipers
 
 SOURCE = Path(calipers.__file__).parent
-DESIGN = Path(__file__).parents[2] / "docs" / "design.md"
+DESIGN = Path(__file__).parents[2] / "docs" / "design-walk.md"
 MOST_MODULES, MOST_LINES = 48, 400
 
 

@@ -60,7 +60,7 @@ class Question(Group):
         many=True,
         reads=read_aspects,
         recorded=True,
-        link="protocols.md#aspects",
+        link="protocols-more.md#aspects",
     )
     at_once: int | None = whole_number(
         None,
@@ -69,7 +69,7 @@ class Question(Group):
         section=QUESTION,
         unset="all",
         recorded=True,
-        link="protocols.md#large-groups",
+        link="protocols-more.md#large-groups",
     )
     pairing: Pairing = choice(
         "all",
@@ -77,7 +77,7 @@ class Question(Group):
         "Pairwise: compare all pairs (all), only pairs with a fixed candidate (pivot), or neighbours by score (swiss).",
         section=QUESTION,
         recorded=True,
-        link="protocols.md#large-groups",
+        link="protocols-more.md#large-groups",
     )
     reasoning: Reasoning = choice(
         "hidden",
@@ -91,7 +91,7 @@ class Question(Group):
         "Read a score as the mean of the digits that the judge might have written, weighted by their probabilities.",
         section=READING,
         recorded=True,
-        link="protocols.md#expected-scores",
+        link="protocols-more.md#expected-scores",
     )
     reasks: int = whole_number(
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
@@ -158,7 +158,7 @@ class Calls(Group):
         off="Skip the one-call check of structured output on servers the ledger has not seen.",
         section=THE_JUDGE,
         unset="on with a ledger",
-        link="judges.md#what-is-asked-of-a-server",
+        link="judges-requests.md#what-is-asked-of-a-server",
     )
     timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
     attempts: int = whole_number(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
