@@ -178,6 +178,9 @@ def _rollouts(
                     if isinstance(rollout, str):
                         yield (file, line), rollout
                         continue
+                    if SOURCE in rollout.metadata:
+                        yield (file, line), f"has the key {SOURCE!r}, which calipers writes; rename it"
+                        continue
                     if LEFT_OUT in rollout.metadata:
                         note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
                     yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})

@@ -154,10 +154,12 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
 
 def _from_rollouts(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return another library's object with rollouts as a group object of a groups file, and any other unchanged."""
-    from calipers.inputs.foreign.rollouts import rollouts_in  # noqa: PLC0415 - groups files do not need it
+    from calipers.inputs.foreign.rollouts import odd_field, rollouts_in  # noqa: PLC0415 - groups files do not need it
 
     found = rollouts_in(value)
     if found is None:
+        if (odd := odd_field(value)) is not None:
+            raise InputError(f"{odd}; {_SHAPE}")
         return value
     return {"trajectories": [rollout.as_trajectory() for rollout in found]}
 

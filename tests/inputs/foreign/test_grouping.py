@@ -173,4 +173,24 @@ def test_without_a_prompt_only_the_answers_of_a_row_are_compared(tmp_path: Path,
     assert problems == []
     said = [[one.messages[-1]["content"] for one in group.trajectories] for group in groups]
     assert said == [["An animal.", "A car."], ["4", "5"], ["alone"]]
-    assert "t.jsonl:3: has no prompt, so nothing says which rollouts are of the same one" in caplog.text
+    assert "t.jsonl:3: has no prompt of a user's, so nothing says which rollouts are of the same one" in caplog.text
+
+
+SYSTEM = {"role": "system", "content": "You are helpful."}
+GREETING = {"role": "assistant", "content": "Hello!"}
+
+
+@pytest.mark.parametrize("prompt", [[SYSTEM], [GREETING], [SYSTEM, GREETING]])
+def test_a_prompt_that_asks_nothing_makes_no_group(prompt: list[Any], tmp_path: Path):
+    def said(text: str) -> list[Any]:
+        return [*prompt, {"role": "assistant", "content": text}]
+
+    pairs = [{"prompt": prompt, "chosen": f"good {at}", "rejected": f"bad {at}"} for at in range(2)]
+    whole = [{"chosen": said(f"good {at}"), "rejected": said(f"bad {at}")} for at in range(2)]
+    alone = [{"prompt": prompt, "completion": f"{at}"} for at in range(2)]
+    groups, problems = read(written(tmp_path / "t.jsonl", *pairs, *whole, *alone))
+    assert problems == []
+    assert [len(group.trajectories) for group in groups] == [2, 2, 2, 2, 1, 1]
+    named = [{"prompt": prompt, "completion": f"{at}", "example_id": 7} for at in range(2)]
+    groups, _ = read(written(tmp_path / "t.jsonl", *named))
+    assert [len(group.trajectories) for group in groups] == [2]

@@ -73,7 +73,7 @@ def test_rows_that_differ_after_their_first_reply_are_groups_of_their_own(tmp_pa
 def test_an_answer_of_another_type_is_a_problem_of_its_row(tmp_path: Path):
     rows = [ASKED | {"chosen": 5, "rejected": "B"}, ASKED | {"chosen": "A", "rejected": "B"}]
     groups, problems = read(written(tmp_path / "rows.jsonl", *rows))
-    assert problems == [":1: has a number where text or a list of messages is needed"]
+    assert problems == [":1: 'chosen' is a number; write it as text, a message or a list of messages"]
     assert len(groups[0].trajectories) == 2
 
 
@@ -118,3 +118,33 @@ def test_the_reward_of_a_conversation_is_the_rollouts(tmp_path: Path):
     groups, problems = read(written(tmp_path / "t.jsonl", *rows))
     assert [one.reward for one in groups[0].trajectories] == [0.5]
     assert "'reward'" in str(problems)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (
+            {"prompt": "q", "chosen": None, "rejected": "B"},
+            "'chosen' is null; write it as text, a message or a list of messages",
+        ),
+        ({"prompt": None, "completion": "a"}, "'prompt' is null; write it as text, a message or a list of messages"),
+        ({"messages": "user: q"}, "'messages' is text; write it as a list of objects"),
+        ({"conversations": None}, "'conversations' is null; write it as a list of objects"),
+        (
+            {"prompt": "q", "chosen": None, "rejected": None},
+            "'chosen' is null, and 'rejected' no answer either; write them as text, a message or a list of messages",
+        ),
+        ({"prompt": "q", "chosen": "A"}, "has 'chosen' and no 'rejected'; give both, or the answer as 'completion'"),
+        (
+            {"prompt": "q", "chosen": "A", "rejected": "B", "calipers_answer": "mine"},
+            "has the key 'calipers_answer', which calipers writes; rename it",
+        ),
+    ],
+)
+def test_a_damaged_field_is_named(row: dict[str, Any], problem: str, tmp_path: Path):
+    _, problems = read(written(tmp_path / "a.jsonl", row))
+    assert len(problems) == 1
+    assert problems[0].startswith(f":1: {problem}")
+    good = {"prompt": "q", "chosen": "A", "rejected": "B"}
+    groups, problems = read(written(tmp_path / "b.jsonl", good, row))
+    assert (len(groups), problems) == (1, [f":2: {problem}"])

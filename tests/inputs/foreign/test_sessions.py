@@ -91,3 +91,72 @@ def test_bom_crlf_and_gzip_are_read(tmp_path: Path):
     (tmp_path / "s.jsonl.gz").write_bytes(gzip.compress(text.encode()))
     for name in ("s.jsonl", "s.jsonl.gz"):
         assert said_in(list(read_groups(tmp_path / name))) == [[["q", "a"]]]
+
+
+def linked(role: str, content: Any, own: str, parent: str | None, **more: Any) -> dict[str, Any]:
+    return line(role, content, uuid=own, parentUuid=parent, **more)
+
+
+def calling(call: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_use", "id": call, "name": "look", "input": {}}]
+
+
+def result(call: str) -> list[dict[str, Any]]:
+    return [{"type": "tool_result", "tool_use_id": call, "content": f"result {call}"}]
+
+
+def test_the_branch_before_a_rewind_is_set_aside_and_counted(tmp_path: Path):
+    rows = [
+        linked("user", "q", "1", None),
+        linked("assistant", "a", "2", "1"),
+        linked("user", "wrong turn", "3", "2"),
+        linked("assistant", "wrong", "4", "3"),
+        {"type": "system", "sessionId": "s", "uuid": "5", "parentUuid": "2", "content": "hook"},
+        linked("user", "right turn", "6", "5"),
+        linked("assistant", "right", "7", "6"),
+    ]
+    groups, problems = read(written(tmp_path / "s.jsonl", *rows))
+    assert (said_in(groups), problems) == ([[["q", "a", "right turn", "right"]]], [])
+    assert (
+        groups[0].trajectories[0].metadata["left_out"]
+        == "2 messages of branches before a rewind; 1 line of type system"
+    )
+    first = [*rows[:2], linked("user", "q2", "8", None), linked("assistant", "a2", "9", "8")]
+    assert said_in(read(written(tmp_path / "t.jsonl", *first))[0]) == [[["q2", "a2"]]]
+
+
+def test_results_of_parallel_calls_are_no_branches(tmp_path: Path):
+    rows = [
+        linked("user", "q", "1", None),
+        linked("assistant", calling("c1"), "2", "1"),
+        linked("assistant", calling("c2"), "3", "2"),
+        linked("user", result("c1"), "4", "2"),
+        linked("user", result("c2"), "5", "3"),
+        linked("assistant", "a", "6", "5"),
+    ]
+    for row in rows[1:3]:
+        row["message"]["id"] = "m"
+    for last in ("4", "5"):
+        rows[-1]["parentUuid"] = last
+        groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+        assert said_in(groups) == [[["q", None, None, "result c1", "result c2", "a"]]]
+        assert "left_out" not in groups[0].trajectories[0].metadata
+
+
+def test_a_compacted_conversation_keeps_what_was_said_before(tmp_path: Path):
+    boundary = {"type": "system", "subtype": "compact_boundary", "sessionId": "s", "uuid": "3", "parentUuid": None}
+    rows = [
+        linked("user", "q", "1", None),
+        linked("assistant", "a", "2", "1"),
+        boundary | {"logicalParentUuid": "2"},
+        linked("user", "summary", "4", "3"),
+        linked("assistant", "more", "5", "4"),
+        linked("user", "go on", "6", "not in the file"),
+    ]
+    groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+    assert said_in(groups) == [[["q", "a", "summary", "more", "go on"]]]
+
+
+def test_lines_that_name_each_other_are_read_once(tmp_path: Path):
+    groups, _ = read(written(tmp_path / "s.jsonl", linked("user", "q", "1", "2"), linked("assistant", "a", "2", "1")))
+    assert said_in(groups) == [[["q", "a"]]]

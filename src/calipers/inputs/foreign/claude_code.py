@@ -2,6 +2,8 @@
 
 The messages are Anthropic's, under ``message``, which ``messages`` reads. A sub-agent's lines have ``isSidechain``, or
 ``parent_tool_use_id`` in the command's stream of JSON; its answer is the result of a call in the main conversation.
+Each line names the one before it (``parentUuid``): after a rewind, several lines follow one, and the branch of the last
+line is the conversation.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ def main_conversation(rows: list[Row]) -> tuple[list[Row], str | None]:
     if not any(map(is_session_line, rows)):
         return rows, None
     lines = [row for row in rows if is_session_line(row)]
-    main = [row for row in lines if not _is_of_sub_agent(row)] or lines
+    own = [row for row in lines if not _is_of_sub_agent(row)] or lines
+    main = _last_branch(own, rows)
     other = [row for row in rows if not is_session_line(row)]
     kept = [row for row in other if "role" in row or not isinstance(row.get("type"), str)]  # reported where it is read
-    left = [f"{counted(len(lines) - len(main), 'message')} of sub-agents"] if len(main) < len(lines) else []
+    left = [f"{counted(len(lines) - len(own), 'message')} of sub-agents"] if len(own) < len(lines) else []
+    left += [f"{counted(len(own) - len(main), 'message')} of branches before a rewind"] if len(main) < len(own) else []
     kinds = Counter(str(row["type"])[:40] for row in other if isinstance(row.get("type"), str) and "role" not in row)
     left += [f"{counted(count, 'line')} of type {kind}" for kind, count in kinds.items() if kind != "summary"]
     chosen = {id(row) for row in (*main, *kept)}
@@ -51,3 +55,56 @@ def main_conversation(rows: list[Row]) -> tuple[list[Row], str | None]:
 
 def _is_of_sub_agent(row: Row) -> bool:
     return row.get("isSidechain") is True or row.get("parent_tool_use_id") is not None
+
+
+def _last_branch(lines: list[Row], rows: list[Row]) -> list[Row]:
+    """Return the lines of the branch that the last line ends, in the order of the file.
+
+    Lines without an id belong to every branch. So do the other blocks of a reply in the branch, and the results of its
+    calls: those of parallel calls follow the call each, and not one another.
+    """
+    named = [(row["uuid"], row) for row in lines if isinstance(row.get("uuid"), str)]
+    if not named:
+        return lines
+    kept = _path(named[-1][0], rows)
+    replies = {_reply(row) for own, row in named if own in kept} - {None}
+    kept |= {own for own, row in named if _reply(row) in replies}
+    calls = {call for own, row in named if own in kept for call in _blocks(row, "tool_use", "id")}
+    answered = {call for own, row in named if own in kept for call in _blocks(row, "tool_result", "tool_use_id")}
+    for own, row in named:
+        results = _blocks(row, "tool_result", "tool_use_id")
+        if own not in kept and results and results <= calls - answered:
+            kept.add(own)
+            answered |= results
+    return [row for row in lines if not isinstance(row.get("uuid"), str) or row["uuid"] in kept]
+
+
+def _path(leaf: str, rows: list[Row]) -> set[str]:
+    """Return the ids of a line and of all before it. Where the line before is not named, or is not in the file, it is
+    the one above; a compacted conversation follows the one that it stands for.
+    """
+    listed = [row for row in rows if isinstance(row.get("uuid"), str)]
+    places = {row["uuid"]: at for at, row in enumerate(listed)}
+    found: set[str] = set()
+    at = places[leaf]
+    while at >= 0 and listed[at]["uuid"] not in found:
+        row = listed[at]
+        found.add(row["uuid"])
+        parent = row.get("parentUuid", "")
+        if parent is None and row.get("subtype") == "compact_boundary":
+            parent = row.get("logicalParentUuid") or ""
+        if parent is None:
+            break
+        at = places.get(str(parent), at - 1)
+    return found
+
+
+def _reply(row: Row) -> str | None:
+    message = row["message"]
+    return str(message["id"]) if message.get("role") == "assistant" and message.get("id") else None
+
+
+def _blocks(row: Row, kind: str, key: str) -> set[str]:
+    content = row["message"].get("content")
+    blocks = content if isinstance(content, list) else []
+    return {str(block.get(key)) for block in blocks if isinstance(block, dict) and block.get("type") == kind}

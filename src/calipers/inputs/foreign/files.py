@@ -19,7 +19,7 @@ from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
-from calipers.inputs.foreign.rollouts import DOMAIN, FAMILIES, each_rollout, family_of, tau2_domain
+from calipers.inputs.foreign.rollouts import DOMAIN, FAMILIES, each_rollout, family_of, odd_field, tau2_domain
 from calipers.inputs.plain import plain_data
 
 _log = logging.getLogger(__name__)
@@ -147,6 +147,8 @@ def _unknown(row: dict[str, Any]) -> str:
         case "group":
             return "is a line of a groups file in a file of rollouts; calipers score reads it as it is"
         case _:
+            if (odd := odd_field(row)) is not None:
+                return odd
             keys = ", ".join(map(str, row))[:200] or "none"
             return f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calipers.inputs.foreign.rollout import Rollout, Row, rest_of
+from calipers.inputs.foreign.rollout import Rollout, Row, beside, rest_of
 
 
 def is_gemini_row(row: Row) -> bool:
@@ -24,15 +24,19 @@ def gemini_rollouts(row: Row) -> list[Rollout]:
     messages = ([{"role": "system", "parts": parts}] if parts else []) + asked["contents"]
     offered = [found for tool in asked.get("tools") or [] for found in _tools(tool)]
     read = ("contents", "systemInstruction", "system_instruction", "tools", "reward", "request", "response")
-    notes = rest_of(row, *read) | ({} if asked is row else rest_of(asked, *read))
+    notes = rest_of(row, *read)
+    notes = notes if asked is row else beside(notes, "request", rest_of(asked, *read))
     answers = (row.get("response") or {}).get("candidates") or []
     if isinstance(row.get("response"), dict):
-        notes |= rest_of(row["response"], "candidates", "usageMetadata", "usage_metadata")
+        notes = beside(notes, "response", rest_of(row["response"], "candidates", "usageMetadata", "usage_metadata"))
     ends = [([answer["content"]] if answer.get("content") else [], rest_of(answer, "content")) for answer in answers]
     reward, tools = row.get("reward"), offered or None
     if not ends:
         return [Rollout(messages, tools=tools, reward=reward, metadata=notes)]
-    return [Rollout([*messages, *said], None, tools, reward, notes | more, asked=len(messages)) for said, more in ends]
+    return [
+        Rollout([*messages, *said], None, tools, reward, beside(notes, "candidate", more), asked=len(messages))
+        for said, more in ends
+    ]
 
 
 def _request(row: Row) -> Row:

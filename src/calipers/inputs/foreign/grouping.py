@@ -2,8 +2,9 @@
 
 Rollouts belong together if their format names their task and the names are equal; otherwise if their prompts are equal.
 Where the format does not say what the prompt is, it is all messages before the first reply to a user, so that a
-greeting belongs to it. A name that is only a place in a data set is taken together with the prompt. Rollouts without a
-prompt belong together only within a row. ``group_by`` names a key of the rows instead.
+greeting belongs to it. A name that is only a place in a data set is taken together with the prompt. Rollouts whose
+prompt has no user message, such as a system message alone, belong together only within a row. ``group_by`` names a key
+of the rows instead.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Note = Callable[[P, str], None]
 
 
 _NO_PROMPT: Final = (
-    "has no prompt, so nothing says which rollouts are of the same one, and it is a group alone; calipers convert "
-    "--group-by KEY groups by a key of the rows"
+    "has no prompt of a user's, so nothing says which rollouts are of the same one, and it is a group alone; "
+    "calipers convert --group-by KEY groups by a key of the rows"
 )
 
 
@@ -38,15 +39,13 @@ def _digest(value: Any) -> bytes:
     return hashlib.blake2b(to_json(value, lone="replace"), digest_size=16).digest()
 
 
-_NOTHING: Final = _digest(())
-
-
 @dataclass(slots=True)
 class _Member(Generic[P]):
-    """A rollout that waits in the spool, with digests of its prompt and its tools."""
+    """A rollout that waits in the spool, with digests of its prompt and its tools, and whether a user asks for it."""
 
     place: P
     prompt: bytes
+    is_asked: bool
     tools: bytes
     slot: Slot
 
@@ -58,8 +57,8 @@ class _Group(Generic[P]):
 
     @property
     def is_alone(self) -> bool:
-        """Whether it is a rollout without a prompt that nothing says the siblings of."""
-        return self.name is None and len(self.members) == 1 and self.members[0].prompt == _NOTHING
+        """Whether it is a rollout without a user's prompt that nothing says the siblings of."""
+        return self.name is None and len(self.members) == 1 and not self.members[0].is_asked
 
 
 def grouped(
@@ -107,12 +106,13 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     prompt = _prompt(rollout, messages)
     value = None if group_by is None else _value_at(rollout, group_by)
     slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])
-    member = _Member(place, _digest(prompt), _digest(tools), slot)
+    asked = any(message["role"] == "user" for message in prompt)
+    member = _Member(place, _digest(prompt), asked, _digest(tools), slot)
     if value is not None:
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:
         return f"task {rollout.task}", rollout.task, member
-    if not prompt:
+    if not prompt or (rollout.task is None and not asked):
         return f"row {place}", None, member
     return f"prompt {rollout.task} {member.prompt.hex()}", rollout.task, member
 

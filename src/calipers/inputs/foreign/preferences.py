@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.foreign.rollout import Rollout, Row, rest_of, turn
+from calipers.inputs.foreign.rollout import Rollout, Row, require_unused, rest_of, turn
 
 _ANSWERS = ("chosen", "rejected")
 _ASKED = ("prompt", "messages", "question", "instruction")
@@ -25,14 +25,14 @@ _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 
 def is_preference(row: Row) -> bool:
     """Return whether a row has two answers of which one was chosen."""
-    return all(isinstance(row.get(key), str | list | dict) for key in _ANSWERS)
+    return all(key in row for key in _ANSWERS) and any(isinstance(row[key], str | list | dict) for key in _ANSWERS)
 
 
 def preference_rollouts(row: Row) -> list[Rollout]:
     """Return a row's chosen and rejected answers as two rollouts."""
     key = next((key for key in _ASKED if row.get(key)), None)
     asked = _system(row) + [message for pair in row.get("history") or [] for message in _exchange(pair)]
-    asked += [] if key is None else _turns(row[key], "user")
+    asked += [] if key is None else _turns(row[key], "user", key)
     if key == "instruction" and isinstance(row.get("input"), str) and row["input"]:
         asked[-1] = {"role": "user", "content": f"{row['instruction']}\n{row['input']}"}
     read = (*_ANSWERS, "system", "history", "tools", *([] if key is None else [key]))
@@ -53,7 +53,8 @@ def sharegpt_rollouts(row: Row) -> list[Rollout]:
 
 def _answered(row: Row, asked: list[Any], ends: Sequence[str], notes: Row) -> list[Rollout]:
     """Return a rollout for each answer. What all answers begin with is the prompt, too, such as earlier turns."""
-    whole = [_whole(asked, row[key]) for key in ends]
+    require_unused(row, ANSWER)
+    whole = [_whole(asked, row[key], key) for key in ends]
     most = min(len(messages) for messages in whole) - 1
     shared = next((at for at in range(most) if any(one[at] != whole[0][at] for one in whole)), most)
     if not shared and most > 0:
@@ -65,16 +66,16 @@ def _answered(row: Row, asked: list[Any], ends: Sequence[str], notes: Row) -> li
     ]
 
 
-def _whole(asked: list[Any], answer: Any) -> list[Any]:
+def _whole(asked: list[Any], answer: Any, field: str) -> list[Any]:
     """Return the prompt and an answer as one list of messages; an answer that repeats the prompt is whole."""
-    said = _turns(answer, "assistant")
+    said = _turns(answer, "assistant", field)
     return said if asked and all(message in said for message in asked) else [*asked, *said]
 
 
-def _turns(said: Any, role: str) -> list[Any]:
+def _turns(said: Any, role: str, field: str) -> list[Any]:
     """Return what was said as messages: text as one of ``role``, or as the turns that it is written in."""
     if not isinstance(said, str) or _TURN.match(said) is None:
-        return turn(said, role)
+        return turn(said, role, field)
     _, *pieces = _TURN.split(said)
     found = [
         {"role": _SPEAKERS[speaker], "content": text.strip()} for speaker, text in zip(*[iter(pieces)] * 2, strict=True)
@@ -88,7 +89,7 @@ def _system(row: Row) -> list[Row]:
 
 def _exchange(pair: Any) -> list[Any]:
     asked, answered = pair
-    return [*turn(asked, "user"), *turn(answered, "assistant")]
+    return [*turn(asked, "user", "history"), *turn(answered, "assistant", "history")]
 
 
 def _tools(row: Row) -> Any:

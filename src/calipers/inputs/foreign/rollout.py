@@ -46,12 +46,26 @@ def rest_of(row: Row, *read: str) -> Row:
     return {key: item for key, item in row.items() if key not in read and item is not None}
 
 
-def turn(said: Any, role: str) -> list[Any]:
-    """Return a prompt or a completion, which is text, a message or messages, as messages. Raises InputError."""
+def beside(notes: Row, name: str, more: Row) -> Row:
+    """Return notes with ``more``; a key of ``more`` that has another value in the notes is named ``name.key``."""
+    own = {key if notes.get(key, item) == item else f"{name}.{key}": item for key, item in more.items()}
+    return notes | own
+
+
+def require_unused(row: Row, key: str) -> None:
+    """Raise InputError for a row with a key of its own that calipers writes to the metadata."""
+    if key in row:
+        raise InputError(f"has the key {key!r}, which calipers writes; rename it")
+
+
+def turn(said: Any, role: str, field: str) -> list[Any]:
+    """Return a prompt or a completion, which is text, a message or messages, as messages. Raises InputError naming the
+    ``field``.
+    """
     if isinstance(said, str):
         return [{"role": role, "content": said}]
     if isinstance(said, dict):
         return [said]
     if not isinstance(said, list):
-        raise InputError(f"has {type_in_words(said)} where text or a list of messages is needed")
+        raise InputError(f"{field!r} is {type_in_words(said)}; write it as text, a message or a list of messages")
     return said

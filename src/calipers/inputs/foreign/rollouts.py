@@ -19,8 +19,10 @@ from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.parts import REASONING
-from calipers.inputs.plain import compact_json, plain_data
+from calipers.inputs.plain import compact_json, plain_data, type_in_words
 
+_LISTS: Final = ("messages", "conversations", "contents", "steps", "history", "traces", "simulations", "samples")
+"""Fields that hold a list in every format that has them."""
 DOMAIN: Final = "calipers_domain"
 """The key under which a reader of files gives a run of tau2 the domain that another file names."""
 
@@ -88,6 +90,21 @@ def family_of(row: Any) -> str | None:
     return next((name for name, family in FAMILIES.items() if family.recognises(dict(row))), None)
 
 
+def odd_field(row: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a field of a row of no known format, and the remedy; None if no field is known."""
+    for key in _LISTS:
+        if key in row and not isinstance(row[key], list | tuple):
+            return f"{key!r} is {type_in_words(row[key])}; write it as a list of objects"
+    answers = [key for key in ("chosen", "rejected") if key in row]
+    if not answers:
+        return None
+    if len(answers) == 1:
+        other = "rejected" if answers == ["chosen"] else "chosen"
+        return f"has {answers[0]!r} and no {other!r}; give both, or the answer as 'completion'"
+    found = type_in_words(row["chosen"])
+    return f"'chosen' is {found}, and 'rejected' no answer either; write them as text, a message or a list of messages"
+
+
 def _with_odd_rewards(row: Mapping[str, Any]) -> Row:
     """Return a row with the text of each reward that is not finite, for which ``plain_data`` has None."""
     found = dict(row)
@@ -104,7 +121,7 @@ def _with_odd_rewards(row: Mapping[str, Any]) -> Row:
 def _verifiers(row: Row) -> list[Rollout]:
     """A rollout that ended in an error has no reward: verifiers writes 0 for it."""
     task = row.get("example_id")
-    asked, said = turn(row["prompt"], "user"), turn(row["completion"], "assistant")
+    asked, said = turn(row["prompt"], "user", "prompt"), turn(row["completion"], "assistant", "completion")
     name = None if task is None else f"{row['task']}-{task}" if isinstance(row.get("task"), str) else str(task)
     notes = rest_of(row, "prompt", "completion", "reward", "tools", "tool_defs")
     reward = None if row.get("error") else row.get("reward")
@@ -116,7 +133,7 @@ def _nemo_gym(row: Row) -> list[Rollout]:
     asked, answered = row["responses_create_params"], row["response"]
     instructions = asked.get("instructions")
     system = [{"role": "system", "content": instructions}] if instructions else []
-    prompt = system + turn(asked.get("input") or [], "user")
+    prompt = system + turn(asked.get("input") or [], "user", "input")
     messages = [*prompt, *_output(answered["output"])]
     task = next((row[key] for key in ("_ng_task_id", "_ng_task_index") if row.get(key) is not None), None)
     ended = {key: answered[key] for key in ("error", "incomplete_details") if answered.get(key)}
@@ -229,7 +246,7 @@ def _tau2_run(run: Row, domain: str | None) -> Rollout:
     messages = messages_of_ticks(run["ticks"]) if run.get("ticks") else run["messages"]
     reward = (run.get("reward_info") or {}).get("reward")
     task = f"{domain}/{run['task_id']}" if domain else str(run["task_id"])
-    notes = rest_of(run, "messages", "ticks", DOMAIN) | ({"domain": domain} if domain else {})
+    notes = ({"domain": domain} if domain else {}) | rest_of(run, "messages", "ticks", DOMAIN)
     return Rollout(messages, task, reward=reward, metadata=notes)
 
 

@@ -39,7 +39,7 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
     own = task.get("key") or task.get("hash")
     agent = (trace.get("agent") or {}).get("name") or "" if len(row["traces"]) > 1 else ""
     notes = rest_of(trace, "nodes", "calls", "tools", "timing", "verifiers", "mm_token_type_id_map")
-    notes |= {"env": env} if env else {}
+    notes = ({"env": env} if env else {}) | notes
     notes |= {LEFT_OUT: f"{counted(others, 'other branch', 'other branches')} of the trace"} if others else {}
     return [
         Rollout(
