@@ -48,6 +48,10 @@ def in_bash(words: str, folder: Path) -> list[str]:
         ("calipers score --budg", {"--budget"}),
         ("calipers score --on-attack fl", {"floor"}),
         ("calipers study comp", {"compare"}),
+        ("calipers score --protocol p", {"pairwise", "pointwise"}),
+        ("calipers calibrate --protocol li", {"listwise"}),
+        ("calipers score --judge open", {"openai/", "openai_decisions/", "openrouter/"}),
+        ("calipers calibrate --judge emb", {"embedded"}),
     ],
 )
 def test_bash_completes_commands_flags_and_values(words: str, offered: set[str], tmp_path: Path):

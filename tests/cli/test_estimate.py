@@ -61,8 +61,12 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     done = calipers("generate", prompts, "-o", "o.jsonl", "--model", "openai/gpt-5-mini", "--n", 4, "--max-tokens", 500,
                     "--estimate", cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0
-    assert "  calls        12\n  input        1,200 tokens ± 20 %\n  output       6,000 tokens, at most" in done.stdout
+    assert "  calls        12\n  input        1,284 tokens ± 20 %\n  output       6,000 tokens, at most" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["prompts.jsonl"]
+    wrong = calipers("generate", prompts, "-o", "o.jsonl", "--model", "openai/gpt-5-mini", "--max-tokens", 500,
+                     "--reply-tokens", 501, "--estimate", cwd=tmp_path)  # fmt: skip
+    assert wrong.returncode == 2
+    assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.stderr
 
 
 @pytest.mark.parametrize("command", [("score", GROUPS), ("calibrate", GROUPS, "--judge", "embedded")])

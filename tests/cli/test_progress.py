@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -85,3 +86,12 @@ def test_the_line_is_whole_in_a_narrow_terminal() -> None:
     assert said in shown
     assert re.search(r"\$50\.00, [\d,.]+/s, .+ left", shown)
     assert "…" not in shown
+
+
+def test_notes_that_are_not_listed_are_counted_and_said_to_be_in_the_results() -> None:
+    out = io.StringIO()
+    report = Report(Console(file=out, width=200), total=1)
+    report.add(replace(ONE, warnings=("one", "two", "three", "four", "five")))
+    report.summary(out="scored.jsonl")
+    assert out.getvalue().count("  note (1 group): ") == 3
+    assert "  +2 other notes, in the warnings of scored.jsonl\n" in out.getvalue()

@@ -34,6 +34,9 @@ TOKENS_ERROR: Final = 0.2
 REPLY_TOKENS: Final = (30, 60)
 """Assumed tokens of a reply without reasoning: for the whole, and for each candidate or criterion in it."""
 
+FRAME_TOKENS: Final = (4, 3)
+"""Tokens that a chat template usually adds: around each message, and before the reply."""
+
 
 @dataclass(slots=True)
 class Spending:
@@ -132,11 +135,13 @@ async def estimate_judging(
 
 
 def estimate_generating(name: str, endpoint: str, prompts: Sequence[JudgeRequest], *, tokens: int) -> Spending:
-    """Return what generating a response of ``tokens`` to each of ``prompts`` takes."""
+    """Return what generating a response of ``tokens`` to each of ``prompts`` takes, the chat template included."""
     spending = Spending(name)
     pricing = find_pricing(endpoint, name.partition("/")[2] or name)
+    each, before = FRAME_TOKENS
     for request in prompts:
-        spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN), tokens), pricing)
+        frame = each * len(request.messages) + before
+        spending.add(Usage(round(question_bytes(request) / BYTES_A_TOKEN) + frame, tokens), pricing)
     return spending
 
 

@@ -23,7 +23,15 @@ from calipers.cli.calibration_output import (
     save_judgments,
 )
 from calipers.cli.calibration_report import print_report
-from calipers.cli.command_options import InputFile, command_option, env_file_option, is_from_settings_file, is_typed
+from calipers.cli.command_options import (
+    InputFile,
+    RegisteredName,
+    command_option,
+    complete_judges,
+    env_file_option,
+    is_from_settings_file,
+    is_typed,
+)
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
@@ -31,6 +39,7 @@ from calipers.cli.overwriting import JUDGMENTS, add_force_option
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError
+from calipers.registry import PROTOCOLS
 
 if TYPE_CHECKING:
     from calipers.calibration import Calibration
@@ -61,6 +70,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     "--judge",
     multiple=True,
     metavar="MODEL",
+    shell_complete=complete_judges,
     help="Query this judge about the groups now. May be repeated: each judge is measured alone, and all as a panel.",
 )
 @command_option(
@@ -68,6 +78,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
     multiple=True,
     default=("listwise",),
     metavar="NAME",
+    shell_complete=RegisteredName(PROTOCOLS).shell_complete,
     help="How --judge is asked. May be repeated, to compare protocols and their costs. [default: listwise]",
 )
 @judge_option("expected")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from calipers.errors import InputError
 from calipers.registry import Registry
@@ -104,9 +105,21 @@ class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versio
             self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{meant}", param, ctx)
         return str(value)
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
+        """Return the names that begin with what is typed of a command-line option's value."""
+        return [CompletionItem(name) for name in self._registry.names() if name.startswith(incomplete)]
+
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
         """Return all names in the registry, as the help of a command shows them."""
         return f"[{'|'.join(self._registry.names())}]"
+
+
+def complete_judges(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the beginnings of judges' names, such as ``openai/``, for the Tab key after a command's ``--judge``."""
+    from calipers.backends.providers.known import PROVIDERS  # noqa: PLC0415 - only for the Tab key
+
+    names = ["embedded", *(f"{name}/" for name in (*PROVIDERS, "litellm")), "local:", "profile:", "scripted:"]
+    return [name for name in names if name.startswith(incomplete)]
 
 
 class FiniteRange(click.FloatRange):

@@ -217,6 +217,10 @@ def _print_estimate(prompts: Sequence[Prompt], out: str, options: dict[str, Any]
     from calipers.generation.sampling import request_of  # noqa: PLC0415 - likewise
 
     sampling, tokens = _sampling(options), options["reply_tokens"]
+    if tokens is not None and tokens > options["max_tokens"]:
+        raise ConfigError(
+            f"--reply-tokens {tokens}: is above --max-tokens {options['max_tokens']}; raise that or lower it"
+        )
     address = address_of(options["model"], base_url=options["base_url"])
     spending = []
     if address is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.core import ParameterSource
 
-from calipers.cli.command_options import RegisteredName, command_option
+from calipers.cli.command_options import RegisteredName, command_option, complete_judges
 from calipers.cli.withheld_keys import keys_for
 from calipers.config.option import SECTIONS, Option
 from calipers.config.options import flat_options
@@ -59,6 +59,8 @@ def _flag(option: Option, **changes: Any) -> Callable[[F], F]:
         "named": option.named,
         "type": _type(option),
     }
+    if option.flag == "judge":
+        attributes["shell_complete"] = complete_judges
     if option.kind == "flag":
         attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
     if option.kind != "flag" and option.default is not None and not option.unset:

@@ -191,6 +191,9 @@ class Report:
         for warning in (*unused, *common):
             count = self.warnings[warning]
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
+        if more := len(self.warnings) - len(unused) - len(common):
+            where = f"in the warnings of {out}" if out else "in the results' warnings"
+            self.say(f"  +{counted(more, 'other note')}, {where}")
 
 
 def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:
