@@ -304,8 +304,10 @@ async def test_a_second_run_and_a_replay_have_the_bill_of_the_first(tmp_path: Pa
     second = Judging(*SOME[4:])  # what failed is asked again, and fails again
     assert await lines(calipers.Judge(retried(second), ledger=path)) == first
     assert await replayed(path, 2) == first
-    rows = sqlite3.connect(path).execute("SELECT kind, sum(metered), sum(input_tokens) FROM failed_calls GROUP BY kind")
-    assert rows.fetchall() == [("bad_reply", 5, 270), ("rate_limited", 1, 0), ("refused", 2, 120), ("timeout", 0, 0)]
+    opened = sqlite3.connect(path)
+    rows = opened.execute("SELECT kind, sum(metered), sum(input_tokens) FROM failed_calls GROUP BY kind").fetchall()
+    opened.close()
+    assert rows == [("bad_reply", 5, 270), ("rate_limited", 1, 0), ("refused", 2, 120), ("timeout", 0, 0)]
 
 
 async def test_a_question_that_was_refused_once_and_is_answered_later_costs_the_later_run_its_own_calls(

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import contextlib
+import gc
 import json
 import re
 import sqlite3
@@ -314,3 +315,13 @@ def test_no_statement_numbers_its_values_which_python_3_14_refuses() -> None:
         if re.search(r"(SELECT|INSERT|UPDATE|DELETE|WHERE) .*\?\d", node.value)
     ]
     assert numbered == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_ledger_that_nobody_closed_is_closed_when_it_is_dropped(tmp_path: Path):
+    ledger = Ledger(tmp_path / "l.db")
+    connection = ledger._connection
+    del ledger
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

@@ -70,7 +70,9 @@ def options(server: FaultyServer, *, concurrency: int) -> tuple[str, ...]:
 
 def recorded(ledger: Path, query: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(ledger) as database:
-        return database.execute(query).fetchall()
+        rows = database.execute(query).fetchall()
+    database.close()
+    return rows
 
 
 def test_nothing_is_lost_or_paid_twice_when_a_worker_and_then_a_node_is_killed(

@@ -26,6 +26,7 @@ async def test_a_folder_of_everything_is_a_report(tmp_path: Path):
     write_lines(place / "groups.jsonl", [group_of(FOUR, group_id="a").to_dict()])
     with sqlite3.connect(place / "other.db") as other:
         other.execute("CREATE TABLE t (x)")
+    other.close()
     kinds = [(str(Path(path).relative_to(place)), kind) for path, kind in kinds_of([str(place)])]
     assert sorted(kinds) == [
         ("deeper/runs.db", "ledger"), ("deeper/study", "study"), ("deeper/watched", "watched"), ("runs.db", "ledger"),

@@ -133,6 +133,7 @@ async def test_a_run_without_a_finished_group_says_so(tmp_path: Path):
     _, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)])
     with sqlite3.connect(ledger) as opened:  # as a run leaves it that was killed while it judged its first group
         opened.execute("DELETE FROM groups")
+    opened.close()
     (shown,) = data_of(report_of(tmp_path, ledger))["run"]
     assert (shown["at"], shown["panels"], shown["lacks"]) == ([], [], ["No group is finished yet."])
 

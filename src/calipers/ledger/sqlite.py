@@ -295,6 +295,15 @@ class Ledger(LedgerFile, WritableLedger):
             finally:
                 self._connection.close()
 
+    def __del__(self) -> None:
+        """Close the file of a ledger that nobody closed; Python 3.13 warns of a connection that is dropped open.
+
+        Nothing is lost: an answer is committed before it is used.
+        """
+        connection: sqlite3.Connection | None = getattr(self, "_connection", None)  # None if the file did not open
+        if connection is not None:
+            connection.close()
+
 
 def _create_private(path: Path) -> None:
     """Create a missing ledger as a file that only its owner may read, because it holds all trajectories and answers.

@@ -105,7 +105,7 @@ def rare_collections() -> Iterator[None]:
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTIONS)
+    gc.set_threshold(*map(max, _COLLECTIONS, before))
     try:
         yield
     finally:

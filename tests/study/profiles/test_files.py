@@ -132,7 +132,7 @@ def test_an_impossible_figure_is_refused(path: str, value: object, says: str) ->
     ("text", "says", "line"),
     [
         ("", "is not JSON", 1),
-        ('{\n"calipers_profile": 1,\n}', "is not JSON", 3),
+        ('{\n"calipers_profile": 1\n"a"}', "is not JSON", 3),
         ("[]", 'is no profile: it lacks "calipers_profile"; write profiles with `calipers profile`', 1),
         ('{"calipers_profile": 2}', '"calipers_profile" is 2; this version of calipers reads 1', 1),
         ('{"calipers_profile": 1}', "the profile lacks 'name'", 1),
