@@ -45,6 +45,13 @@ def test_files_of_one_prompt_become_one_group(tmp_path: Path):
     assert groups[0].trajectories[1].metadata == {"calipers_source": f"{second}:1"}
 
 
+def test_a_rows_own_calipers_source_is_not_overwritten(tmp_path: Path):
+    file = written(tmp_path / "a.jsonl", row("p", "one", calipers_source="mine"), row("p", "two"))
+    code, said = run(file, "-o", str(tmp_path / "groups.jsonl"))
+    assert code == 1
+    assert f"{file}:1: has the key 'calipers_source', which calipers writes; rename it" in said
+
+
 def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path):
     rows = [row("p", "one", info={"task": 1}), row("P", "two", info={"task": 1}), row("p", "three", info={"task": 2})]
     out = tmp_path / "groups.jsonl"

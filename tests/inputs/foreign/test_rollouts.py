@@ -210,3 +210,32 @@ def test_a_bad_row_is_named_and_the_others_are_read(tmp_path: Path):
     assert len(group.trajectories) == 2
     assert problems[0] == f"{path}:2: looks like the format nemo_gym, but a field has an unexpected type"
     assert problems[1].startswith(f"{path}:4: is of no known format; it has the keys x; the formats are sharegpt")
+
+
+SAID = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+EVENTS = [{"id": 0, "source": "user", "action": "message", "args": {"content": "q"}}]
+STEPS = [{"step_id": 1, "source": "user", "message": "q"}]
+
+
+@pytest.mark.parametrize(
+    ("row", "reward"),
+    [
+        ({"user_task_id": "u", "messages": SAID, "utility": True, "security": False}, 1.0),
+        ({"user_task_id": "u", "messages": SAID, "utility": False, "error": "timeout"}, None),
+        ({"user_task_id": "u", "messages": SAID, "utility": True, "reward": 0.25}, 0.25),
+        ({"user_task_id": "u", "messages": SAID}, None),
+        ({"instance_id": "i", "history": EVENTS, "reward": 0.5}, 0.5),
+        ({"instance_id": "i", "history": EVENTS, "report": {"resolved": False}}, 0.0),
+        ({"instance_id": "i", "history": EVENTS, "test_result": {"report": {"resolved": True}}}, 1.0),
+        ({"instance_id": "i", "history": EVENTS, "report": {"resolved": False, "error_eval": True}}, None),
+        ({"instance_id": "i", "history": EVENTS, "test_result": "x"}, None),
+        ({"schema_version": "ATIF-v1.4", "agent": {"name": "a"}, "steps": STEPS, "reward": 1}, 1.0),
+        ({"trajectory": [{"response": "a", "observation": "o"}], "info": {}, "reward": 0.75}, 0.75),
+    ],
+)
+def test_the_reward_of_a_run_is_its_trajectorys(row: dict[str, Any], reward: float | None, tmp_path: Path):
+    (group,) = read_groups(written(tmp_path, "rows.jsonl", row))
+    (one,) = group.trajectories
+    assert one.reward == reward
+    kept = {key for key in row if key in ("utility", "security", "report", "test_result", "error")}
+    assert kept <= one.metadata.keys()

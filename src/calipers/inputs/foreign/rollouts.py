@@ -154,7 +154,8 @@ def _output(items: list[Any]) -> list[Any]:
 
 def _agentdojo(row: Row) -> list[Rollout]:
     task = "/".join(str(row.get(key) or "none") for key in ("suite_name", "user_task_id", "injection_task_id"))
-    return [Rollout(row["messages"], task, metadata=rest_of(row, "messages"))]
+    outcome = None if row.get("error") else row.get("utility")
+    return [Rollout(row["messages"], task, None, _reward(row, outcome), rest_of(row, "messages", "reward"))]
 
 
 _HISTORY = ("role", "content", "tool_calls", "tool_call_id", "name", *REASONING)
@@ -179,7 +180,8 @@ def _swe_agent(row: Row) -> list[Rollout]:
     else:
         messages += (steps[0].get("query") or []) if steps else []
         messages += [message for step in steps for message in _step(step)]
-    return [Rollout(messages, metadata=rest_of(row, "history", "trajectory", "replay_config"))]
+    notes = rest_of(row, "history", "trajectory", "replay_config", "reward")
+    return [Rollout(messages, reward=_reward(row), metadata=notes)]
 
 
 def _step(step: Row) -> list[Row]:
@@ -204,12 +206,30 @@ def _openhands(row: Row) -> list[Rollout]:
         raise InputError(f"has no history; its error is {str(row.get('error') or 'not told')[:200]!r}")
     events = [event for item in history for event in (item if isinstance(item, list) else [item])]
     name = row.get("instance_id")
-    return [Rollout(events, None if name is None else str(name), metadata=rest_of(row, "history"))]
+    task, notes = None if name is None else str(name), rest_of(row, "history", "reward")
+    return [Rollout(events, task, None, _reward(row, _resolved(row)), notes)]
+
+
+def _resolved(row: Row) -> Any:
+    """Return whether an evaluation found the task resolved; None if it ended in an error, or there was none."""
+    tested = row.get("test_result")
+    report = row.get("report") or (tested.get("report") if isinstance(tested, dict) else None)
+    if not isinstance(report, dict) or report.get("error_eval") or report.get("test_timeout"):
+        return None
+    return report.get("resolved")
+
+
+def _reward(row: Row, outcome: Any = None) -> Any:
+    """Return a row's reward, else the ``outcome`` that its format has, if that is a number or a boolean."""
+    if row.get("reward") is not None:
+        return row["reward"]
+    return outcome if isinstance(outcome, int | float) else None
 
 
 def _atif(row: Row) -> list[Rollout]:
     tools = row["agent"].get("tool_definitions")
-    return [Rollout(row["steps"], tools=tools or None, metadata=rest_of(row, "steps"))]
+    notes = rest_of(row, "steps", "reward")
+    return [Rollout(row["steps"], tools=tools or None, reward=_reward(row), metadata=notes)]
 
 
 def _is_tau2(row: Row) -> bool:
