@@ -211,9 +211,11 @@ def _shown(request: JudgeRequest, key: str) -> str:
     return text.partition(f"{marker} candidate {key}\n")[2].partition(f"{marker} end {key}\n")[0]
 
 
-async def found_by(planted: list[Planted], tools: str | tuple[()]) -> tuple[Counter[str], int, int, float]:
+async def found_by(
+    planted: list[Planted], tools: str | tuple[()], backend: FullBackend | None = None
+) -> tuple[Counter[str], int, int, float]:
     """Return how much of each kind of tampering was found, honest rollouts accused, honest in all, calls a group."""
-    judge = calipers.Judge(FollowsEvidence(), tools=tools)
+    judge = calipers.Judge(backend or FollowsEvidence(), tools=tools)
     found: Counter[str] = Counter()
     accused = honest = calls = 0
     for one in planted:

@@ -12,7 +12,11 @@ from typing import Final
 
 from calipers.types.answers import Completion
 
-TOOL_NAMES: Final = ("list_files", "read_file", "search", "diff", "python")
+READING_TOOLS: Final = ("list_files", "read_file", "search", "diff", "python")
+"""The tools that run nothing of a candidate's: those of ``tools="all"``."""
+SHELL: Final = "shell"
+"""The tool that may run a candidate's programs and tests. A judge has it only if it is named."""
+TOOL_NAMES: Final = (*READING_TOOLS, SHELL)
 """The tools that a judge may have."""
 
 
