@@ -1,5 +1,6 @@
 """What a report knows of a group: texts, questions with ids, and only checked values."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from calipers.report import Judged
 from calipers.report.details import details_of, index_row
 from calipers.report.plain import describe_group, overview_line
 from calipers.testing import Flaky, PositionBias, SimulatedJudge
-from calipers.types import Trajectory, TrajectoryGroup
+from calipers.types import GroupResult, Reliability, Trajectory, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
 from reported import details_in, judged, member, report_of, result_of, write_lines
 
@@ -131,3 +132,13 @@ def test_a_groups_reliability_is_shown_and_redaction_keeps_it(tmp_path: Path, *,
     assert found[0]["reliability"] == known
     assert found[1]["reliability"] == {"value": None, "interval": None, "basis": "unknown", "freedom": None}
     assert all("reliability" not in one["more"] for one in found)
+
+
+def test_reliability_is_printed_where_the_result_has_it() -> None:
+    known = GroupResult("g", "scored", (), reliability=Reliability(0.9, (0.62, 0.97), "repeats", 6))
+    plain = [
+        describe_group(details_of(Judged(0, one.to_dict(), None)), width=80)
+        for one in (known, replace(known, reliability=Reliability()))
+    ]
+    assert "reliability of these scores: 0.90, 95 % interval 0.62 to 0.97" in plain[0]
+    assert "reliability" not in plain[1]

@@ -41,7 +41,7 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
     if shared:
         lines += ["", "prompt", *_messages(shared, width=width, full=full)]
     lines += _origins(detail, width=width)
-    lines += ["", *_ranking(detail["trajectories"])]
+    lines += ["", *_ranking(detail["trajectories"]), *_reliability(detail["reliability"])]
     for one in _ranked(detail["trajectories"]):
         lines += ["", *_trajectory(one, width=width, full=full)]
     if detail["warnings"]:
@@ -93,6 +93,13 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         rank = 1 + sum(other > one["reward"] for other in rewards)
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
         yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {score + error:<15}  {bar}".rstrip()
+
+
+def _reliability(found: Mapping[str, Any]) -> Iterator[str]:
+    if found["value"] is not None:
+        interval = found["interval"]
+        bounds = "" if interval is None else f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f}"
+        yield f"reliability of these scores: {found['value']:.2f}{bounds}"
 
 
 def _bar(score: float, stderr: float | None, low: float, high: float) -> str:
