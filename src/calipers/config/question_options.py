@@ -106,7 +106,7 @@ class Question(Group):
         section=QUESTION,
         metavar="SHARE",
         recorded=True,
-        link="cascade.md#judging-fewer-groups",
+        link="judging-fewer.md#judging-fewer-groups",
     )
     judged_every: int = whole_number(
         1,
@@ -115,7 +115,7 @@ class Question(Group):
         section=QUESTION,
         metavar="K",
         recorded=True,
-        link="cascade.md#judging-fewer-groups",
+        link="judging-fewer.md#judging-fewer-groups",
     )
 
 
