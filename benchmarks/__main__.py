@@ -26,6 +26,8 @@ BENCHMARKS = {
     "fidelity.recommendation": "whether calibrate recommends the best way to ask, over a grid of simulated judges",
     "fidelity.gradient": "how near a batch's advantages come to the true ones: plain, tied, weighted by reliability "
     "(recorded data)",
+    "fidelity.contrast_weights": "points of criteria that follow the verdicts: cosine to true rewards and noise, "
+    "simulated groups",
     "fidelity.reliability": "whether stated errors are honest: realised over predicted squared error, disjoint calls "
     "(recorded data)",
     "fidelity.batch_budget": "a budget of presentations for a batch, shared out by value, by the tolerance, evenly "

@@ -215,6 +215,8 @@ def _as_tuple(value: Any) -> Any:
 
 
 def _plain_data(value: Any) -> Any:
+    if isinstance(value, Grading):
+        return value.to_dict()
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from calipers.errors import ConfigError, UngradedError
 from calipers.rubric import Grading
+from calipers.rubric.contrast import why_no_contrast
 from calipers.rubric.formulas import why_unsuitable
 from calipers.rubric.grader_prompt import shows_images
 from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
@@ -54,7 +55,7 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     levels = next((one.id for one in rubric.criteria if one.levels), None)
     if grading.grader_prompt is not None and levels is not None:
         return f"criterion {levels!r} has levels, and grader_prompt asks only whether it is met: leave one of them out"
-    return why_unsuitable(rubric, grading.formula)
+    return why_unsuitable(rubric, grading.formula) or why_no_contrast(rubric, grading)
 
 
 def require_graded(result: GroupResult) -> None:
