@@ -119,8 +119,10 @@ class Grading:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, as runs record them: those about weights only if they are in use."""
+        """Return the fields by name, as runs record them: a grader prompt and those about weights only if in use."""
         values = asdict(self)
+        if self.grader_prompt is None:
+            del values["grader_prompt"]
         if self.weights == "human":
             for name in _ABOUT_WEIGHTS:
                 del values[name]
