@@ -65,6 +65,7 @@ INSPECT: dict[str, Any] = {
                 {
                     "role": "tool",
                     "content": "x",
+                    "metadata": {"note": "x"},
                     "tool_call_id": "c",
                     "function": "look",
                     "error": {"type": "timeout", "message": "x"},
@@ -82,13 +83,13 @@ SMOLAGENTS: list[dict[str, Any]] = [
     {
         "plan": "x",
         "model_input_messages": [{"role": "user", "content": "x"}],
-        "model_output_message": {"role": "assistant", "content": "x"},
+        "model_output_message": {"role": "assistant", "content": "x", "reasoning_content": "x"},
     },
     {
         "step_number": 1,
         "model_input_messages": [{"role": "user", "content": [text()]}],
         "model_output": "x",
-        "model_output_message": {"role": "assistant", "content": "x"},
+        "model_output_message": {"role": "assistant", "content": "x", "reasoning_content": "x"},
         "tool_calls": CALLED,
         "code_action": "x",
         "observations": "x",
@@ -177,8 +178,16 @@ OPENHANDS: dict[str, Any] = {
             "extended_content": [text()],
         },
         {
+            "kind": "MessageEvent",
+            "source": "agent",
+            "llm_message": {"role": "assistant", "content": [text()], "reasoning_content": "x"},
+            "reasoning_content": "x",
+            "thinking_blocks": [{"type": "thinking", "thinking": "x"}],
+        },
+        {
             "kind": "ActionEvent",
             "source": "agent",
+            "summary": "x",
             "thought": [text()],
             "thinking_blocks": [{"type": "thinking", "thinking": "x", "signature": "x"}],
             "tool_name": "look",
@@ -391,6 +400,9 @@ SWE_AGENT: dict[str, Any] = {
             "role": "assistant",
             "content": "x",
             "message_type": "action",
+            "thought": "x",
+            "action": "x",
+            "agent": "x",
             "thinking_blocks": [{"type": "thinking", "thinking": "x"}],
             "tool_calls": [{"id": "w", "type": "function", "function": {"name": "bash", "arguments": "x"}}],
         },
@@ -416,13 +428,17 @@ ATIF: dict[str, Any] = {
             "source": "agent",
             "message": "x",
             "reasoning_content": "x",
-            "tool_calls": [{"tool_call_id": "h", "function_name": "look", "arguments": {"at": "x"}}],
+            "extra": {"k": "x"},
+            "tool_calls": [
+                {"tool_call_id": "h", "function_name": "look", "arguments": {"at": "x"}, "extra": {"k": "x"}}
+            ],
             "observation": {
+                "extra": {"k": "x"},
                 "results": [
-                    {"source_call_id": "h", "content": "x"},
+                    {"source_call_id": "h", "content": "x", "extra": {"k": "x"}},
                     {"content": [text(), {"type": "audio", "source": {"media_type": "audio/wav", "path": "x.wav"}}]},
                     {"content": None, "subagent_trajectory_ref": [{"trajectory_path": "x.json"}]},
-                ]
+                ],
             },
         },
     ],
@@ -489,4 +505,54 @@ SHAREGPT: dict[str, Any] = {
     "chosen": [{"from": "gpt", "value": "x"}],
     "rejected": {"from": "gpt", "value": "x"},
     "images": ["x.png"],
+}
+PYDANTIC_AI: dict[str, Any] = {
+    "trajectories": [
+        {
+            "messages": [
+                {"kind": "request", "metadata": {"k": "x"}, "parts": [{"part_kind": "user-prompt", "content": "x"}]},
+                {
+                    "kind": "response",
+                    "provider_details": {"k": "x"},
+                    "metadata": {"k": "x"},
+                    "parts": [
+                        {"part_kind": "thinking", "content": "x", "provider_details": {"k": "x"}},
+                        {"part_kind": "text", "content": "x", "provider_details": {"k": "x"}},
+                        {"part_kind": "tool-call", "tool_name": "look", "args": {"at": "x"}, "tool_call_id": "p"},
+                    ],
+                },
+                {
+                    "kind": "request",
+                    "parts": [
+                        {
+                            "part_kind": "tool-return",
+                            "tool_name": "look",
+                            "content": "x",
+                            "metadata": {"k": "x"},
+                            "tool_call_id": "p",
+                        }
+                    ],
+                },
+            ]
+        }
+    ]
+}
+LANGCHAIN: dict[str, Any] = {
+    "trajectories": [
+        {
+            "messages": [
+                {"type": "human", "content": "x", "response_metadata": {}},
+                {
+                    "type": "ai",
+                    "content": "x",
+                    "additional_kwargs": {"reasoning_content": "x", "refusal": "x"},
+                    "response_metadata": {"model_name": "x"},
+                    "usage_metadata": {"service_tier": "x"},
+                    "tool_calls": [{"id": "l", "name": "look", "args": {"at": "x"}, "type": "tool_call"}],
+                    "invalid_tool_calls": [{"id": "m", "name": "look", "args": "x", "type": "invalid_tool_call"}],
+                },
+                {"type": "tool", "content": "x", "artifact": {"k": "x"}, "tool_call_id": "l", "status": "success"},
+            ]
+        }
+    ]
 }

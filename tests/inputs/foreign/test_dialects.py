@@ -94,3 +94,36 @@ def test_clock_and_cost_of_tau2_are_not_shown():
 def test_what_a_dialect_does_not_know_is_an_error_that_says_so(message: Any, reason: str):
     with pytest.raises(InputError, match=reason):
         canonical([message])
+
+
+def action(summary: str, arguments: str) -> dict[str, Any]:
+    call = {"id": "c", "name": "look", "arguments": arguments}
+    return {"kind": "ActionEvent", "source": "agent", "thought": [], "summary": summary, "tool_call": call}
+
+
+@pytest.mark.parametrize(
+    ("summary", "arguments", "content"),
+    [
+        ("see the caf\u00e9", '{"at": 1}', "see the caf\u00e9"),
+        ("see the caf\u00e9", '{"at": 1, "summary": "see the caf\u00e9"}', None),
+        ("see the caf\u00e9", r'{"at": 1, "summary": "see the caf\u00e9"}', None),
+        ('look: {"at": 1}', '{"at":1}', None),
+    ],
+)
+def test_the_summary_of_an_action_is_shown_once(summary: str, arguments: str, content: str | None):
+    (message,) = canonical([action(summary, arguments)])
+    assert message["content"] == content
+
+
+def test_reasoning_beside_a_message_and_in_it_is_shown_once():
+    said = {"role": "assistant", "content": "a", "reasoning_content": "why"}
+    event = {"kind": "MessageEvent", "source": "agent", "llm_message": said, "reasoning_content": "why"}
+    assert canonical([event])[0]["reasoning"] == "why"
+    assert canonical([event | {"reasoning_content": "how"}])[0]["reasoning"] == "how\n\nwhy"
+    del said["reasoning_content"]
+    assert canonical([event])[0]["reasoning"] == "why"
+
+
+def test_reasoning_alone_makes_a_step_of_smolagents_a_message():
+    step = {"step_number": 1, "model_output": None, "model_output_message": {"content": None, "reasoning_content": "w"}}
+    assert [message["reasoning"] for message in canonical([step])] == ["w"]

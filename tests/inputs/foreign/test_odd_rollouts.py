@@ -10,7 +10,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import as_group, canonical
-from inputs.foreign.full_rows import NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES
+from inputs.foreign.full_rows import NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES, text
 from inputs.foreign.written import read, written
 
 
@@ -96,3 +96,19 @@ def test_a_list_of_items_for_each_turn_is_the_conversation_once():
     assert contents(as_group(row).trajectories[0].messages) == ["q", "a"]
     with pytest.raises(InputError, match="the last does not repeat the others"):
         as_group(NEMO_GYM | {"response": {"output": [items[:1], items[1:]]}})
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("I look.\n```\nls\n```", "I look.\n```\nls\n```"),
+        ("ls", [text("I look."), text("ls")]),
+        ([text("ls")], [text("I look."), text("ls")]),
+        ("", "I look."),
+    ],
+)
+def test_a_thought_of_swe_agent_is_shown_once(content: Any, told: Any, tmp_path: Path):
+    asked = {"role": "user", "content": "q", "message_type": "observation"}
+    said = {"role": "assistant", "content": content, "thought": "I look.", "action": "ls", "message_type": "action"}
+    (group,), _ = read(written(tmp_path / "a.traj", {"history": [asked, said], "trajectory": []}))
+    assert [message["content"] for message in group.trajectories[0].messages] == [told]

@@ -7,6 +7,7 @@ Source of the fields: openhands-sdk 1.58, and ``openhands/events`` of All-Hands-
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from calipers.errors import InputError
@@ -25,6 +26,8 @@ _SILENT_KINDS = frozenset({
 _SILENT_ACTIONS = frozenset(("null", "change_agent_state", "pause", "resume", "stop", "recall", "condensation"))
 _SILENT_OBSERVATIONS = frozenset(("null", "agent_state_changed"))
 _NO_TEXT = frozenset(("kind", "image_urls", "screenshot", "set_of_marks"))
+_OWN_REASONING = (("reasoning_content", "reasoning"), ("thinking_blocks", "thinking"))
+"""The reasoning of an event beside its message, under names that the message does not use: both are read."""
 _FAILED = frozenset(("error", "user_rejected"))
 
 
@@ -53,15 +56,16 @@ def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - on
     match kind:
         case "MessageEvent":
             said = dict(value.get("llm_message") or {})
-            head = _reasoning(said)
+            head = _reasoning(said) | {name: value[key] for key, name in _OWN_REASONING if value.get(key)}
             said = {key: item for key, item in said.items() if key != "responses_reasoning_item"}
             return [said | head | {"content": _parts(said.get("content")) + _parts(value.get("extended_content"))}]
         case "ActionEvent":
             call = value.get("tool_call") or {}
             given = call.get("arguments") or _rest(value.get("action") or {})
             named = tool_call(str(call.get("id") or call_id), str(call.get("name") or name), given)
-            said = {"role": "assistant", "content": _parts(value.get("thought")), "tool_calls": [named]}
-            return [said | _reasoning(value)]
+            thought = _parts(value.get("thought"))
+            content = [*thought, *_summary(value.get("summary"), [given, thought], named["name"])]
+            return [{"role": "assistant", "content": content, "tool_calls": [named]} | _reasoning(value)]
         case "ObservationEvent":
             seen = value.get("observation") or {}
             listed = _parts(seen["content"]) if isinstance(seen.get("content"), list) else [_text(_rest(seen))]
@@ -90,6 +94,18 @@ def _acp_call(value: dict[str, Any]) -> list[dict[str, Any]]:
     failed = value.get("is_error") is True
     result = tool_result(list(map(_text, texts)), str(value.get("tool_call_id")), failed=failed)
     return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+
+def _summary(summary: Any, said: list[Any], tool: str) -> list[dict[str, Any]]:
+    """Return what a model says of its action, unless the action repeats it, or the SDK made it of the call."""
+    if not summary:
+        return []
+    if isinstance(summary, str):
+        texts = [one if isinstance(one, str) else compact_json(one) for one in said]
+        forms = (summary, compact_json(summary)[1:-1], json.dumps(summary)[1:-1])
+        if summary.startswith(f"{tool}: {{") or any(form in text for form in forms for text in texts):
+            return []
+    return [_text(summary)]
 
 
 def _reasoning(value: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from calipers.inputs.foreign.preferences import is_preference, preference_rollou
 from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
-from calipers.inputs.parts import REASONING
+from calipers.inputs.parts import REASONING, joined_block_text
 from calipers.inputs.plain import compact_json, plain_data, type_in_words
 
 _LISTS: Final = ("messages", "conversations", "contents", "steps", "history", "traces", "simulations", "samples")
@@ -169,7 +169,8 @@ def _swe_agent(row: Row) -> list[Rollout]:
     for item in row.get("history") or []:
         ids = item.get("tool_call_ids")
         named = {"tool_call_id": ids[0]} if ids and item["role"] == "tool" else {}
-        messages.append({key: item[key] for key in _HISTORY if item.get(key) is not None} | named)
+        said = {key: item[key] for key in _HISTORY if item.get(key) is not None} | named
+        messages.append(said | _with_thought(item.get("thought"), said.get("content")))
     steps = row.get("trajectory") or []
     if messages:
         told = [compact_json(message.get("content")) for message in messages]
@@ -182,6 +183,16 @@ def _swe_agent(row: Row) -> list[Rollout]:
         messages += [message for step in steps for message in _step(step)]
     notes = rest_of(row, "history", "trajectory", "replay_config", "reward")
     return [Rollout(messages, reward=_reward(row), metadata=notes)]
+
+
+def _with_thought(thought: Any, content: Any) -> Row:
+    """Return the content of a message with its thought first; without a thought of its own, nothing."""
+    if not thought or thought.strip() in joined_block_text(content):
+        return {}
+    if not content:
+        return {"content": thought}
+    listed = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {"content": [{"type": "text", "text": thought}, *listed]}
 
 
 def _step(step: Row) -> list[Row]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from calipers.inputs.foreign.pending import Pending, tool_call, tool_result
+from calipers.inputs.parts import REASONING
 from calipers.inputs.plain import compact_json
 
 _IMAGES = ("iVBOR", "/9j/", "R0lG", "UklG", "Qk", "data:", "http://", "https://")
@@ -37,7 +38,8 @@ def chat_messages_of_smolagents(value: dict[str, Any], pending: Pending) -> list
         pending.finals.clear()  # the next run may end with the same answer
         return [{"role": "user", "content": [_part(value["task"]), *_images(value.get("task_images"))]}]
     if "plan" in value:
-        return [{"role": "assistant", "content": "\n\n".join([*_unsaid(value, [value["plan"]]), value["plan"]])}]
+        plan = "\n\n".join([*_unsaid(value, [value["plan"]]), value["plan"]])
+        return [{"role": "assistant", "content": plan} | _reasoning(value)]
     if "step_number" not in value:
         return _final(value["output"], pending)
     calls = _calls(value, pending)
@@ -45,8 +47,9 @@ def chat_messages_of_smolagents(value: dict[str, Any], pending: Pending) -> list
     listed = said if isinstance(said, list) else [] if said is None else [_part(_text(said))]
     listed = [*listed, *map(_part, _unsaid(value, [compact_json(listed), _text(said)]))]
     found: list[dict[str, Any]] = []
-    if listed or calls:
-        found.append({"role": "assistant", "content": listed or None, "tool_calls": calls})
+    reasoning = _reasoning(value)
+    if listed or calls or reasoning:
+        found.append({"role": "assistant", "content": listed or None, "tool_calls": calls} | reasoning)
     results = _results(value)
     if results or value.get("error"):
         call_id = calls[0].get("id") if calls and isinstance(calls[0], dict) else None
@@ -54,6 +57,12 @@ def chat_messages_of_smolagents(value: dict[str, Any], pending: Pending) -> list
     if value.get("is_final_answer") and value.get("action_output") is not None:
         found += _final(value["action_output"], pending)
     return found
+
+
+def _reasoning(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the reasoning that the server returned with the model's message."""
+    message = value.get("model_output_message") or {}
+    return {key: message[key] for key in REASONING if message.get(key)}
 
 
 def _unsaid(value: dict[str, Any], said: list[str]) -> list[str]:
