@@ -24,6 +24,9 @@ def test_a_base_url_behind_a_name_is_taken_off():
 def test_a_password_in_it_is_shown_nowhere(tmp_path: Path):
     assert name_without_password(SECRET) == "vllm/m@http://127.0.0.1:9/v1"
     assert name_without_password("openai/gpt-5-mini") == "openai/gpt-5-mini"
+    assert name_without_password("https://me:s3cret@h/v1") == "https://h/v1"
+    assert name_without_password("lab/HTTP://me:s3cret@h/v1?key=s3cret") == "lab/http://h/v1?key=..."
+    assert url_without_password("http://h/v1#key=s3cret") == "http://h/v1#key=..."
     path = tmp_path / "l.db"
     judge = calipers.Judge([SECRET, "embedded"], panel="fallback", ledger=path)
     assert "s3cret" not in json.dumps(judge.settings.to_dict())

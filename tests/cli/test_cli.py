@@ -264,6 +264,12 @@ def test_wrong_keys_in_the_file_are_named(folder: Path, content: str, words: str
         ("[score]\nodrers = 2", "calipers.toml:4: [score] unknown key 'odrers'. Did you mean orders?"),
         ("orders = ", "calipers.toml:3: not valid TOML"),
         ('out = "o.jsonl"', "calipers.toml:3: 'out' names a file to write"),
+        ("budget = -1e400", "calipers.toml:3: not valid TOML: -1e400 is not a number"),
+        ("tie-margin = [\n 1,\n nan]", "calipers.toml:5: not valid TOML: nan is not a number"),
+        ("estimate = 2", "calipers.toml:3: estimate: '2' is not a valid boolean"),
+        ('OPENAI_API_KEY = "s3cret"', "calipers.toml:3: 'OPENAI_API_KEY': a secret does not belong"),
+        ('judge = "https://me:s3cret@h/v1"', "calipers.toml:3: 'https://h/v1' is an address and not a judge name"),
+        ('judge = "opnai/https://me:s3cret@h/v1"', "calipers.toml:3: unknown provider 'opnai'"),
     ],
 )
 def test_an_error_names_the_line_of_the_settings_file(folder: Path, content: str, words: str):
@@ -280,6 +286,16 @@ def test_a_flag_that_was_typed_is_not_blamed_on_the_settings_file(folder: Path):
     done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--orders", "two", cwd=folder)
     assert "Invalid value for '--orders': 'two' is not" in done.stderr
     assert "calipers.toml:" not in done.stderr
+    (folder / "calipers.toml").write_text("concurrency = 100\n")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "opnai/x100", cwd=folder)
+    assert "unknown provider 'opnai' in judge 'opnai/x100'" in done.stderr
+    assert "calipers.toml:" not in done.stderr
+
+
+def test_a_settings_file_with_a_byte_order_mark_is_read(folder: Path):
+    (folder / "calipers.toml").write_bytes(b"\xef\xbb\xbforders = 0\r\n")
+    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert "calipers.toml:1: orders: 0 is not in the range" in done.stderr
 
 
 def test_a_bad_value_nobody_typed_says_where_it_comes_from(folder: Path):

@@ -123,6 +123,23 @@ def test_a_python_file_is_parsed_and_never_run(tmp_path: Path, line: str) -> Non
     assert read_grader_prompt(path) == TEMPLATE
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "encoding"),
+    [
+        ("a.txt", "", "utf-8-sig"),
+        ("a.py", "", "utf-8-sig"),
+        ("a.py", "# -*- coding: latin-1 -*-\n# \u00e9\n", "latin-1"),
+        ("a.py", 'PATTERN = "\\d"\n', "utf-8"),
+    ],
+)
+def test_a_mark_at_the_start_a_declared_encoding_and_windows_lines_change_nothing(
+    tmp_path: Path, name: str, before: str, encoding: str
+) -> None:
+    code = TEMPLATE if name == "a.txt" else f'{before}PROMPT = """{TEMPLATE}"""\n'
+    (tmp_path / name).write_bytes(code.replace("\n", "\r\n").encode(encoding))
+    assert read_grader_prompt(tmp_path / name) == TEMPLATE
+
+
 @pytest.mark.parametrize(("name", "text", "says"), [
     ("a.txt", "Only <<conversation>>.", "has no <<rubric_item>>"),
     ("a.txt", "", "has no <<conversation>> and no <<rubric_item>>"),

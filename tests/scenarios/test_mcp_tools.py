@@ -99,6 +99,8 @@ def test_a_file_of_tools_in_any_form(tmp_path: Path) -> None:
     path = tmp_path / "tools.json"
     path.write_text(json.dumps({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}), encoding="utf-8")
     assert named(read_tools(str(path))) == {"a"}
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # as Windows editors save it
+    assert named(read_tools(str(path))) == {"a"}
     for text, complaint in (("[", "is not JSON"), ("[]", "holds no tool definitions"), ("3", "'tools' must be a list")):
         path.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=complaint):

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 
 from calipers import registry
 from calipers.backends.limits.pool import Pool
-from calipers.backends.names import split_judge_name
+from calipers.backends.names import is_address, name_without_password, split_judge_name
 from calipers.backends.providers.known import Provider, provider_of, request_target
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, full
@@ -63,6 +63,12 @@ def find_backend(
         if base_url is not None or api_key is not None:
             raise ConfigError(f"the judge {name!r} runs in this process: base_url and api_key do not apply to it")
         return in_process
+    if is_address(name):
+        shown = name_without_password(name)
+        raise ConfigError(
+            f"{shown!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
+            "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
+        )
     provider, slash, model = name.partition("/")
     if not slash or not model:
         example = _example_name("" if slash else provider)
@@ -134,11 +140,12 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
     if provider == "litellm":
         return LiteLLM(model, base_url=base_url, api_key=api_key, timeout=timeout)
     if find_spec("litellm") is None:
-        near = registry.BACKENDS.nearest(provider)
+        near, shown = registry.BACKENDS.nearest(provider), name_without_password(name)
+        model = shown.partition("/")[2]
         known = f"known: {', '.join(registry.BACKENDS.names())}." if near is None else f"did you mean {near}/{model}?"
         hint = "" if base_url is None else f" For an OpenAI-compatible server write vllm/{model} with its base URL."
         raise ConfigError(
-            f"unknown provider {provider!r} in judge {name!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
+            f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
 

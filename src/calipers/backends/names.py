@@ -16,6 +16,7 @@ _HARMLESS: Final = frozenset({
 """Parameters of an address whose values are shown. Any other may be a key: ``key``, ``sig``, ``code``, ``auth``..."""
 _SMALL: Final = re.compile(r"\d{0,4}|true|false")
 """A value that is too short for a key."""
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://.*", re.DOTALL)
 
 
 def split_judge_name(name: str) -> tuple[str, str | None]:
@@ -27,6 +28,11 @@ def split_judge_name(name: str) -> tuple[str, str | None]:
             before, _, after = name.partition(start)
             return before, start[1:] + after
     return name, None
+
+
+def is_address(name: str) -> bool:
+    """Return whether an address of a server stands where a judge's name belongs."""
+    return _ADDRESS.match(name) is not None
 
 
 def is_stand_in(name: str) -> bool:
@@ -46,9 +52,10 @@ def name_without_password(name: str) -> str:
     error messages.
     """
     before, url = split_judge_name(name)
-    if url is None:
-        return name
-    return f"{before}@{url_without_password(url)}"
+    if url is not None:
+        return f"{before}@{url_without_password(url)}"
+    address = _ADDRESS.search(name)  # an address in the place of a name
+    return name if address is None else name[: address.start()] + url_without_password(address[0])
 
 
 def url_without_password(url: str) -> str:
@@ -57,8 +64,8 @@ def url_without_password(url: str) -> str:
     A value stays if its parameter is known to be harmless, such as api-version, or if it is too short for a key.
     """
     parts = urlsplit(url)
-    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2])
-    return shown._replace(query="&".join(map(_without_value, parts.query.split("&")))).geturl()
+    query, fragment = ("&".join(map(_without_value, part.split("&"))) for part in (parts.query, parts.fragment))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment=fragment).geturl()
 
 
 def _without_value(parameter: str) -> str:

@@ -58,6 +58,8 @@ class CommandOption(click.Option):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Return the value of a command-line option in its type; raise BadParameter, in words, if it has none."""
+        if isinstance(self.type, click.types.BoolParamType) and isinstance(value, int | float):
+            value = str(value)  # a number of the settings file, of which click takes 0 and 1
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:

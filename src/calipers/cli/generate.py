@@ -371,7 +371,7 @@ def _loading(options: dict[str, Any]) -> Loading:
 
 def _template(file: str) -> str:
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = Path(file).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ConfigError(f"--chat-template {file}: cannot be read: {error}") from None
     if not text.strip():

@@ -27,7 +27,7 @@ from calipers.errors import ConfigError
 _DEFAULT = "calipers.toml"
 _FOUND = "calipers.config.found_by_chance"
 _FILE = "calipers.config.file"
-_SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s?")
+_SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s?", re.IGNORECASE)
 """Keys that hold a secret, if they are no flags."""
 _AT_LINE: Final = re.compile(r" \(at line (\d+), column \d+\)$")
 _SHORTEST_VALUE: Final = 3
@@ -108,14 +108,25 @@ def _flag_at_fault(error: click.BadParameter | ConfigError, used: Mapping[str, t
         return next((name for name in names if name in used), None)
     text = str(error)
     for flag in used:
-        if re.search(rf"--{re.escape(flag)}(?![\w-])", text):
+        if re.search(rf"(?:--|^){re.escape(flag)}(?![\w-])", text):
             return flag
     for flag, (_, value) in used.items():
         texts = [str(one) for one in (value if isinstance(value, list) else [value])]
         shown = [*texts, *map(name_without_password, texts), *map(url_without_password, texts)]
-        if any(repr(one) in text or (len(one) >= _SHORTEST_VALUE and one in text) for one in shown):
+        if any(_says(text, one) for one in shown):
             return flag
     return None
+
+
+def _says(text: str, value: str) -> bool:
+    """Return whether an error's text has a value in quotes, or a longer one that is not part of another word."""
+    if repr(value) in text:
+        return True
+    return len(value) >= _SHORTEST_VALUE and _has_word(text, value)
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", text) is not None
 
 
 def _read(path: str | None) -> _File | None:
@@ -126,13 +137,13 @@ def _read(path: str | None) -> _File | None:
             return None
         raise ConfigError(f"{file}: no such file (named by --config or CALIPERS_CONFIG)")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text, parse_float=_finite)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits
         at = _AT_LINE.search(str(error))
-        where = file if at is None else f"{file}:{at[1]}"
+        where = f"{file}:{at[1]}" if at is not None else _place_of_number(error, file, text)
         raise ConfigError(f"{where}: not valid TOML: {_AT_LINE.sub('', str(error))}") from error
     read = _File(str(file), text, content)
     for key, value in content.items():
@@ -169,8 +180,23 @@ def _finite(number: str) -> float:
     """Read a float of the settings file. Raises ValueError for NaN and infinity, which no option accepts."""
     value = float(number)
     if not isfinite(value):
-        raise ValueError(f"{number[:40]} is not a number that a setting can have")
+        raise _NotFiniteError(number)
     return value
+
+
+class _NotFiniteError(ValueError):
+    """A number of the settings file is NaN or infinite; ``number`` is its text."""
+
+    def __init__(self, number: str) -> None:
+        super().__init__(f"{number[:40]} is not a number that a setting can have")
+        self.number = number
+
+
+def _place_of_number(error: Exception, file: Path, text: str) -> str:
+    """Return the file and, for a number that is not finite, the first line with it, which tomllib does not say."""
+    number = error.number if isinstance(error, _NotFiniteError) else None
+    lines = () if number is None else enumerate(text.split("\n"), 1)
+    return next((f"{file}:{at}" for at, line in lines if number and _has_word(line, number)), str(file))
 
 
 def _holds_nul(value: object) -> bool:

@@ -82,7 +82,8 @@ def _withhold(name: str, url: str) -> bool:
         if held is None or _server(url) in {_server(one) for one in (provider.base_url, *(named or ())[:1])}:
             return False
         variable = held
-    shown = (_server(url) or ("", url))[1]
+    at = _server(url)
+    shown = "the address in its name" if at is None or at[1] == url else at[1]
     print_message(
         f"Note: {variable} is not sent to {shown}: calipers.toml was found in the working directory and sets that "
         "address. If it is yours, give --base-url on the command line, or --config calipers.toml."

@@ -26,7 +26,7 @@ def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
     if path.endswith(SUFFIXES):
         return read_rubric(path)
     try:
-        text = Path(path).read_text(encoding="utf-8").strip()
+        text = Path(path).read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError) as error:
         why = (
             "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", str(error))

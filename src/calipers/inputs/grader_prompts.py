@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -41,14 +42,16 @@ def read_grader_prompt(path: str | os.PathLike[str]) -> str:
     try:
         if Path(source).stat().st_size > _LARGEST:
             raise InputError("is too large for a grader prompt", source=source)
-        text = Path(source).read_text(encoding="utf-8")
+        is_code = source.endswith(".py")
+        data = Path(source).read_bytes()
+        text = "" if is_code else data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, ValueError) as error:
         why = "it is not UTF-8 text" if isinstance(error, UnicodeError) else getattr(error, "strerror", None) or error
         raise InputError(
             f"cannot be read ({why}); grader_prompt names a text file with <<conversation>> and <<rubric_item>>",
             source=source,
         ) from None
-    template = _template_of_code(text, source) if source.endswith(".py") else text.strip()
+    template = _template_of_code(data, source) if is_code else text.strip()
     try:
         require_grader_prompt(template)
     except ConfigError as error:
@@ -56,9 +59,11 @@ def read_grader_prompt(path: str | os.PathLike[str]) -> str:
     return template
 
 
-def _template_of_code(text: str, source: str) -> str:
+def _template_of_code(data: bytes, source: str) -> str:
     try:
-        module = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as those about "\d" elsewhere in the file
+            module = ast.parse(data)  # bytes, so that Python's own rules tell the encoding
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"is no Python file that can be parsed ({type(error).__name__})", source=source) from None
     found = dict(_strings(module))

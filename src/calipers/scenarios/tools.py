@@ -26,7 +26,7 @@ def read_tools(path: str) -> tuple[Tool, ...]:
     Raises InputError naming the file and what is wrong.
     """
     try:
-        found = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8")))
+        found = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
     except (ValueError, RecursionError) as error:

@@ -57,7 +57,7 @@ def tenants_from(path: Path | None, environ: Mapping[str, str] = os.environ) -> 
 
 def _tenants_of(path: Path, environ: Mapping[str, str]) -> tuple[TenantSettings, ...]:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: the file of tokens cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
