@@ -164,7 +164,6 @@ def _rollouts(
 ) -> Iterator[tuple[Place, Rollout | str]]:
     """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
     from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
-    from calipers.inputs.foreign.rollout import LEFT_OUT  # noqa: PLC0415 - likewise
 
     known: set[Path] = set()
     for file in files:
@@ -181,8 +180,8 @@ def _rollouts(
                     if SOURCE in rollout.metadata:
                         yield (file, line), f"has the key {SOURCE!r}, which calipers writes; rename it"
                         continue
-                    if LEFT_OUT in rollout.metadata:
-                        note((file, line), f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
+                    if rollout.left_out is not None:
+                        note((file, line), f"not in the rollout: {rollout.left_out}")
                     yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})
             except InputError as error:
                 problem = str(error).removeprefix(f"{path}: ")

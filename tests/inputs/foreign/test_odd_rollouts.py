@@ -112,3 +112,56 @@ def test_a_thought_of_swe_agent_is_shown_once(content: Any, told: Any, tmp_path:
     said = {"role": "assistant", "content": content, "thought": "I look.", "action": "ls", "message_type": "action"}
     (group,), _ = read(written(tmp_path / "a.traj", {"history": [asked, said], "trajectory": []}))
     assert [message["content"] for message in group.trajectories[0].messages] == [told]
+
+
+NAN = float("nan")
+UTILITY = {"user_task_id": "u", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]}
+EVENTS = {"instance_id": "i", "history": OPENHANDS["history"]}
+
+
+def trace(**reward: Any) -> dict[str, Any]:
+    return VERIFIERS_TRACES | {"traces": [VERIFIERS_TRACES["traces"][0] | {"rewards": {"right": reward}}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (UTILITY | {"utility": NAN}, "'utility' is 'nan', which is no finite number"),
+        (UTILITY | {"utility": "yes"}, "'utility' is 'yes', which is no finite number"),
+        (UTILITY | {"utility": []}, "'utility' must be a number or null, not a list"),
+        (EVENTS | {"report": {"resolved": NAN}}, "'resolved' is 'nan', which is no finite number"),
+        (EVENTS | {"test_result": {"report": {"resolved": NAN}}}, "'resolved' is 'nan', which is no finite number"),
+        (trace(score=NAN, weight=1.0), "the score of the reward 'right' is 'nan', which is no finite number"),
+        (trace(score=1.0, weight=NAN), "the weight of the reward 'right' is 'nan', which is no finite number"),
+        (trace(score=None), "the score of the reward 'right' is missing"),
+    ],
+)
+def test_a_damaged_outcome_is_a_bad_line(row: dict[str, Any], problem: str, tmp_path: Path):
+    groups, problems = read(written(tmp_path / "rows.jsonl", {}, row))
+    assert groups == []
+    assert problems[-1].startswith(f":2: {problem}")
+
+
+def test_a_rows_own_left_out_is_its_own(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    row = {"prompt": "q", "completion": "a", "left_out": "mine"}
+    (group,), problems = read(written(tmp_path / "rows.jsonl", row))
+    assert group.trajectories[0].metadata == {"left_out": "mine"}
+    assert not problems
+    assert not caplog.records
+    own = VERIFIERS_TRACES | {"traces": [VERIFIERS_TRACES["traces"][0] | {"left_out": "mine"}]}
+    _, problems = read(written(tmp_path / "traces.jsonl", own))
+    assert problems == [":1: has the key 'left_out', which calipers writes; rename it"]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_column_calipers_domain_of_tau2_is_the_rows_own(tmp_path: Path, *, beside: bool):
+    folder = tmp_path / "simulations"
+    folder.mkdir()
+    if beside:
+        about = {"info": {"environment_info": {"domain_name": "retail"}}, "tasks": []}
+        (tmp_path / "results.json").write_text(json.dumps(about))
+    run = {"task_id": "0", "reward_info": {"reward": 1.0}, "messages": UTILITY["messages"], "calipers_domain": "mine"}
+    (group,), _ = read(written(folder / "a.json", run))
+    assert group.group_id == ("retail/0" if beside else "0")
+    notes = group.trajectories[0].metadata
+    assert (notes["calipers_domain"], notes.get("domain")) == ("mine", "retail" if beside else None)

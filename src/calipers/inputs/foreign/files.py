@@ -19,7 +19,7 @@ from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
-from calipers.inputs.foreign.rollouts import DOMAIN, FAMILIES, each_rollout, family_of, odd_field, tau2_domain
+from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
 from calipers.inputs.plain import plain_data
 
 _log = logging.getLogger(__name__)
@@ -44,8 +44,8 @@ def _with_notes(
     rollouts: Iterable[tuple[int, Rollout | str]], note: Callable[[int, str], None]
 ) -> Iterator[tuple[int, Rollout | str]]:
     for line, rollout in rollouts:
-        if isinstance(rollout, Rollout) and LEFT_OUT in rollout.metadata:
-            note(line, f"not in the rollout: {rollout.metadata[LEFT_OUT]}")
+        if isinstance(rollout, Rollout) and rollout.left_out is not None:
+            note(line, f"not in the rollout: {rollout.left_out}")
         yield line, rollout
 
 
@@ -92,19 +92,21 @@ def file_rollouts(path: Path, *, family: str | None = None) -> Iterator[tuple[in
     if kind == "message" and family is None:
         yield _session(path, chain(head, rows))
         return
-    beside = _beside(path)
+    domain = _domain_beside(path)
     for line, row in chain(head, rows):
-        yield from _row_rollouts(line, {**row, **beside} if isinstance(row, dict) else row, family)
+        is_run = domain is not None and isinstance(row, dict) and "task_id" in row
+        is_run = is_run and (family or family_of(row)) == "tau2"
+        for place, rollout in _row_rollouts(line, row, family):
+            yield place, in_domain(rollout, domain) if is_run and isinstance(rollout, Rollout) else rollout
 
 
-def _beside(path: Path) -> dict[str, str]:
+def _domain_beside(path: Path) -> str | None:
     """Return the domain of tau2's runs in files of their own, which is in the file beside their folder."""
     about = path.parent.parent / "results.json"
     if path.parent.name != "simulations" or not about.is_file() or about.stat().st_size > jsonl.MAX_LINE:
-        return {}
+        return None
     found = jsonl.parse_json_line(about.read_bytes())
-    domain = tau2_domain(found) if isinstance(found, dict) and isinstance(found.get("info"), dict) else None
-    return {} if domain is None else {DOMAIN: domain}
+    return tau2_domain(found) if isinstance(found, dict) and isinstance(found.get("info"), dict) else None
 
 
 def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
@@ -119,7 +121,8 @@ def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
             return line, "is a whole rollout in a file of messages; give messages and rollouts in files of their own"
         messages.append(row)
     main, left_out = main_conversation(messages)
-    return first, Rollout(main, metadata={"file": path.name} | ({LEFT_OUT: left_out} if left_out else {}))
+    notes = {"file": path.name} | ({LEFT_OUT: left_out} if left_out else {})
+    return first, Rollout(main, metadata=notes, left_out=left_out or None)
 
 
 def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int, Rollout | str]]:

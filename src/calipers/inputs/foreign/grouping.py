@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from calipers.errors import InputError
-from calipers.inputs.foreign.rollout import Rollout
+from calipers.inputs.foreign.rollout import Rollout, reward_of
 from calipers.inputs.foreign.spool import Slot, Spool
-from calipers.inputs.groups import finite_number
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import compact_json, without_nan
 from calipers.inputs.tools import openai_tool_definitions
@@ -95,9 +94,7 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     """Return a rollout's group as key and name, and the rollout in canonical form. Raises InputError, so that a bad
     field costs its own row alone.
     """
-    if isinstance(rollout.reward, str):
-        raise InputError(f"'reward' is {rollout.reward[:40]!r}, which is no finite number; write null if it is unknown")
-    reward = finite_number(rollout.reward, "'reward'")
+    reward = reward_of(rollout.reward, "'reward'")
     tools = openai_tool_definitions(rollout.tools) if rollout.tools else None
     metadata = without_nan(dict(rollout.metadata))
     messages = canonical(rollout.messages)

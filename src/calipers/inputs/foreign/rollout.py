@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.errors import InputError
+from calipers.inputs.groups import finite_number
 from calipers.inputs.plain import type_in_words
 
 Row = dict[str, Any]
@@ -18,7 +19,7 @@ class Rollout:
 
     ``is_index`` means that ``task`` is a place in a data set, which another data set has, too: rollouts are of one
     prompt only if their prompts are equal as well. ``asked`` is how many messages are the prompt, where its format says
-    so; elsewhere, those before the first reply are.
+    so; elsewhere, those before the first reply are. ``left_out`` says what of its file is not in its messages.
     """
 
     messages: list[Any]
@@ -28,6 +29,7 @@ class Rollout:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     is_index: bool = False
     asked: int | None = None
+    left_out: str | None = None
 
     def as_trajectory(self) -> Row:
         """Return the rollout as a trajectory object of a groups file, without an id."""
@@ -38,7 +40,7 @@ class Rollout:
 Part = tuple[str, Callable[[], list[Rollout]]]
 """A part of a row that is read on its own, with where it is in the row."""
 LEFT_OUT = "left_out"
-"""The key of a rollout's metadata that says what of its file is not in its messages."""
+"""The key under which a rollout's metadata has its ``left_out``, too."""
 
 
 def rest_of(row: Row, *read: str) -> Row:
@@ -50,6 +52,15 @@ def beside(notes: Row, name: str, more: Row) -> Row:
     """Return notes with ``more``; a key of ``more`` that has another value in the notes is named ``name.key``."""
     own = {key if notes.get(key, item) == item else f"{name}.{key}": item for key, item in more.items()}
     return notes | own
+
+
+def reward_of(given: Any, what: str) -> float | None:
+    """Return a reward as a number, None where there is none. Raises InputError for one that is not finite, which
+    ``rollouts`` has as text, and for anything else that is no number.
+    """
+    if isinstance(given, str):
+        raise InputError(f"{what} is {given[:40]!r}, which is no finite number; write null if it is unknown")
+    return finite_number(given, what)
 
 
 def require_unused(row: Row, key: str) -> None:

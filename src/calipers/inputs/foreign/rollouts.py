@@ -7,7 +7,8 @@ messages. Not responsible for files (``files``) or for which rollouts are of one
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ from calipers.errors import InputError
 from calipers.inputs.foreign import inspect_log
 from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
 from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
-from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, turn
+from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, reward_of, turn
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.parts import REASONING, joined_block_text
@@ -23,8 +24,8 @@ from calipers.inputs.plain import compact_json, plain_data, type_in_words
 
 _LISTS: Final = ("messages", "conversations", "contents", "steps", "history", "traces", "simulations", "samples")
 """Fields that hold a list in every format that has them."""
-DOMAIN: Final = "calipers_domain"
-"""The key under which a reader of files gives a run of tau2 the domain that another file names."""
+_REWARDS: Final = frozenset(("reward", "utility", "resolved"))
+_REWARD_HOLDERS: Final = frozenset(("reward_info", "simulations", "traces", "report", "test_result"))
 
 
 class Family(NamedTuple):
@@ -105,17 +106,22 @@ def odd_field(row: Mapping[str, Any]) -> str | None:
     return f"'chosen' is {found}, and 'rejected' no answer either; write them as text, a message or a list of messages"
 
 
-def _with_odd_rewards(row: Mapping[str, Any]) -> Row:
+def _with_odd_rewards(row: Mapping[str, Any], rewards: Collection[str] = _REWARDS) -> Row:
     """Return a row with the text of each reward that is not finite, for which ``plain_data`` has None."""
-    found = dict(row)
-    if isinstance(row.get("reward"), float) and not math.isfinite(row["reward"]):
-        found["reward"] = str(row["reward"])
-    if isinstance(row.get("reward_info"), Mapping):
-        found["reward_info"] = _with_odd_rewards(row["reward_info"])
-    if isinstance(row.get("simulations"), list):
-        runs = row["simulations"]
-        found["simulations"] = [_with_odd_rewards(run) if isinstance(run, Mapping) else run for run in runs]
-    return found
+    return {key: _with_odd(key, item, rewards) for key, item in row.items()}
+
+
+def _with_odd(key: str, value: Any, rewards: Collection[str]) -> Any:
+    if key in rewards and isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if key == "rewards" and isinstance(value, Mapping):  # of verifiers: each with a score and a weight
+        parts = ("score", "weight")
+        return {name: _with_odd_rewards(one, parts) if isinstance(one, Mapping) else one for name, one in value.items()}
+    if key in _REWARD_HOLDERS and isinstance(value, Mapping):
+        return _with_odd_rewards(value)
+    if key in _REWARD_HOLDERS and isinstance(value, list):
+        return [_with_odd_rewards(one) if isinstance(one, Mapping) else one for one in value]
+    return value
 
 
 def _verifiers(row: Row) -> list[Rollout]:
@@ -155,7 +161,7 @@ def _output(items: list[Any]) -> list[Any]:
 def _agentdojo(row: Row) -> list[Rollout]:
     task = "/".join(str(row.get(key) or "none") for key in ("suite_name", "user_task_id", "injection_task_id"))
     outcome = None if row.get("error") else row.get("utility")
-    return [Rollout(row["messages"], task, None, _reward(row, outcome), rest_of(row, "messages", "reward"))]
+    return [Rollout(row["messages"], task, None, _reward(row, outcome, "utility"), rest_of(row, "messages", "reward"))]
 
 
 _HISTORY = ("role", "content", "tool_calls", "tool_call_id", "name", *REASONING)
@@ -218,7 +224,7 @@ def _openhands(row: Row) -> list[Rollout]:
     events = [event for item in history for event in (item if isinstance(item, list) else [item])]
     name = row.get("instance_id")
     task, notes = None if name is None else str(name), rest_of(row, "history", "reward")
-    return [Rollout(events, task, None, _reward(row, _resolved(row)), notes)]
+    return [Rollout(events, task, None, _reward(row, _resolved(row), "resolved"), notes)]
 
 
 def _resolved(row: Row) -> Any:
@@ -230,11 +236,11 @@ def _resolved(row: Row) -> Any:
     return report.get("resolved")
 
 
-def _reward(row: Row, outcome: Any = None) -> Any:
-    """Return a row's reward, else the ``outcome`` that its format has, if that is a number or a boolean."""
-    if row.get("reward") is not None:
-        return row["reward"]
-    return outcome if isinstance(outcome, int | float) else None
+def _reward(row: Row, outcome: Any = None, named: str = "outcome") -> Any:
+    """Return a row's reward, else the ``outcome`` that its format has under the key ``named``. Raises InputError for an
+    outcome that is neither a finite number nor a boolean.
+    """
+    return row["reward"] if row.get("reward") is not None else reward_of(outcome, repr(named))
 
 
 def _atif(row: Row) -> list[Rollout]:
@@ -249,7 +255,7 @@ def _is_tau2(row: Row) -> bool:
 
 
 def _tau2(row: Row) -> list[Rollout]:
-    return [_tau2_run(row, row.get(DOMAIN))]
+    return [_tau2_run(row)]
 
 
 def _tau2_runs(row: Row) -> list[Part]:
@@ -272,13 +278,19 @@ def _one(read: Callable[..., Rollout], *given: Any) -> list[Rollout]:
     return [read(*given)]
 
 
-def _tau2_run(run: Row, domain: str | None) -> Rollout:
-    """A task's id is unique in its domain, which only the file of all runs names."""
+def _tau2_run(run: Row, domain: str | None = None) -> Rollout:
+    """A run without its domain, where its row does not name it."""
     messages = messages_of_ticks(run["ticks"]) if run.get("ticks") else run["messages"]
     reward = (run.get("reward_info") or {}).get("reward")
-    task = f"{domain}/{run['task_id']}" if domain else str(run["task_id"])
-    notes = ({"domain": domain} if domain else {}) | rest_of(run, "messages", "ticks", DOMAIN)
-    return Rollout(messages, task, reward=reward, metadata=notes)
+    rollout = Rollout(messages, str(run["task_id"]), reward=reward, metadata=rest_of(run, "messages", "ticks"))
+    return in_domain(rollout, domain)
+
+
+def in_domain(rollout: Rollout, domain: str | None) -> Rollout:
+    """Return a run of tau2 with its domain: a task's id is unique there, and only a file about all runs names it."""
+    if not domain:
+        return rollout
+    return replace(rollout, task=f"{domain}/{rollout.task}", metadata={"domain": domain} | dict(rollout.metadata))
 
 
 def _inspect(row: Row) -> list[Rollout]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.inputs.foreign.rollout import LEFT_OUT, Part, Rollout, Row, rest_of
+from calipers.inputs.foreign.rollout import LEFT_OUT, Part, Rollout, Row, require_unused, rest_of, reward_of
 from calipers.types.counted import counted
 
 
@@ -40,7 +40,10 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
     agent = (trace.get("agent") or {}).get("name") or "" if len(row["traces"]) > 1 else ""
     notes = rest_of(trace, "nodes", "calls", "tools", "timing", "verifiers", "mm_token_type_id_map")
     notes = ({"env": env} if env else {}) | notes
-    notes |= {LEFT_OUT: f"{counted(others, 'other branch', 'other branches')} of the trace"} if others else {}
+    left_out = f"{counted(others, 'other branch', 'other branches')} of the trace" if others else None
+    if left_out is not None:
+        require_unused(trace, LEFT_OUT)
+        notes[LEFT_OUT] = left_out
     return [
         Rollout(
             [node["message"] for node in path],
@@ -49,6 +52,7 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
             _reward(trace),
             notes,
             asked=asked,
+            left_out=left_out,
         )
     ]
 
@@ -72,4 +76,14 @@ def _reward(trace: Row) -> Any:
     given = trace.get("rewards") or {}
     if not given or trace.get("ok") is False or any(reward is None for reward in given.values()):
         return None
-    return sum(reward["score"] * reward.get("weight", 1.0) for reward in given.values())
+    return sum(
+        _number(reward, "score", name) * (_number(reward, "weight", name) if "weight" in reward else 1.0)
+        for name, reward in given.items()
+    )
+
+
+def _number(reward: Row, key: str, name: str) -> float:
+    found = reward_of(reward.get(key), f"the {key} of the reward {name!r}")
+    if found is None:
+        raise InputError(f"the {key} of the reward {name!r} is missing; write null for the whole reward if unknown")
+    return found
