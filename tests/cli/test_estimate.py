@@ -55,6 +55,33 @@ def test_calibrate_counts_every_way_to_ask(tmp_path: Path):
     assert "--estimate is about judges to query" in wrong.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("calibrate", GROUPS, "--judge", "vllm/m@http://127.0.0.1:1/v1", "--protocol", "pointwise"),
+        ("generate", "prompts.jsonl", "-o", "o.jsonl", "--base-url", "http://127.0.0.1:1/v1"),
+    ],
+)
+def test_a_price_of_ones_own_makes_dollars(command: tuple[object, ...], tmp_path: Path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "hello"}\n', encoding="utf-8")
+    unknown = calipers(*command, "--estimate", cwd=tmp_path)
+    assert "cost         unknown, because the price is not known: --price IN,OUT" in unknown.stdout
+    done = calipers(*command, "--price", "0,2", "--estimate", cwd=tmp_path)
+    rows = {line[:14].strip(): line[15:] for line in done.stdout.splitlines()}
+    assert rows["cost"] == f"${int(rows['output'].split()[0].replace(',', '')) * 2e-6:,.4f}"
+
+
+def test_a_price_is_for_one_judge_to_calibrate_and_that_of_the_settings_is_not_used_for_several(tmp_path: Path):
+    judges = ("--judge", "vllm/a@http://127.0.0.1:1/v1", "--judge", "vllm/b@http://127.0.0.1:1/v1")
+    wrong = calipers("calibrate", GROUPS, *judges, "--price", "1,2", "--estimate", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "--price is for one judge to query" in wrong.stderr
+    (tmp_path / "calipers.toml").write_text('price = "1,2"\n', encoding="utf-8")
+    done = calipers("calibrate", GROUPS, *judges, "--estimate", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.count("cost         unknown") == 2
+
+
 def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Path):
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(json.dumps({"prompt": "word " * 80}) + "\n" for _ in range(3)), encoding="utf-8")

@@ -394,6 +394,16 @@ def test_a_price_that_is_unknown_is_not_shown(server: FaultyServer, prompts: Pat
     assert "3 responses to 3 prompts, 15 tokens: out.jsonl" in run.stderr
 
 
+def test_a_price_of_ones_own_is_what_responses_cost(server: FaultyServer, prompts: Path) -> None:
+    server.script(said("an answer"))
+    arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--price", "0,1000000")
+    run = calipers(*arguments, cwd=prompts.parent)
+    assert "3 responses to 3 prompts, 15 tokens, $15.0000: out.jsonl" in run.stderr
+    wrong = calipers(*arguments[:-1], "cheap", "-o", "other.jsonl", cwd=prompts.parent)
+    assert (wrong.returncode, len(server.posts)) == (2, 3)
+    assert "--price cheap: write INPUT,OUTPUT" in wrong.stderr
+
+
 def test_the_progress_line_has_dollars_while_every_price_is_known() -> None:
     now, out = [0.0], io.StringIO()
     progress = Progress(line=ProgressLine(Console(file=out, width=200), total=8, clock=lambda: now[0]))

@@ -134,10 +134,17 @@ async def estimate_judging(
     return Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
 
 
-def estimate_generating(name: str, endpoint: str, prompts: Sequence[JudgeRequest], *, tokens: int) -> Spending:
+def estimate_generating(
+    name: str,
+    endpoint: str,
+    prompts: Sequence[JudgeRequest],
+    *,
+    tokens: int,
+    price: Sequence[float] | None = None,
+) -> Spending:
     """Return what generating a response of ``tokens`` to each of ``prompts`` takes, the chat template included."""
     spending = Spending(name)
-    pricing = find_pricing(endpoint, name.partition("/")[2] or name)
+    pricing = find_pricing(endpoint, name.partition("/")[2] or name, price=price)
     each, before = FRAME_TOKENS
     for request in prompts:
         frame = each * len(request.messages) + before

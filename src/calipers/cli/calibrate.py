@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.backends.names import split_judge_name, url_without_password
-from calipers.backends.providers.known import provider_of
+from calipers.backends.names import url_without_password
 from calipers.cli.calibration_output import (
-    print_cost,
-    print_missing_criteria,
-    print_unused,
     require_writable,
     save_judgments,
 )
+from calipers.cli.calibration_queries import default_ledger, print_estimate_of_ways, query_judges
 from calipers.cli.calibration_report import print_report
 from calipers.cli.command_options import (
     InputFile,
@@ -33,11 +27,9 @@ from calipers.cli.command_options import (
     is_typed,
 )
 from calipers.cli.estimate import estimate_options, require_estimate
-from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.judge_options import judge_option
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
-from calipers.cli.withheld_keys import key_for
-from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError
 from calipers.registry import PROTOCOLS
 
@@ -45,12 +37,6 @@ if TYPE_CHECKING:
     from calipers.calibration import Calibration
     from calipers.calibration.cascade import CascadeTarget, Kind
     from calipers.calibration.costs import Measure
-    from calipers.capacity.spending import Spending
-    from calipers.rubric import Rubric
-    from calipers.types import TrajectoryGroup
-
-_LONGEST_NAME = 20
-_ORDERS = {"pairwise": 2, "pointwise": 2}
 
 
 @click.command(short_help="Measure judges against gold.")
@@ -107,6 +93,7 @@ _ORDERS = {"pairwise": 2, "pointwise": 2}
 )
 @judge_option("criteria_writer", help="With --criteria: the model that writes them. [default: --judge]")
 @judge_option("params")
+@judge_option("price")
 @judge_option(
     "ledger",
     help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it. "
@@ -160,9 +147,10 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
             "judge"
         ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
     _require_source(judgments, options)
-    if options["estimate"]:
-        return _print_estimate(groups, options)
     _check_criteria(options)
+    _check_price(options)
+    if options["estimate"]:
+        return print_estimate_of_ways(groups, options)
     if is_labelled(groups):
         for name in ("criteria", "per_group", "cascade"):
             if is_typed(name):
@@ -177,14 +165,14 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
         require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
     bad = BadLines()
-    ledger = None if options["ledger"] else _default_ledger(groups, options)
+    ledger = None if options["ledger"] else default_ledger(groups, options)
     kept = options["ledger"] or ledger
     with tells_if_interrupted(
         "Nothing has been paid for."
         if kept is None
         else f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
     ):
-        asked = _ask(groups, options, ledger) if options["judge"] else []
+        asked = query_judges(groups, options, ledger) if options["judge"] else []
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
@@ -226,138 +214,21 @@ def _check_criteria(options: dict[str, Any]) -> None:
         options["criteria_writer"] = None
 
 
+def _check_price(options: dict[str, Any]) -> None:
+    """Read --price; that of calipers.toml is for the judge of runs, and not for several. Raises ConfigError."""
+    if options["price"] is None or len(set(options["judge"])) == 1:
+        return
+    if not is_from_settings_file("price"):
+        raise ConfigError("--price is for one judge to query: name one with --judge, and measure others by themselves")
+    options["price"] = None
+
+
 def _warn_of_no_cascade(found: Calibration, *, asked_for: bool) -> None:
     if asked_for and found.cascade is None:
         print_message(
             "Warning: --cascade: no cascade was tried. It needs two judges with scores by one protocol (not pairwise) "
             "for the same groups with gold, and more such groups"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """One way to ask a judge: what ``collect_judgments`` takes."""
-
-    judge: str
-    protocol: str
-    rubric: str | Rubric | None
-    prompt_variant: str | None
-    options: dict[str, Any]
-
-    @property
-    def title(self) -> str:
-        """The way in a few words, for the progress line."""
-        return " ".join(filter(None, (_short_name(self.judge), self.protocol, self.prompt_variant)))
-
-
-def _short_name(judge: str) -> str:
-    """Return the model's name without provider and address, as a progress line has room for it."""
-    model = split_judge_name(judge)[0].rpartition("/")[2]
-    return model if len(model) <= _LONGEST_NAME else f"{model[: _LONGEST_NAME - 1]}…"
-
-
-def _ways(options: dict[str, Any]) -> Iterator[_Way]:
-    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
-
-    settings = given_options(options, "samples", "params", "expected", "ledger")
-    settings["experience"] = False  # measure the judge without what an earlier run learned about it
-    variants: list[tuple[str | None, str | Rubric | None]] = [
-        (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
-    ] or [(None, None)]
-    criteria = (False, True) if options["criteria"] == "auto" else (False,)
-    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants, criteria)
-    for name, protocol, (variant, rubric), written in ways:
-        orders = options["orders"] or _ORDERS.get(protocol, 4)
-        if protocol == "pairwise" and len(options["protocol"]) > 1:
-            orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
-        own = given_options(options, "criteria", "criteria_writer") if written else {}
-        called = with_criteria(variant) if written else variant
-        yield _Way(name, protocol, rubric, called, {"orders": orders, **settings, **own})
-
-
-def _print_estimate(groups: str, options: dict[str, Any]) -> int:
-    from calipers.calibration.collect import judgeable_groups  # noqa: PLC0415 - --help stays quick
-    from calipers.capacity.spending import Estimate, estimate_judging  # noqa: PLC0415 - likewise
-    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
-    from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
-
-    _check_criteria(options)
-    bad, tokens = BadLines(), options["reply_tokens"]
-    parts: list[Spending] = []
-    beside: dict[str, None] = {}
-    shown = list(read_groups(groups, on_error=bad))
-    for way in _ways(options):
-        flat = way.options | {"judge": way.judge, "protocol": way.protocol, "rubric": way.rubric, "ledger": None}
-        asked = judgeable_groups(shown, rubric=way.rubric)
-        found = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
-        for one in found.spending:
-            one.name = ", ".join(filter(None, (one.name, way.protocol, way.prompt_variant)))
-        parts += found.spending
-        beside |= dict.fromkeys(found.beside)
-    whole = Estimate(len(shown), tuple(parts), tuple(beside))
-    print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
-    return 1 if bad.count else 0
-
-
-def _default_ledger(groups: str, options: dict[str, Any]) -> str | None:
-    """Return the ledger of a calibration that names none, so that an interruption loses no paid answer.
-
-    Judges that run in this process cost nothing, and need none.
-    """
-    if not any(provider_of(split_judge_name(name)[0]) or name.startswith("litellm/") for name in options["judge"]):
-        return None
-    return f"{options['save'] or Path(groups).name}.ledger.db"
-
-
-def _ask(groups: str, options: dict[str, Any], ledger: str | None) -> list[dict[str, Any]]:
-    """Query the judges about the groups and return their judgments; print progress and costs to stderr.
-
-    ``ledger`` is the default one, if the command names none.
-    """
-    from calipers.calibration.collect import (  # noqa: PLC0415 - likewise
-        collect_judgments,
-        judgeable_groups,
-        require_askable,
-    )
-    from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
-    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
-    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
-
-    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
-    _warn_of_own_rubrics(shown, options)
-    judgments = []
-    default = {} if ledger is None else {"ledger": ledger, "probe": False}
-    ways = list(_ways(options))
-    for way in ways:  # before any judge is paid
-        how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
-        require_askable(way.judge, api_key=key_for(way.judge), **how)
-    for way in ways:
-        total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
-        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title) as report:
-            finished.tell = report.finished
-            asked = asyncio.run(
-                collect_judgments(
-                    shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
-                    prompt_variant=way.prompt_variant, watchers=(finished,), **default, **way.options,
-                )
-            )  # fmt: skip
-        print_unused(asked.results)
-        print_missing_criteria(asked.results)
-        judgments += asked.judgments
-        print_cost(asked.spent())
-    return judgments
-
-
-def _warn_of_own_rubrics(shown: Sequence[TrajectoryGroup], options: dict[str, Any]) -> None:
-    own = f"{sum(group.rubric is not None for group in shown):,} of {len(shown):,} groups have a rubric of their own"
-    if own.startswith("0 "):
-        return
-    if options["rubric"]:
-        print_message(f"Warning: {own}; --rubric replaces it")
-    elif options["criteria"] == "auto":
-        print_message(f"Warning: {own}: no criteria are written for them")
 
 
 def _read_limit(text: str) -> tuple[Measure, float]:

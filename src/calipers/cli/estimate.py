@@ -50,12 +50,11 @@ def print_estimate(
     reply: str,
     budget: Mapping[str, float] | None = None,
     kept: str | None = None,
-    price_flag: bool = False,
 ) -> None:
     """Print an estimate for ``found.groups`` of ``noun`` to stdout.
 
     ``reply`` says what is assumed of a reply, ``budget`` what may be spent, and ``kept`` names the file whose answers
-    are not paid again. ``price_flag`` says whether the command has ``--price``.
+    are not paid again.
     """
     from calipers.capacity.spending import TOKENS_ERROR  # noqa: PLC0415 - --help stays quick
 
@@ -65,7 +64,7 @@ def print_estimate(
         click.echo(f"  {'calls':<12} {one.calls:,}")
         click.echo(f"  {'input':<12} {one.input_tokens:,} tokens ± {TOKENS_ERROR * 100:.0f} %")
         click.echo(f"  {'output':<12} {one.output_tokens:,} tokens, {reply}")
-        click.echo(f"  {'cost':<12} {_cost(one, price_flag=price_flag)}")
+        click.echo(f"  {'cost':<12} {_cost(one)}")
     if len(found.spending) > 1:
         total = "unknown" if found.cost_usd is None else f"${found.cost_usd:,.4f}"
         click.echo(f"{'together':<14} {counted(found.calls, 'call')}, {found.tokens:,} tokens, cost {total}")
@@ -90,11 +89,11 @@ def assumed_reply(tokens: int | None) -> str:
     return f"assumed ({whole} and {each} a candidate; --reply-tokens N)"
 
 
-def _cost(one: Spending, *, price_flag: bool) -> str:
+def _cost(one: Spending) -> str:
     if one.cost_usd is not None:
         return f"${one.cost_usd:,.4f}"
-    ways = [*(["--price IN,OUT"] if price_flag else []), *([] if _has_prices() else ["pip install 'calipers[prices]'"])]
-    return f"unknown, because the price is not known{': ' if ways else ''}{', or '.join(ways)}"
+    ways = ["--price IN,OUT", *([] if _has_prices() else ["pip install 'calipers[prices]'"])]
+    return f"unknown, because the price is not known: {', or '.join(ways)}"
 
 
 def _has_prices() -> bool:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from calipers.backends.names import name_without_password, url_without_password
-from calipers.cli.command_options import FiniteRange, InputFile, command_option, env_file_option
+from calipers.cli.command_options import InputFile, command_option, env_file_option
 from calipers.cli.estimate import estimate_options, require_estimate
+from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
 from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
-from calipers.config.flag_values import read_params
+from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError, InputError
 from calipers.types import Usage
 from calipers.types.counted import counted
@@ -33,128 +34,7 @@ if TYPE_CHECKING:
     from calipers.generation.prompts import Prompt
     from calipers.generation.sampling import Answered, Failed, Sample, Sampling
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _REMEDIES: Final = {"cut off before a word": " (raise --max-tokens)"}
-
-
-def generation_options(command: F) -> F:
-    """Add the options of commands that generate responses to ``command``."""
-    for option in reversed(
-        [
-            command_option(
-                "--model",
-                metavar="MODEL",
-                help="The model that responds: provider/model, a server's model, a folder, or a name on the hub.",
-            ),
-            command_option(
-                "--base-url",
-                multiple=True,
-                metavar="URL",
-                help="An OpenAI-compatible server. May be repeated: the servers share the work. "
-                "[default: the provider's, else vLLM in this process]",
-            ),
-            command_option(
-                "--n", default=1, show_default=True, type=click.IntRange(1), help="Responses to each prompt."
-            ),
-            command_option(
-                "--max-tokens",
-                default=4096,
-                show_default=True,
-                type=click.IntRange(1),
-                help="Token limit of a response, reasoning included.",
-            ),
-            command_option(
-                "--temperature",
-                type=FiniteRange(0),
-                metavar="T",
-                help="Sampling temperature. [default: the model's]",
-            ),
-            command_option(
-                "--top-p",
-                type=FiniteRange(0, 1, min_open=True),
-                metavar="P",
-                help="Sample from the smallest set of tokens with this total probability. [default: the model's]",
-            ),
-            command_option(
-                "--sampling-seed",
-                type=int,
-                metavar="N",
-                help="Seed of sampling: response i of a prompt uses the seed N + i.",
-            ),
-            command_option(
-                "--param",
-                multiple=True,
-                metavar="KEY=VALUE",
-                help="A further request parameter, e.g. top_k=20 (VALUE is JSON or text). May be repeated.",
-            ),
-            command_option(
-                "--concurrency", default=64, show_default=True, type=click.IntRange(1), help="Requests in flight."
-            ),
-            command_option(
-                "--timeout",
-                default=600.0,
-                show_default=True,
-                type=FiniteRange(0, min_open=True),
-                help="Seconds a request may take.",
-            ),
-            command_option(
-                "--tp-size",
-                default=1,
-                show_default=True,
-                type=click.IntRange(1),
-                help="The number of devices that share a model loaded in this process.",
-            ),
-            command_option(
-                "--gpu-memory",
-                type=click.FloatRange(0, 1, min_open=True),
-                metavar="SHARE",
-                help="The share of a device's memory that a model loaded in this process may take. [default: vLLM's]",
-            ),
-            command_option(
-                "--max-length",
-                type=click.IntRange(1),
-                help="Token limit of prompt and response together, in this process. [default: the model's]",
-            ),
-            command_option(
-                "--dtype",
-                metavar="TYPE",
-                help="The type of the model's weights in this process, e.g. bfloat16. [default: the model's]",
-            ),
-            command_option(
-                "--batch",
-                type=click.IntRange(1),
-                help="The most responses that a model in this process generates at a time. [default: vLLM's]",
-            ),
-            command_option(
-                "--chat-template",
-                type=click.Path(exists=True, dir_okay=False),
-                metavar="FILE",
-                help="A Jinja chat template for a model in this process, instead of its own.",
-            ),
-            command_option(
-                "--no-chat-template",
-                is_flag=True,
-                help="Give a model in this process the prompt's text as it is: for base models.",
-            ),
-            command_option(
-                "--ckpt-dir",
-                type=click.Path(file_okay=False),
-                named=True,
-                metavar="DIR",
-                help="A folder with an FSDP checkpoint of verl, which is merged first. Needs --merge-target.",
-            ),
-            command_option(
-                "--merge-target",
-                type=click.Path(file_okay=False),
-                named=True,
-                metavar="DIR",
-                help="The folder of the merged model. If it holds one already, nothing is merged.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 @click.command(short_help="Generate responses to a file of prompts.")
@@ -226,7 +106,9 @@ def _print_estimate(prompts: Sequence[Prompt], out: str, options: dict[str, Any]
     if address is not None:
         requests = [request_of(prompt, number, sampling) for prompt in prompts for number in range(sampling.n)]
         name = name_without_password(options["model"] or "") or f"the model at {url_without_password(address)}"
-        spending = [estimate_generating(name, address, requests, tokens=tokens or options["max_tokens"])]
+        spending = [
+            estimate_generating(name, address, requests, tokens=tokens or options["max_tokens"], price=_price(options))
+        ]
     reply = "as --reply-tokens says" if tokens else "at most, as --max-tokens says; --reply-tokens N"
     found = Estimate(len(prompts), tuple(spending), ("requests that are repeated because they fail",))
     print_estimate(found, noun="prompts", reply=reply, kept=f"{out}.samples.jsonl")
@@ -331,6 +213,7 @@ async def generate_responses(
         base_url=urls,
         api_key=key_for(name or "vllm/MODEL", urls, flag="model"),
         seconds=options["timeout"],
+        price=_price(options),
         loading=_loading(options),
     )
     for warning in warnings:
@@ -346,6 +229,10 @@ async def generate_responses(
             progress.add(done)
         progress.reused = stored.reused
     return answered
+
+
+def _price(options: Mapping[str, Any]) -> tuple[float, ...] | None:
+    return None if options["price"] is None else read_price(options["price"])
 
 
 def _sampling(options: dict[str, Any]) -> Sampling:

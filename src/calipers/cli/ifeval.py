@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from calipers.cli.command_options import command_option, is_typed
-from calipers.cli.generate import Progress, generate_responses, generation_options, require_writable_out
+from calipers.cli.generate import Progress, generate_responses, require_writable_out
+from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError

@@ -68,14 +68,14 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
 def _require_askable(name: str, options: Mapping[str, Any]) -> None:
     from calipers.calibration.collect import require_askable  # noqa: PLC0415 - --help stays quick
 
-    settings = given_options(options, "grading", "samples", "params")
+    settings = given_options(options, "grading", "samples", "params", "price")
     require_askable(name, protocol="checklist", api_key=key_for(name), experience=False, **settings)
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     from calipers.calibration.criteria.collect import collect_verdicts  # noqa: PLC0415 - --help stays quick
 
-    settings = given_options(options, "grading", "samples", "params", "ledger")
+    settings = given_options(options, "grading", "samples", "params", "price", "ledger")
     asked = asyncio.run(collect_verdicts(rows, name, api_key=key_for(name), experience=False, **settings))
     print_cost(asked.spent())
     return asked.judgments

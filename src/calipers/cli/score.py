@@ -177,7 +177,7 @@ def _print_estimate(run: _Run) -> int:
         found = found.without("rules and gates: what they decide is not asked")
     ledger = run.options["ledger"] or _default_ledger(run.out)
     budget = given_options(run.options, "budget").get("budget")
-    print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=budget, kept=ledger, price_flag=True)
+    print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=budget, kept=ledger)
     return exit_code((), bad_lines=bad.count)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,6 +37,7 @@ async def find_model(
     api_key: str | None = None,
     seconds: float = 600.0,
     attempts: int = 5,
+    price: Sequence[float] | None = None,
     loading: Loading | None = None,
 ) -> tuple[Backend, list[str]]:
     """Return the backend for the model that generates responses, and its warnings. The check spends no tokens.
@@ -44,7 +46,8 @@ async def find_model(
     server's only model. If ``api_key`` is None, the provider's key in the environment is used. Without ``base_url``, a
     folder, ``local:NAME`` or any other name is loaded by vLLM as ``loading`` says, which applies to nothing else.
 
-    ``seconds`` limits a request. Raises ConfigError with the remedy if there is no such model.
+    ``seconds`` limits a request. ``price`` is in US dollars per million tokens, as in Judge; a model in this process
+    costs nothing. Raises ConfigError with the remedy if there is no such model.
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
@@ -63,14 +66,14 @@ async def find_model(
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
-    server = found[0] if len(found) == 1 else Pool(found, each=_priced)
-    asked = server if isinstance(server, Pool) else _priced(server)
+    server = found[0] if len(found) == 1 else Pool(found, each=partial(_priced, price=price))
+    asked = server if isinstance(server, Pool) else _priced(server, price)
     return Retrying(asked, attempts=attempts), list(await server.check())
 
 
-def _priced(server: Backend) -> Backend:
+def _priced(server: Backend, price: Sequence[float] | None) -> Backend:
     """Return the backend with the cost of every response, an empty one included; None where no price is known."""
-    return Metered(AcceptAnyReply(server), pricing=find_pricing(server.endpoint, server.model))
+    return Metered(AcceptAnyReply(server), pricing=find_pricing(server.endpoint, server.model, price=price))
 
 
 def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:

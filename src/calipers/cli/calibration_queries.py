@@ -1,0 +1,155 @@
+"""The ways in which ``calipers calibrate`` asks judges: what they would cost, and their answers.
+
+Not responsible for measuring the answers (``calibration``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calipers.backends.names import split_judge_name
+from calipers.backends.providers.known import provider_of
+from calipers.cli.calibration_output import print_cost, print_missing_criteria, print_unused
+from calipers.cli.judge_options import given_options
+from calipers.cli.messages import BadLines, print_message
+from calipers.cli.withheld_keys import key_for
+from calipers.config.flag_values import read_rubric_file
+
+if TYPE_CHECKING:
+    from calipers.capacity.spending import Spending
+    from calipers.rubric import Rubric
+    from calipers.types import TrajectoryGroup
+
+_LONGEST_NAME = 20
+_ORDERS = {"pairwise": 2, "pointwise": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One way to ask a judge: what ``collect_judgments`` takes."""
+
+    judge: str
+    protocol: str
+    rubric: str | Rubric | None
+    prompt_variant: str | None
+    options: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The way in a few words, for the progress line."""
+        return " ".join(filter(None, (_short_name(self.judge), self.protocol, self.prompt_variant)))
+
+
+def _short_name(judge: str) -> str:
+    """Return the model's name without provider and address, as a progress line has room for it."""
+    model = split_judge_name(judge)[0].rpartition("/")[2]
+    return model if len(model) <= _LONGEST_NAME else f"{model[: _LONGEST_NAME - 1]}…"
+
+
+def _ways(options: dict[str, Any]) -> Iterator[_Way]:
+    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
+
+    settings = given_options(options, "samples", "params", "price", "expected", "ledger")
+    settings["experience"] = False  # measure the judge without what an earlier run learned about it
+    variants: list[tuple[str | None, str | Rubric | None]] = [
+        (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
+    ] or [(None, None)]
+    criteria = (False, True) if options["criteria"] == "auto" else (False,)
+    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants, criteria)
+    for name, protocol, (variant, rubric), written in ways:
+        orders = options["orders"] or _ORDERS.get(protocol, 4)
+        if protocol == "pairwise" and len(options["protocol"]) > 1:
+            orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
+        own = given_options(options, "criteria", "criteria_writer") if written else {}
+        called = with_criteria(variant) if written else variant
+        yield _Way(name, protocol, rubric, called, {"orders": orders, **settings, **own})
+
+
+def print_estimate_of_ways(groups: str, options: dict[str, Any]) -> int:
+    """Print what querying the judges of a calibration would take, by judge and protocol; return the exit code."""
+    from calipers.calibration.collect import judgeable_groups  # noqa: PLC0415 - --help stays quick
+    from calipers.capacity.spending import Estimate, estimate_judging  # noqa: PLC0415 - likewise
+    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
+    from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+
+    bad, tokens = BadLines(), options["reply_tokens"]
+    parts: list[Spending] = []
+    beside: dict[str, None] = {}
+    shown = list(read_groups(groups, on_error=bad))
+    for way in _ways(options):
+        flat = way.options | {"judge": way.judge, "protocol": way.protocol, "rubric": way.rubric, "ledger": None}
+        asked = judgeable_groups(shown, rubric=way.rubric)
+        found = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
+        for one in found.spending:
+            one.name = ", ".join(filter(None, (one.name, way.protocol, way.prompt_variant)))
+        parts += found.spending
+        beside |= dict.fromkeys(found.beside)
+    whole = Estimate(len(shown), tuple(parts), tuple(beside))
+    print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
+    return 1 if bad.count else 0
+
+
+def default_ledger(groups: str, options: dict[str, Any]) -> str | None:
+    """Return the ledger of a calibration that names none, so that an interruption loses no paid answer.
+
+    Judges that run in this process cost nothing, and need none.
+    """
+    if not any(provider_of(split_judge_name(name)[0]) or name.startswith("litellm/") for name in options["judge"]):
+        return None
+    return f"{options['save'] or Path(groups).name}.ledger.db"
+
+
+def query_judges(groups: str, options: dict[str, Any], ledger: str | None) -> list[dict[str, Any]]:
+    """Query the judges about the groups and return their judgments; print progress and costs to stderr.
+
+    ``ledger`` is the default one, if the command names none.
+    """
+    from calipers.calibration.collect import (  # noqa: PLC0415 - likewise
+        collect_judgments,
+        judgeable_groups,
+        require_askable,
+    )
+    from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
+
+    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
+    _warn_of_own_rubrics(shown, options)
+    judgments = []
+    default = {} if ledger is None else {"ledger": ledger, "probe": False}
+    ways = list(_ways(options))
+    for way in ways:  # before any judge is paid
+        how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
+        require_askable(way.judge, api_key=key_for(way.judge), **how)
+    for way in ways:
+        total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
+        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title) as report:
+            finished.tell = report.finished
+            asked = asyncio.run(
+                collect_judgments(
+                    shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
+                    prompt_variant=way.prompt_variant, watchers=(finished,), **default, **way.options,
+                )
+            )  # fmt: skip
+        print_unused(asked.results)
+        print_missing_criteria(asked.results)
+        judgments += asked.judgments
+        print_cost(asked.spent())
+    return judgments
+
+
+def _warn_of_own_rubrics(shown: Sequence[TrajectoryGroup], options: dict[str, Any]) -> None:
+    own = f"{sum(group.rubric is not None for group in shown):,} of {len(shown):,} groups have a rubric of their own"
+    if own.startswith("0 "):
+        return
+    if options["rubric"]:
+        print_message(f"Warning: {own}; --rubric replaces it")
+    elif options["criteria"] == "auto":
+        print_message(f"Warning: {own}: no criteria are written for them")
