@@ -96,6 +96,27 @@ def test_tests_are_run_and_the_skipped_ones_are_shown():
     assert lines[-1] == "4 passed, 1 failed, 1 skipped, 1 xfailed"
 
 
+def test_a_test_whose_body_never_ran_has_not_passed():
+    files = {
+        "test_a.py": "def test_yields():\n    yield 1\n    assert False\n",
+        "test_b.py": "async def test_awaits():\n    assert False\n",
+        "test_c.py": "def test_runs():\n    pass\n",
+    }
+    told = printed("pytest", files)
+    assert told.startswith("1\ntest_a.py::test_yields FAILED: it is a generator")
+    assert "test_b.py::test_awaits SKIPPED: it is async" in told
+    assert told.endswith("test_c.py::test_runs PASSED\n1 passed, 1 failed, 1 skipped\n")
+
+
+def test_pipes_and_files_hold_all_that_was_printed_or_nothing():
+    files = {"a.txt": "a\n" * 100_000, "b.txt": "b" * 4_000_001}
+    assert printed("cat a.txt | wc -l", files) == "0\n100000\n"
+    assert printed("cat a.txt > c.txt; wc -l c.txt", files) == printed("cp a.txt c.txt; wc -l c.txt", files)
+    for command in ("cat b.txt | wc", "cat b.txt > c.txt"):
+        assert printed(command, files) == "1\na pipe or a file takes at most 4,000,000 characters\n"
+    assert printed("cat a.txt", files).endswith("... more was printed\n")
+
+
 def test_a_conftest_that_hides_tests_is_not_read():
     files = FILES | {"tests/conftest.py": "collect_ignore = ['test_add.py']\nraise SystemExit(0)\n"}
     assert "1 failed" in printed("pytest", files)

@@ -19,7 +19,7 @@ from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest, Usage
 from calipers.verifiers.sandbox import ALLOWED, Job, Outcome, shared_sandbox
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Changes when a command's result may; recorded results belong to one version."""
 
 

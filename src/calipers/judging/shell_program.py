@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 MOST_PRINTED = 60_000
+MOST_PIPED = 4_000_000
 _OPERATORS = ("&&", "||", ">>", ";", "|", ">", "\n")
 _TOKEN = re.compile(r"[ \t]+|2>&1|2>/dev/null|&&|\|\||>>|[;|>\n]|'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|[^\s;|>&'\"\\]+|.")
 _COMMANDS = (
@@ -99,9 +100,12 @@ class Shell:
             end = words.index(("|", True))
             part, words = words[:end], words[end + 1 :]
             target = next((place for place, word in enumerate(part) if word in ((">", True), (">>", True))), len(part))
-            self._printed, self._left = [], MOST_PRINTED
+            is_read = bool(words) or target < len(part)  # by the next command, or from a file: whole, or not at all
+            self._printed, self._left = [], MOST_PIPED if is_read else MOST_PRINTED
             try:
                 code = self._one([word for word, _ in part[:target]], given)
+                if is_read and self._left < 0:
+                    return 1, f"a pipe or a file takes at most {MOST_PIPED:,} characters\n"
                 given = "".join(self._printed)
                 if target < len(part):
                     given = self._redirect(part[target:], given)

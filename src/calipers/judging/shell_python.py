@@ -245,12 +245,19 @@ def _outcome(shell: Shell, call: Callable[[], object], marks: list[Any]) -> tupl
             return "skipped", f": {mark.named.get('reason', '')}"
     expected = any(mark.name == "xfail" for mark in marks)
     try:
-        call()
+        returned = call()
     except SkippedError as error:
         return "skipped", f": {error}"
     except BaseException as error:  # noqa: BLE001 - a test may raise anything
         return ("xfailed" if expected else "failed"), f": {_told(shell, error)}"
-    return ("xpassed" if expected else "passed"), ""
+    match returned:
+        case types.CoroutineType():
+            returned.close()
+            return "skipped", ": it is async, and this shell has no event loop"
+        case types.GeneratorType() | types.AsyncGeneratorType():
+            return "failed", ": it is a generator, which no test may be: its body never ran"
+        case _:
+            return ("xpassed" if expected else "passed"), ""
 
 
 def _told(shell: Shell, error: BaseException) -> str:
