@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -41,11 +42,30 @@ def start(arguments: list[Any], cwd: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def interrupted(arguments: list[Any], cwd: Path, server: FaultyServer, after: int) -> str:
-    """What the command says if it is interrupted while its call number ``after`` + 1 hangs."""
+def answers_kept(ledger: Path) -> int:
+    if not ledger.exists():
+        return 0
+    connection = sqlite3.connect(f"{ledger.as_uri()}?mode=ro", uri=True)
+    try:
+        return int(connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+    except sqlite3.OperationalError:  # its tables are being made
+        return 0
+    finally:
+        connection.close()
+
+
+def interrupted(
+    arguments: list[Any], cwd: Path, server: FaultyServer, after: int, *, ledger: Path | None = None
+) -> str:
+    """What the command says if it is interrupted while its call number ``after`` + 1 hangs and, where there is a
+    ledger, those before it are recorded.
+    """
     server.script(HangsAfter(server, after))
     process = start(arguments, cwd)
-    while len(server.posts) <= after and process.poll() is None:
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        if len(server.posts) > after and (ledger is None or answers_kept(ledger) >= after):
+            break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
@@ -55,7 +75,7 @@ def interrupted(arguments: list[Any], cwd: Path, server: FaultyServer, after: in
 
 def test_an_interrupted_calibration_pays_for_no_answer_twice(tmp_path: Path, faulty: FaultyServer):
     judge = ["calibrate", GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
-    said = interrupted(judge, tmp_path, faulty, 5)
+    said = interrupted(judge, tmp_path, faulty, 5, ledger=tmp_path / "groups.jsonl.ledger.db")
     assert "Interrupted. Answers are in the ledger groups.jsonl.ledger.db: run the same command again" in said
     faulty.script(scored)
     before = len(faulty.posts)

@@ -14,7 +14,6 @@ from typing import Literal, Self, TypeAlias
 
 from calipers.aggregators.two_way import two_way
 from calipers.rubric import Grading
-from calipers.rubric.contrast import contrast_rubric
 from calipers.rubric.formulas import Met, graded, score_from_rules
 from calipers.types import Judgment, Rating, RenderedGroup, Rubric, Scores, Verdict
 
@@ -121,6 +120,8 @@ class CriteriaScores:
         rubrics = [self._rubric(item) for item in range(n)]
         if self.grading.weights == "human":
             return rubrics
+        from calipers.rubric.contrast import contrast_rubric  # noqa: PLC0415 - few judges shift points
+
         shifted: list[Rubric | None] = [None] * n
         for first, rubric in enumerate(rubrics):
             if rubric is None or shifted[first] is not None:

@@ -88,8 +88,7 @@ if TYPE_CHECKING:
 )
 @judge_option(
     "criteria",
-    help="auto: --judge is asked twice about each group, without and with criteria that a model writes for its prompt. "
-    "[default: off]",
+    help="auto: --judge is asked twice about each group, without and with criteria that a model writes for its prompt.",
 )
 @judge_option("criteria_writer", help="With --criteria: the model that writes them. [default: --judge]")
 @judge_option("params")

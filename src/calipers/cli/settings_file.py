@@ -20,7 +20,6 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from calipers.backends.names import name_without_password, url_without_password
 from calipers.cli.command_options import SETTINGS_USED, CommandOption
 from calipers.errors import ConfigError
 
@@ -110,6 +109,8 @@ def _flag_at_fault(error: click.BadParameter | ConfigError, used: Mapping[str, t
     for flag in used:
         if re.search(rf"(?:--|^){re.escape(flag)}(?![\w-])", text):
             return flag
+    from calipers.backends.names import name_without_password, url_without_password  # noqa: PLC0415 - only for an error
+
     for flag, (_, value) in used.items():
         texts = [str(one) for one in (value if isinstance(value, list) else [value])]
         shown = [*texts, *map(name_without_password, texts), *map(url_without_password, texts)]

@@ -63,12 +63,14 @@ def joined_block_text(blocks: Any) -> str:
 def joined_texts(texts: Iterable[str]) -> str:
     """Join texts that are not empty; of those that differ in white space alone, only the first.
 
-    A server repeats a reasoning under another key in one piece or in several.
+    White space is kept where there is nothing else. A server repeats a reasoning under another key in one piece or in
+    several.
     """
     found: dict[str, str] = {}
     for text in texts:
-        found.setdefault("".join(text.split()), text)
-    return "\n\n".join(text for bare, text in found.items() if bare)
+        if text:
+            found.setdefault("".join(text.split()), text)
+    return "\n\n".join(text for bare, text in found.items() if bare) or found.get("", "")
 
 
 def _text(block: Part) -> Part:

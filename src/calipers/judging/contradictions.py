@@ -20,7 +20,6 @@ from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.inputs import read_rubric
-from calipers.inputs.grader_prompts import with_grader_prompt
 from calipers.interfaces import Backend
 from calipers.judging.connecting import value_for_each_judge
 from calipers.judging.criteria import why_ungradable
@@ -312,7 +311,11 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
         )
     if chosen.resolve is not None:
         raise ConfigError("resolve= does not work with protocol='checklist'; ask more often with samples=")
-    grading = as_grading(with_grader_prompt(given) if isinstance(given, Mapping) else given)
+    if isinstance(given, Mapping) and given.get("grader_prompt") is not None:
+        from calipers.inputs.grader_prompts import with_grader_prompt  # noqa: PLC0415 - few judges have one
+
+        given = with_grader_prompt(given)
+    grading = as_grading(given)
     if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):
         raise ConfigError(problem)
     return grading

@@ -11,10 +11,18 @@ from typing import Any
 
 from calipers.errors import ConfigError, UngradedError
 from calipers.rubric import Grading
-from calipers.rubric.contrast import why_no_contrast
 from calipers.rubric.formulas import why_unsuitable
-from calipers.rubric.grader_prompt import shows_images
-from calipers.types import Answered, Failure, GroupResult, Reading, RenderedGroup, Rubric, TrajectoryGroup, Verdict
+from calipers.types import (
+    Answered,
+    Failure,
+    GroupResult,
+    Message,
+    Reading,
+    RenderedGroup,
+    Rubric,
+    TrajectoryGroup,
+    Verdict,
+)
 from calipers.verifiers.rubric_rules import require_rules
 
 
@@ -32,7 +40,7 @@ def with_gradable_rubrics(
         item: "no criteria: give rubric= to the judge, or 'rubric' with criteria to the group or the trajectory"
         if rubric is None
         else _IMAGES
-        if grading.grader_prompt is not None and shows_images(view.candidates[item].messages)
+        if _lacks_images(view.candidates[item].messages, grading)
         else why_ungradable(rubric, grading)
         for item, rubric in enumerate(view.rubrics)
     }
@@ -46,6 +54,15 @@ def with_gradable_rubrics(
 _IMAGES = "it has images, which grader_prompt, being text, cannot show"
 
 
+def _lacks_images(messages: Sequence[Message], grading: Grading) -> bool:
+    """Return whether the question about a candidate would leave out its images."""
+    if grading.grader_prompt is None:
+        return False
+    from calipers.rubric.grader_prompt import shows_images  # noqa: PLC0415 - few judges have one
+
+    return shows_images(messages)
+
+
 def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     """Return why judging cannot grade a candidate's rubric with these settings; None if it can."""
     try:
@@ -55,7 +72,12 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     levels = next((one.id for one in rubric.criteria if one.levels), None)
     if grading.grader_prompt is not None and levels is not None:
         return f"criterion {levels!r} has levels, and grader_prompt asks only whether it is met: leave one of them out"
-    return why_unsuitable(rubric, grading.formula) or why_no_contrast(rubric, grading)
+    problem = why_unsuitable(rubric, grading.formula)
+    if problem is None and grading.weights == "contrast":
+        from calipers.rubric.contrast import why_no_contrast  # noqa: PLC0415 - few judges shift points
+
+        return why_no_contrast(rubric, grading)
+    return problem
 
 
 def require_graded(result: GroupResult) -> None:

@@ -17,7 +17,6 @@ from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading
-from calipers.rubric.grader_prompt import conversation_text, filled_grader_prompt
 from calipers.types import (
     Ask,
     Completion,
@@ -101,6 +100,11 @@ class Checklist:
 
     def _filled(self, template: str, ask: Ask, view: RenderedGroup) -> str:
         """Return the user's grader prompt about one criterion; a follow-up question says what was wrong."""
+        from calipers.rubric.grader_prompt import (  # noqa: PLC0415 - few judges have one
+            conversation_text,
+            filled_grader_prompt,
+        )
+
         (criterion,) = _criteria_of_ask(ask, view)
         conversation = conversation_text(view.candidates[ask.members[0]].messages)
         note = f"\n\nAn earlier reply could not be used: {ask.note}." if ask.note else ""

@@ -49,8 +49,6 @@ def contrast_rubric(rubric: Rubric, verdicts: Sequence[Mapping[str, Sequence[flo
 
 def why_no_contrast(rubric: Rubric, grading: Grading) -> str | None:
     """Return why the points of this rubric cannot follow verdicts, and the remedy; None if they can."""
-    if grading.weights == "human":
-        return None
     counted = criteria_with_points(rubric)
     key = grading.weights_category
     for criterion in counted:

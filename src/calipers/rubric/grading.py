@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.errors import ConfigError
-from calipers.rubric.grader_prompt import require_grader_prompt
 from calipers.types.encoding import finite_number
 
 Mode: TypeAlias = Literal["all", "per_criterion", "chunks", "relative", "holistic"]
@@ -89,6 +88,8 @@ class Grading:
     def _check_grader_prompt(self) -> None:
         if self.grader_prompt is None:
             return
+        from calipers.rubric.grader_prompt import require_grader_prompt  # noqa: PLC0415 - few judges have one
+
         require_grader_prompt(self.grader_prompt)
         if self.mode != "per_criterion":
             raise ConfigError(
