@@ -1,0 +1,145 @@
+"""An OpenEnv server's environment in TRL's own trainer: played by the client, judged with its tools, trained on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calipers import Judge
+from calipers.trainers.trl import reward_func
+from calipers.types import Completion, JudgeRequest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
+pytest.importorskip("openenv.core", reason="openenv-core is not installed (.ci/engines)")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.filterwarnings("error:::calipers"),
+    pytest.mark.skipif(find_spec("jmespath") is None, reason="TRL's tools need jmespath (pip install jmespath)"),
+]
+
+import torch  # noqa: E402 - comes with TRL
+import trl  # noqa: E402
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402 - comes with TRL
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM  # noqa: E402 - likewise
+from websockets.exceptions import ConnectionClosed  # noqa: E402 - comes with openenv-core
+
+from openenv_shop import Shop, served  # noqa: E402 - needs openenv-core
+from trl_runs import PROMPTS, train  # noqa: E402 - needs TRL
+
+TEMPLATE = (Path(trl.__file__).with_name("chat_templates") / "qwen2_5.jinja").read_text()
+ROLLOUTS = 16
+
+
+def played(question: str, item: str) -> list[dict[str, Any]]:
+    """A rollout as the policy is taught it: a call, and one word once the shop has answered."""
+    call = {"type": "function", "function": {"name": "place_order", "arguments": {"item": item}}}
+    return [
+        {"role": "user", "content": f"{question} the shop is open"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "place_order", "content": f"ordered {item}"},
+        {"role": "assistant", "content": "done"},
+    ]
+
+
+def taught(items: Sequence[str]) -> tuple[Any, Any]:
+    """A one-layer policy, made on the spot, that orders each of the items equally often; and its tokenizer."""
+    rendered = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel({"": 0}, "")), chat_template=TEMPLATE
+    )
+    chats = [played(question, item) for question in PROMPTS for item in items]
+    texts = [rendered.apply_chat_template(chat, tools=[Shop.place_order], tokenize=False) for chat in chats]
+    words = dict.fromkeys(" ".join(texts).replace("<|im_end|>", " ").split())
+    places = {word: place for place, word in enumerate(("<|im_end|>", "<pad>", "<unk>", *words))}
+    split = Tokenizer(models.WordLevel(places, "<unk>"))
+    split.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    special = {"eos_token": "<|im_end|>", "pad_token": "<pad>", "unk_token": "<unk>"}
+    tokens = PreTrainedTokenizerFast(tokenizer_object=split, chat_template=TEMPLATE, **special)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": len(places)}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
+    model = Qwen2ForCausalLM(Qwen2Config(**sizes, **heads, eos_token_id=0, pad_token_id=1))
+    model.config._name_or_path = "tiny"
+    ids = torch.tensor([tokens(text)["input_ids"] for text in texts])
+    steps = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(100):
+        loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        steps.step()
+        steps.zero_grad()
+    return model, tokens
+
+
+class Shopper:
+    """Stands for a judge: 90 for a rollout in whose transcript the shop has sold tea, 10 for another."""
+
+    endpoint = "test"
+    model = "shopper"
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        scores = {}
+        for key, place in zip(request.keys, request.ask.order, strict=True):
+            parts = (*request.view.head, *request.view.candidates[place].body)
+            self.shown.append("".join(part for part in parts if isinstance(part, str)))
+            scores[key] = 90 if "ordered tea" in self.shown[-1] else 10
+        return Completion(json.dumps({"explanations": {}, "scores": scores}), finish_reason="stop", model=self.model)
+
+
+def chance(model: Any, tokens: Any, item: str) -> float:
+    """How probable the policy makes an item, when it has called the tool."""
+    said = tokens.apply_chat_template(played(PROMPTS[0], item), tools=[Shop.place_order], tokenize=False)
+    ids = tokens(said)["input_ids"]
+    place = ids.index(tokens.convert_tokens_to_ids(f'"{item}"}}}}'))
+    with torch.no_grad():
+        return float(model(input_ids=torch.tensor([ids[:place]])).logits[0, -1].softmax(-1)[ids[place]])
+
+
+@pytest.mark.timeout(600)
+def test_a_policy_learns_from_the_judge_what_an_openenv_server_sells(tmp_path: Path):
+    shopper = Shopper()
+    model, tokens = taught(["tea", "milk"])
+    before = chance(model, tokens, "tea")
+    with served(ROLLOUTS) as shop:
+        run = train(
+            [reward_func(Judge(shopper))],
+            tmp_path,
+            steps=3,
+            learning_rate=2e-3,
+            lr_scheduler_type="constant",
+            max_completion_length=64,
+            conversational=True,
+            made_with={"model": model, "processing_class": tokens, "environment_factory": shop},
+        )
+        orders = [one._client.state()["step_count"] for one in shop.made]
+    first = shopper.shown[:ROLLOUTS]
+    assert all("what to order" in one for one in shopper.shown)
+    assert any('call c1 place_order {"item":"tea"}' in one and "ordered tea" in one for one in first)
+    assert any("there is no milk" in one and "ordered" not in one for one in first)  # the server's error, as the tool's
+    assert run.metrics["tools/failure_frequency"][0] > 0
+    sold = [any(one["content"] == "ordered tea" for one in messages) for messages in run.completions]
+    assert orders == [int(one) for one in sold]  # each rollout in a session of its own
+    assert run.rewards["judge"][-ROLLOUTS:] == pytest.approx([0.9 if one else 0.1 for one in sold], abs=1e-6)
+    after = chance(model, tokens, "tea")
+    assert after > before + 0.05, (before, after)
+
+
+def test_a_server_with_fewer_sessions_than_rollouts_ends_the_run(judge: Judge, tmp_path: Path):
+    # the client either reads the server's refusal, or finds the connection closed before it has asked
+    refused = pytest.raises((RuntimeError, ConnectionClosed), match=r"CAPACITY_REACHED|received 1000")
+    with served(ROLLOUTS - 1) as shop, refused:
+        train(
+            [reward_func(judge)],
+            tmp_path,
+            conversational=True,
+            template=TEMPLATE,
+            made_with={"environment_factory": shop},
+        )
