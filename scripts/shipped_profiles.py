@@ -1,7 +1,7 @@
 """Write the profiles that come with calipers: ``python scripts/shipped_profiles.py``, with the recorded data at hand.
 
 The data is in the folder that CALIPERS_DATA names, or in ``../shared/data``. ``--only TEXT`` writes the profiles whose
-names contain TEXT. ``--table`` writes none, and prints the table of docs/profiles.md. ``--loop`` writes none: it lets
+names contain TEXT. ``--table`` writes none, and prints the table of docs/profiles-shipped.md. ``--loop`` writes none: it lets
 each profile judge the groups it was fitted to, fits a second profile to its answers, and prints how many of the first
 one's figures the second one finds.
 """
@@ -215,7 +215,7 @@ def main() -> None:
     """Write the profiles, or loop them."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", default="", help="profiles whose names contain this text")
-    options.add_argument("--table", action="store_true", help="print the table of docs/profiles.md")
+    options.add_argument("--table", action="store_true", help="print the table of docs/profiles-shipped.md")
     options.add_argument("--loop", action="store_true", help="let each profile judge, and fit its answers again")
     given = options.parse_args()
     if given.table:
@@ -240,7 +240,7 @@ def main() -> None:
 
 
 def table() -> list[str]:
-    """The table of docs/profiles.md: a row for each recorded judge, from the profiles as they are."""
+    """The table of docs/profiles-shipped.md: a row for each recorded judge, from the profiles as they are."""
     heads = (
         "name",
         "groups, answers",
