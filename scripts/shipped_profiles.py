@@ -1,9 +1,9 @@
 """Write the profiles that come with calipers: ``python scripts/shipped_profiles.py``, with the recorded data at hand.
 
-The data is in the folder that CALIPERS_DATA names, or in ``../shared/data``. ``--only TEXT`` writes the profiles whose
-names contain TEXT. ``--table`` writes none, and prints the table of docs/profiles-shipped.md. ``--loop`` writes none: it lets
-each profile judge the groups it was fitted to, fits a second profile to its answers, and prints how many of the first
-one's figures the second one finds.
+The data is in the folder that CALIPERS_DATA names, or in ``../shared/data``. ``--only TEXT`` writes the profiles
+whose names contain TEXT. ``--table`` writes none, and prints the table of docs/profiles-shipped.md. ``--loop`` writes
+none: it lets each profile judge the groups it was fitted to, fits a second profile to its answers, and prints how
+many of the first one's figures the second one finds.
 """
 
 from __future__ import annotations
