@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import random
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ import calipers
 from calipers.backends.context_window import question_bytes
 from calipers.capacity.spending import BYTES_A_TOKEN, TOKENS_ERROR, StandIn, estimate_judging
 from calipers.inputs import read_groups
+from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, TrajectoryGroup
 from servers.faulty_server import Answer, Asked, FaultyServer
 
@@ -97,9 +99,46 @@ async def test_a_judge_in_this_process_costs_nothing_and_what_is_not_counted_is_
     assert (await estimate_judging({"judge": "embedded"}, GROUPS[:1])).spending == ()
     arguments = {"judge": "openai/gpt-5-mini", "resolve": True, "criteria": "auto"}
     beside = " ".join((await estimate_judging(arguments, GROUPS[:1])).beside)
-    assert "resolve: " in beside
     assert "criteria that a model writes" in beside
     assert "repeated" in beside
+
+
+async def test_what_depends_on_answers_is_a_range_from_the_fewest_questions_to_the_most():
+    resolve = {"judge": "openai/m", "resolve": {"tolerance": 0.01, "most": 5}}
+    found = await estimate_judging(resolve, iter(GROUPS[:3]))
+    assert (found.calls, found.at_most.calls) == (6, 15)
+    cascade = {"mode": "cascade", "confidence": 0.2, "check_share": 0.0}
+    arguments = {"judge": ["openai/a", "openai/b", "openai/c"], "panel": cascade}
+    found = await estimate_judging(arguments, GROUPS[:3])
+    assert [one.calls for one in found.spending] == [3, 0, 0]
+    assert [one.calls for one in found.most] == [3, 3, 3]
+    (said,) = found.ranges
+    assert said.startswith("cascade: ")
+    plain = await estimate_judging({"judge": "openai/m"}, GROUPS[:3])
+    assert (plain.most, plain.ranges, plain.at_most) == ((), (), plain)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"judge": ["openai/a", "openai/b"], "panel": {"mode": "cascade", "confidence": 3.0}, "protocol": "pairwise"},
+        {"judge": ["openai/a", "openai/b"], "resolve": True},
+        {"judge": "openai/a", "resolve": {"presentations": 3}},
+        {"judge": "openai/a", "resolve": True, "protocol": "pairwise", "orders": 2},
+    ],
+    ids=["pairs", "panel", "batch", "order"],
+)
+async def test_a_judge_whose_answers_are_neither_extreme_takes_what_is_in_the_range(more: dict[str, Any]):
+    found = await estimate_judging(more, GROUPS)
+    names = more["judge"] if isinstance(more["judge"], list) else [more["judge"]]
+    noisy = [SimulatedJudge(_quality, Noise(0.05), model=name) for name in names]
+    judge = calipers.Judge(**{**more, "judge": noisy})
+    calls = sum([result.judge_calls async for result in judge.score_groups(GROUPS)])
+    assert found.calls <= calls <= found.at_most.calls
+
+
+def _quality(group_id: str, trajectory_id: str) -> float:
+    return random.Random(f"{group_id} {trajectory_id}").random()
 
 
 async def test_an_option_that_cannot_work_is_an_error_as_in_the_run():

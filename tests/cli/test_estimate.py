@@ -96,6 +96,25 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.stderr
 
 
+@pytest.mark.parametrize(
+    ("calls", "verdict"),
+    [
+        (100, "enough: 24% to 96% of it"),
+        (30, "perhaps not enough: 80% to 320% of it; at worst reached after about 4 of 12"),
+        (12, "not enough: reached after about 2 to 6 of 12"),
+    ],
+)
+def test_a_range_says_whether_a_budget_is_enough_at_least_and_at_most(calls: int, verdict: str, tmp_path: Path):
+    done = calipers("score", GROUPS, "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.015, "--price", "1,2",
+                    "--budget", f"calls={calls}", "--estimate", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "  calls        24 to 96\n" in done.stdout
+    assert "  input        59,960 to 239,840 tokens ± 20 %\n" in done.stdout
+    assert "  cost         $0.0777 to $0.3109\n" in done.stdout
+    assert "range          resolve: how often a group is asked about depends on" in done.stdout
+    assert f"budget         calls={calls}: {verdict}\n" in done.stdout
+
+
 @pytest.mark.parametrize("command", [("score", GROUPS), ("calibrate", GROUPS, "--judge", "embedded")])
 def test_reply_tokens_without_an_estimate_are_refused(command: tuple[object, ...], tmp_path: Path):
     out = ("-o", "o.jsonl") if command[0] == "score" else ()

@@ -1,8 +1,8 @@
 """What judging or generating will cost: calls, tokens and dollars, counted before any is spent.
 
 A judge's calls are counted by judging the groups with stand-ins, which answer every question well and at once. So the
-questions are those of the run, and only what depends on a judge's answers is assumed. Not responsible for printing
-(``cli.estimate``).
+questions are those of the run. Where their number depends on answers, the groups are judged twice: as if answers made
+for the fewest questions, and for the most. Not responsible for printing (``cli.estimate``).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from calipers.backends.providers.known import provider_of
 from calipers.config.criteria_options import Criteria
 from calipers.config.options import JudgeOptions
 from calipers.config.question_options import Records
+from calipers.config.score_options import Panel
 from calipers.judging.connecting import connect_judges, judges_in
 from calipers.judging.judge import Judge
-from calipers.testing import SimulatedJudge
+from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, TrajectoryGroup, Usage
 
 BYTES_A_TOKEN: Final = 4.0
@@ -33,6 +34,11 @@ TOKENS_ERROR: Final = 0.2
 """
 REPLY_TOKENS: Final = (30, 60)
 """Assumed tokens of a reply without reasoning: for the whole, and for each candidate or criterion in it."""
+
+_WAVERING: Final = 0.1
+"""The noise of a stand-in whose answers make for the most questions, in shares of the scale."""
+_NEVER_ENOUGH: Final = 1e-12
+_NEVER_SURE: Final = 1e9
 
 FRAME_TOKENS: Final = (4, 3)
 """Tokens that a chat template usually adds: around each message, and before the reply."""
@@ -59,15 +65,26 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a command will spend, by judge, for ``groups`` groups or prompts; ``beside`` names what is not counted."""
+    """What a command will spend, by judge, for ``groups`` groups or prompts; ``beside`` names what is not counted.
+
+    ``most`` is what it spends at most, by the same judges, where that depends on answers as ``ranges`` says;
+    ``spending`` is then the least.
+    """
 
     groups: int
     spending: tuple[Spending, ...]
     beside: tuple[str, ...] = ()
+    most: tuple[Spending, ...] = ()
+    ranges: tuple[str, ...] = ()
 
     def without(self, more: str) -> Estimate:
         """Return this estimate of spending with one more thing that it does not count."""
         return replace(self, beside=(*self.beside, more))
+
+    @property
+    def at_most(self) -> Estimate:
+        """The estimate of the most that is spent: this one, unless answers decide."""
+        return replace(self, spending=self.most, most=(), ranges=()) if self.most else self
 
     @property
     def calls(self) -> int:
@@ -91,8 +108,13 @@ class StandIn(SimulatedJudge):
 
     has_tools = True
 
-    def __init__(self, name: str, endpoint: str, model: str, *, pricing: Pricing | None, reply: int | None) -> None:
-        super().__init__(_some_quality, model=model)
+    def __init__(
+        self, name: str, endpoint: str, model: str, *, pricing: Pricing | None, reply: int | None, wavers: bool = False
+    ) -> None:
+        if wavers:
+            super().__init__(_middling_quality, Noise(_WAVERING), model=model)
+        else:
+            super().__init__(_some_quality, model=model)
         self.endpoint = endpoint
         self.spending = Spending(name)
         self._pricing = pricing
@@ -113,6 +135,11 @@ def _some_quality(group_id: str, trajectory_id: str) -> float:
     return int.from_bytes(hashlib.blake2s(f"{group_id}\x1f{trajectory_id}".encode(), digest_size=4).digest()) / 2**32
 
 
+def _middling_quality(group_id: str, trajectory_id: str) -> float:
+    """Return such an opinion far from the ends of the scale, so that no lead is as large as can be."""
+    return 0.25 + _some_quality(group_id, trajectory_id) / 2
+
+
 async def estimate_judging(
     arguments: Mapping[str, Any],
     groups: Iterable[TrajectoryGroup] | Callable[[Judge], Iterable[TrajectoryGroup]],
@@ -127,11 +154,22 @@ async def estimate_judging(
     """
     options = JudgeOptions(**arguments)
     stand_ins, judges = _stand_ins(options, reply_tokens)
-    judge = Judge(**_without_limits(arguments, options, judges))
+    judge = Judge(**_without_limits(arguments, options, judges) | _extreme(options, most=False))
+    asked = groups(judge) if callable(groups) else groups
+    ranges = tuple(_ranges(judge))
+    if ranges:
+        asked = list(asked)
     count = 0
-    async for _ in judge.score_groups(groups(judge) if callable(groups) else groups):
+    async for _ in judge.score_groups(asked):
         count += 1
-    return Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
+    found = Estimate(count, tuple(one.spending for one in stand_ins), tuple(_beside(options, judge)))
+    if not ranges:
+        return found
+    wavering, judges = _stand_ins(options, reply_tokens, waver=True)
+    judge = Judge(**_without_limits(arguments, options, judges) | _extreme(options, most=True))
+    async for _ in judge.score_groups(asked):
+        pass
+    return replace(found, most=tuple(one.spending for one in wavering), ranges=ranges)
 
 
 def estimate_generating(
@@ -152,7 +190,7 @@ def estimate_generating(
     return spending
 
 
-def _stand_ins(options: JudgeOptions, reply: int | None) -> tuple[list[StandIn], list[Any]]:
+def _stand_ins(options: JudgeOptions, reply: int | None, *, waver: bool = False) -> tuple[list[StandIn], list[Any]]:
     """Return the stand-ins for judges behind a server, and all judges in their order with these stand-ins."""
     names = judges_in(options.judge)
     keys = {name: "none" for name in names if isinstance(name, str) and provider_of(split_judge_name(name)[0])}
@@ -168,7 +206,7 @@ def _stand_ins(options: JudgeOptions, reply: int | None) -> tuple[list[StandIn],
         price = prices.get(str(name)) if isinstance(prices, Mapping) else prices
         pricing = find_pricing(bare.endpoint, bare.model, price=price)
         shown = name_without_password(name) if isinstance(name, str) else instance.name
-        found.append(StandIn(shown, bare.endpoint, bare.model, pricing=pricing, reply=reply))
+        found.append(StandIn(shown, bare.endpoint, bare.model, pricing=pricing, reply=reply, wavers=waver))
         judges.append(found[-1])
     return found, judges
 
@@ -186,14 +224,32 @@ def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges:
     }  # fmt: skip
 
 
+def _extreme(options: JudgeOptions, *, most: bool) -> dict[str, Any]:
+    """Return the arguments with which answers make for the most questions, or for the fewest."""
+    changed: dict[str, Any] = {}
+    panel: Panel = options.panel  # type: ignore[assignment] # JudgeOptions made it one
+    if panel.mode == "cascade" and panel.confidence is not None:
+        largest = _NEVER_SURE if options.protocol == "pairwise" else 1.0
+        share = 1.0 if most else panel.check_share  # a judge that is sure is checked by the last one
+        own = {"confidence": largest if most else 0.0, "check_share": share, "error_limit": 1 - _NEVER_ENOUGH}
+        changed["panel"] = replace(panel, **own)  # type: ignore[arg-type]
+    if most and options.resolve is not None:
+        changed["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
+    return changed
+
+
+def _ranges(judge: Judge) -> Iterable[str]:
+    """Yield how the number of questions depends on answers."""
+    if judge.settings.resolve is not None:
+        yield "resolve: how often a group is asked about depends on how much answers differ"
+    if judge.settings.panel.mode == "cascade":
+        yield "cascade: from the first judge sure of every group, up to every judge asked about all groups"
+
+
 def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:
     """Yield what a run may take besides what is counted, or less of, because it depends on answers."""
     yield "calls that are repeated because they fail or cannot be read"
     if options.criteria.mode != "off":  # type: ignore[union-attr] # JudgeOptions made it a Criteria
         yield "criteria that a model writes: a call for each prompt, and longer questions"
-    if judge.settings.resolve is not None:
-        yield "resolve: how often a group is asked follows from how much answers differ; stand-ins agree"
-    if judge.settings.panel.mode == "cascade":
-        yield "cascade: which groups go on to the next judge follows from the answers"
     if judge.settings.tools.names:
-        yield "tools: each turn in which the judge calls one is a further call"
+        yield f"tools: each turn in which the judge calls one is a further call, up to {judge.settings.tools.turns}"

@@ -80,17 +80,21 @@ def print_estimate_of_ways(groups: str, options: dict[str, Any]) -> int:
 
     bad, tokens = BadLines(), options["reply_tokens"]
     parts: list[Spending] = []
+    most: list[Spending] = []
     beside: dict[str, None] = {}
+    ranges: dict[str, None] = {}
     shown = list(read_groups(groups, on_error=bad))
     for way in _ways(options):
         flat = way.options | {"judge": way.judge, "protocol": way.protocol, "rubric": way.rubric, "ledger": None}
         asked = judgeable_groups(shown, rubric=way.rubric)
         found = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
-        for one in found.spending:
+        for one in (*found.spending, *found.most):
             one.name = ", ".join(filter(None, (one.name, way.protocol, way.prompt_variant)))
         parts += found.spending
+        most += found.at_most.spending
         beside |= dict.fromkeys(found.beside)
-    whole = Estimate(len(shown), tuple(parts), tuple(beside))
+        ranges |= dict.fromkeys(found.ranges)
+    whole = Estimate(len(shown), tuple(parts), tuple(beside), tuple(most), tuple(ranges))
     print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
     return 1 if bad.count else 0
 

@@ -59,15 +59,17 @@ def print_estimate(
     from calipers.capacity.spending import TOKENS_ERROR  # noqa: PLC0415 - --help stays quick
 
     click.echo(f"{noun:<14} {found.groups:,}")
-    for one in found.spending:
+    for one, most in zip(found.spending, found.at_most.spending, strict=True):
         click.echo(f"{one.name}")
-        click.echo(f"  {'calls':<12} {one.calls:,}")
-        click.echo(f"  {'input':<12} {one.input_tokens:,} tokens ± {TOKENS_ERROR * 100:.0f} %")
-        click.echo(f"  {'output':<12} {one.output_tokens:,} tokens, {reply}")
-        click.echo(f"  {'cost':<12} {_cost(one)}")
+        click.echo(f"  {'calls':<12} {_between(one.calls, most.calls)}")
+        tokens = _between(one.input_tokens, most.input_tokens)
+        click.echo(f"  {'input':<12} {tokens} tokens ± {TOKENS_ERROR * 100:.0f} %")
+        click.echo(f"  {'output':<12} {_between(one.output_tokens, most.output_tokens)} tokens, {reply}")
+        click.echo(f"  {'cost':<12} {_cost(one, most)}")
     if len(found.spending) > 1:
-        total = "unknown" if found.cost_usd is None else f"${found.cost_usd:,.4f}"
-        click.echo(f"{'together':<14} {counted(found.calls, 'call')}, {found.tokens:,} tokens, cost {total}")
+        click.echo(f"{'together':<14} {_together(found, found.at_most)}")
+    for text in found.ranges if found.spending else ():
+        click.echo(f"{'range':<14} {text}")
     if not found.spending:
         click.echo(f"{'cost':<14} nothing: it runs in this process")
     for line in _of_budget(found, budget or {}):
@@ -89,9 +91,24 @@ def assumed_reply(tokens: int | None) -> str:
     return f"assumed ({whole} and {each} a candidate; --reply-tokens N)"
 
 
-def _cost(one: Spending) -> str:
-    if one.cost_usd is not None:
-        return f"${one.cost_usd:,.4f}"
+def _between(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _dollars(least: float, most: float) -> str:
+    return f"${least:,.4f}" if f"{least:.4f}" == f"{most:.4f}" else f"${least:,.4f} to ${most:,.4f}"
+
+
+def _together(least: Estimate, most: Estimate) -> str:
+    calls = counted(least.calls, "call") if least.calls == most.calls else f"{_between(least.calls, most.calls)} calls"
+    known = least.cost_usd is not None and most.cost_usd is not None
+    cost = _dollars(least.cost_usd or 0.0, most.cost_usd or 0.0) if known else "unknown"
+    return f"{calls}, {_between(least.tokens, most.tokens)} tokens, cost {cost}"
+
+
+def _cost(one: Spending, most: Spending) -> str:
+    if one.cost_usd is not None and most.cost_usd is not None:
+        return _dollars(one.cost_usd, most.cost_usd)
     ways = ["--price IN,OUT", *([] if _has_prices() else ["pip install 'calipers[prices]'"])]
     return f"unknown, because the price is not known: {', or '.join(ways)}"
 
@@ -101,15 +118,30 @@ def _has_prices() -> bool:
 
 
 def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Sequence[str]:
-    needed = {"calls": found.calls, "tokens": found.tokens, "usd": found.cost_usd}
+    least, most = _needed(found), _needed(found.at_most)
     lines = []
-    for kind, most in budget.items():
-        takes = needed[kind]
-        if takes is None:
+    for kind, limit in budget.items():
+        low, high = least[kind], most[kind]
+        if low is None or high is None:
             verdict = "unknown whether it is enough"
-        elif takes <= most:
-            verdict = f"enough: {takes / most:.0%} of it"
         else:
-            verdict = f"not enough: reached after about {found.groups * most / takes:,.0f} of {found.groups:,}"
-        lines.append(f"{'budget':<14} {kind}={most:g}: {verdict}")
+            share = f"{low / limit:.0%}" if low == high else f"{low / limit:.0%} to {high / limit:.0%}"
+            reached = f"reached after about {_groups_within(found, limit, high)}"
+            if high <= limit:
+                verdict = f"enough: {share} of it"
+            elif low <= limit:
+                verdict = f"perhaps not enough: {share} of it; at worst {reached} of {found.groups:,}"
+            else:
+                sooner, later = _groups_within(found, limit, high), _groups_within(found, limit, low)
+                between = sooner if sooner == later else f"{sooner} to {later}"
+                verdict = f"not enough: reached after about {between} of {found.groups:,}"
+        lines.append(f"{'budget':<14} {kind}={limit:g}: {verdict}")
     return lines
+
+
+def _needed(found: Estimate) -> dict[str, float | None]:
+    return {"calls": found.calls, "tokens": found.tokens, "usd": found.cost_usd}
+
+
+def _groups_within(found: Estimate, limit: float, takes: float) -> str:
+    return f"{found.groups * limit / takes:,.0f}"
