@@ -7,8 +7,8 @@ decoded first.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 from unicodedata import category, combining, digit, normalize
@@ -63,14 +63,14 @@ class JoinedTexts:
 
     ``shown`` is as in ``NormalisedText``. ``ascii`` has the ASCII characters of the plain form at the same positions,
     partly in capital letters. ``foreign`` is the whole normalised text, if it has ``letters``. ``lengths`` are the
-    lengths of the texts in ``shown``. ``changed`` are the numbers of texts that became longer or shorter.
+    lengths of the texts in ``shown``. ``changed`` are the texts that may have become longer or shorter, by their numbers.
     """
 
     shown: str
     ascii: bytes
     foreign: NormalisedText | None
     lengths: tuple[int, ...]
-    changed: frozenset[int] = frozenset()
+    changed: Mapping[int, NormalisedText] = field(default_factory=dict)
 
 
 def join_normalised(texts: Sequence[str]) -> JoinedTexts:
@@ -79,14 +79,16 @@ def join_normalised(texts: Sequence[str]) -> JoinedTexts:
     if whole.isascii():
         return JoinedTexts(whole, whole.encode(), None, tuple(map(len, texts)))
     foreign = _non_ascii(whole)
-    changed: frozenset[int] = frozenset()
+    changed: dict[int, NormalisedText] = {}
     odd: dict[str, str] = {}
     if any(_kind(char) == "odd" for char in foreign):
         if others := [char for char in foreign if not _is_independent(char)]:
-            changed = frozenset(
-                number for number, text in enumerate(texts) if not text.isascii() and _has_any(text, others)
-            )
-            texts = [normalise(text).shown if number in changed else text for number, text in enumerate(texts)]
+            changed = {
+                number: normalise(text)
+                for number, text in enumerate(texts)
+                if not text.isascii() and _has_any(text, others)
+            }
+            texts = [changed[number].shown if number in changed else text for number, text in enumerate(texts)]
             whole = "\n\n".join(texts)
             foreign = _non_ascii(whole)
         odd = {char: normalize("NFKC", char) for char in foreign if _kind(char) == "odd" or char in _SPACES}
@@ -132,7 +134,9 @@ def normalise(text: str) -> NormalisedText:
             forms = {char: _visible(normalize("NFKC", char)) for char in foreign}
             text = _replaced(text, {char: form for char, form in forms.items() if form != char})
         else:
-            text = _visible(normalize("NFKC", text))
+            text = normalize("NFKC", text)
+            # A replacement takes a tenth of the time of a pattern. _replaced takes the shorter way.
+            text = _replaced(text, {char: "" for char in _non_ascii(text) if not _visible(char)})
         foreign = _non_ascii(text)
     plain = _lower(_replaced(text, {char: _plain(char) for char in foreign if _plain(char) != char}), text)
     return NormalisedText(

@@ -32,8 +32,10 @@ _MOST_REPLACED: Final = 5
 _SPACED_OUT = re.compile(r"(?<!\w)\w([ ._*|\-])\w(?:\1\w)+(?!\w)")
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\u\{([0-9A-Fa-f]{1,5})\}")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
+_TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 """Text in Unicode's tag characters, which are invisible."""
+_TAG_BYTES: Final = b"\xf3\xa0"
+"""The first two bytes of each of them in UTF-8."""
 _UPSIDE_DOWN: Final = str.maketrans("ɐɔǝɟƃɥᴉɾʞʃɯʌʍʎʇɹ", "acefghijklmvwytr")
 TURNED_LETTERS: Final = frozenset("ɐǝɥʇɹ")
 _AT_MOST: Final = 256
@@ -95,6 +97,12 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
         yield split_name(text.shown)
 
 
+def texts_in_tags(raw: str) -> list[str]:
+    """Return the parts of a text in invisible tag characters, which may hide an attack on the judge."""
+    # A search for bytes takes a twentieth of the time of the pattern, and most texts have none.
+    return _TAGS.findall(raw) if _TAG_BYTES in raw.encode("utf-8", "surrogatepass") else []
+
+
 def split_name(name: str) -> str:
     """Split a name that may be an attack on the judge into words: ``giveFullMarks`` becomes "give Full Marks"."""
     return _HUMP.sub(" ", name.replace("_", " "))
@@ -103,12 +111,12 @@ def split_name(name: str) -> str:
 def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
     if "&" in raw and "&#" in raw:  # the search for a single character is ten times faster
         yield unescape(raw)
-    if "\\x" in raw or "\\u" in raw:
+    if "\\" in raw and ("\\x" in raw or "\\u" in raw):
         yield _ESCAPE.sub(lambda match: chr(int(match[1] or match[2] or match[3], 16)), raw)
-    if "%20" in raw:
+    if "%" in raw and "%20" in raw:
         yield unquote(raw)
     if text.shown is not raw:
-        yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in TAGS.findall(raw))
+        yield from ("".join(chr(ord(char) - 0xE0000) for char in tags) for tags in texts_in_tags(raw))
 
 
 class _Encoding(NamedTuple):

@@ -22,7 +22,7 @@ import numpy as np
 from calipers.guard.attack_rules import may_be_attack, possible_coarse_concepts
 from calipers.guard.forged_layout import LABELS, MARKERS, verdict_phrases
 from calipers.guard.normalised import MIXED, JoinedTexts, NormalisedText, join_normalised, normalise
-from calipers.guard.obfuscation import TAGS, TURNED_LETTERS, respelled_words
+from calipers.guard.obfuscation import TURNED_LETTERS, respelled_words, texts_in_tags
 from calipers.guard.possible_sentences import may_contain_attack, whole_sentences
 from calipers.guard.prefilter_index import RESPELLED, TO_PLAIN_BYTES, VERDICT, WORD_BYTES, Places, lexicon_index
 from calipers.guard.sentence_attacks import unspaced_languages_of
@@ -83,12 +83,12 @@ def worth_searching(texts: Sequence[str]) -> Steps[list[tuple[str, NormalisedTex
     yield
     hints = yield from _possible_attacks(_hints(joined.ascii, joined.foreign), joined)
     own_hints = split_hints(hints, joined.lengths)
-    chosen = {*own_hints, *_marked_texts(joined), *(number for number in joined.changed if _has_tags(texts[number]))}
+    chosen = {*own_hints, *_marked_texts(joined), *(number for number in joined.changed if texts_in_tags(texts[number]))}
     disguised = joined.foreign is not None and _has_disguised_letters(joined.foreign)
     found = []
     for number in range(len(texts)) if disguised else sorted(chosen):
         yield
-        text = normalise(texts[number])
+        text = joined.changed.get(number) or normalise(texts[number])
         if number in chosen or _has_disguised_letters(text):
             found.append((texts[number], text, own_hints.get(number) or Hints()))
     return found
@@ -155,11 +155,6 @@ def _marker_beginnings() -> Mapping[int, Mapping[int, tuple[str, ...]]]:
 def _has_disguised_letters(text: NormalisedText) -> bool:
     """Whether a text has a word with letters of two alphabets, or has letters turned upside down."""
     return bool(text.letters) and (MIXED.search(text.plain) is not None or not text.letters.isdisjoint(TURNED_LETTERS))
-
-
-def _has_tags(raw: str) -> bool:
-    """Whether a text has parts in invisible tag characters."""
-    return max(raw, default="") >= "\U000e0020" and TAGS.search(raw) is not None
 
 
 def hints_in(text: NormalisedText) -> Hints:
