@@ -63,7 +63,7 @@ class JoinedTexts:
 
     ``shown`` is as in ``NormalisedText``. ``ascii`` has the ASCII characters of the plain form at the same positions,
     partly in capital letters. ``foreign`` is the whole normalised text, if it has ``letters``. ``lengths`` are the
-    lengths of the texts in ``shown``. ``changed`` are the texts that may have become longer or shorter, by their numbers.
+    lengths of the texts in ``shown``. ``changed`` has the texts that may have become longer or shorter, by number.
     """
 
     shown: str

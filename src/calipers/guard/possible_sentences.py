@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import pairwise
 from operator import or_
-from typing import Final
+from typing import Final, TypeAlias
 
 from calipers.guard.attack_rules import COARSE, WIDTH, coarse_concepts, may_be_attack, with_pairs
 from calipers.guard.sentence_words import FULL_WITHIN, number_concepts
-from calipers.guard.vocabulary import find_entry, words_between
+from calipers.guard.vocabulary import Phrase, find_entry, words_between
 from calipers.types.steps import Steps
 
 LONGEST: Final = 32
@@ -117,6 +117,7 @@ def _may_state_rule(plain: str, begin: int, end: int) -> bool:
     return _satisfies_rule(reduce(or_, words, 0) & _CONCEPTS)
 
 
+@lru_cache(2**12)
 def _satisfies_rule(found: int) -> bool:
     """Whether coarse concepts in two halves satisfy any rule in either half, so that they may be an attack."""
     return any(may_be_attack(with_pairs(found >> half & _HALF)) for half in (0, WIDTH))
@@ -130,15 +131,16 @@ def _coarse_concepts_of_each(words: Sequence[str]) -> list[int]:
     coarse = [_coarse_words[word] for word in words]
     whole = reduce(or_, coarse, 0)
     if whole & _BEGINS_PHRASE:
-        for place, mask in enumerate(coarse):
-            if not mask & _BEGINS_PHRASE:
-                continue
-            entry = find_entry(words[place])
-            if "" in entry.phrases or (place + 1 < len(words) and words[place + 1] in entry.phrases):
-                for phrase in entry.phrases_at(words, place):
-                    stated = coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
-                    coarse[place] |= stated
-                    coarse[place + len(phrase.rest)] |= stated
+        begins = [place for place, mask in enumerate(coarse) if mask & _BEGINS_PHRASE]
+        for place in begins if begins[-1] + 1 < len(words) else begins[:-1]:
+            if phrases := _coarse_phrases[words[place], words[place + 1]]:
+                by_two, longer = phrases
+                coarse[place] |= by_two
+                coarse[place + 1] |= by_two
+                for stated, phrase in longer:
+                    if phrase.follows(words, place):
+                        coarse[place] |= stated
+                        coarse[place + len(phrase.rest)] |= stated
     if whole & _IS_NUMBER:
         numbers = [place for place, mask in enumerate(coarse) if mask & _IS_NUMBER]
         for one, other in pairwise(numbers):
@@ -169,3 +171,30 @@ class _CoarseWords(dict[str, int]):
 
 
 _coarse_words: Final = _CoarseWords()
+
+
+_Phrases: TypeAlias = tuple[int, tuple[tuple[int, Phrase], ...]] | None
+
+
+class _CoarsePhrases(dict[tuple[str, str], _Phrases]):
+    """The phrases of an attack that two words may begin: the coarse concepts of those of two words, and each longer one
+    with its own. None if there is no such phrase.
+    """
+
+    def __missing__(self, pair: tuple[str, str]) -> _Phrases:
+        by_two, longer = 0, []
+        for phrase in find_entry(pair[0]).phrases_begun_by(pair[1]):
+            stated = coarse_concepts(phrase.mask) << (0 if phrase.language == "en" else WIDTH)
+            if len(phrase.rest) > 1:
+                longer.append((stated, phrase))
+            elif phrase.follows(pair, 0):
+                by_two |= stated
+        found = (by_two, tuple(longer)) if by_two or longer else None
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        if max(map(len, pair)) <= _LONGEST_WORD:
+            self[pair] = found
+        return found
+
+
+_coarse_phrases: Final = _CoarsePhrases()

@@ -83,7 +83,8 @@ def worth_searching(texts: Sequence[str]) -> Steps[list[tuple[str, NormalisedTex
     yield
     hints = yield from _possible_attacks(_hints(joined.ascii, joined.foreign), joined)
     own_hints = split_hints(hints, joined.lengths)
-    chosen = {*own_hints, *_marked_texts(joined), *(number for number in joined.changed if texts_in_tags(texts[number]))}
+    tagged = (number for number in joined.changed if texts_in_tags(texts[number]))
+    chosen = {*own_hints, *_marked_texts(joined), *tagged}
     disguised = joined.foreign is not None and _has_disguised_letters(joined.foreign)
     found = []
     for number in range(len(texts)) if disguised else sorted(chosen):
@@ -203,8 +204,14 @@ def _found_words(padded: bytes, count: int, begins: Places) -> FoundWords:
 
 
 def _spans(words: FoundWords, begins: Places, length: int) -> Iterator[tuple[int, int]]:
-    for first, last in words.stretches():
-        yield max(0, int(begins[first]) - 1), min(length, int(begins[last]))
+    firsts, lasts = words.stretches()
+    if not len(firsts):
+        return
+    starts, ends = np.maximum(begins.take(firsts) - 1, 0), np.minimum(begins.take(lasts), length)
+    order = starts.argsort(kind="stable")
+    starts, ends = starts.take(order), np.maximum.accumulate(ends.take(order))
+    apart = starts[1:] > ends[:-1]  # a text may have thousands of stretches, of which most touch
+    yield from zip(starts[np.append(True, apart)].tolist(), ends[np.append(apart, True)].tolist(), strict=True)
 
 
 def _exact_matches(

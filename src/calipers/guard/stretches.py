@@ -6,7 +6,6 @@ may mean. ``prefilter`` looks them up, and ``sentence_attacks`` reads the stretc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple, TypeAlias
@@ -26,6 +25,7 @@ _WINDOW: Final = 3
 """Any ``sentence_attacks.LONGEST`` consecutive words are inside this many consecutive blocks."""
 _STILL_ADDRESSED: Final = 4
 """Sentences that address a judge may be in this many blocks from the word for the judge on."""
+_NOWHERE: Final = np.zeros(0, np.int64)
 _SPACE: Final = np.uint8(32)
 _BYTE: Final = np.uint64(0xFF)
 _HALF: Final = (1 << WIDTH) - 1
@@ -75,10 +75,10 @@ class FoundWords:
     masks: Words
     whole: int
 
-    def stretches(self) -> Iterator[tuple[int, int]]:
-        """Yield the first and the last word of each stretch that may state all concepts of a rule."""
+    def stretches(self) -> tuple[Places, Places]:
+        """Return the first and the last word of each stretch that may state all concepts of a rule."""
         if not any(may_be_attack(_possible_concepts(self.whole, shift)) for shift in (0, WIDTH)):
-            return
+            return _NOWHERE, _NOWHERE
         masks = self._with_positions()
         blocks = self._blocks(masks)
         windows = blocks.copy()
@@ -89,9 +89,10 @@ class FoundWords:
             windows[later:] |= addressing[:-later]
         whole = int(np.bitwise_or.reduce(windows))
         needs = np.array([need for need in _needs() if whole & need == need], np.uint64)[:, None]
-        for block in ((windows & needs) == needs).any(0).nonzero()[0].tolist():
-            first = max(0, block - _STILL_ADDRESSED + 1) if windows[block] & _ADDRESSING else block
-            yield first * BLOCK, min((block + _WINDOW) * BLOCK, self.total) - 1
+        found = ((windows & needs) == needs).any(0).nonzero()[0]
+        addressed = (windows.take(found) & _ADDRESSING) != 0
+        firsts = np.maximum(found - addressed * (_STILL_ADDRESSED - 1), 0) * BLOCK
+        return firsts, np.minimum((found + _WINDOW) * BLOCK, self.total) - 1
 
     def _blocks(self, masks: Words) -> Words:
         """Return the concepts of each block of words."""

@@ -85,9 +85,12 @@ class Entry:
 
     def phrases_at(self, words: Sequence[str], place: int) -> Iterator[Phrase]:
         """Yield the phrases of prompt injection that the word at this position begins."""
-        following = words[place + 1] if place + 1 < len(words) else ""
-        known = (*self.phrases.get(following, ()), *self.phrases.get("", ()))
+        known = self.phrases_begun_by(words[place + 1]) if place + 1 < len(words) else ()
         return (phrase for phrase in known if phrase.follows(words, place))
+
+    def phrases_begun_by(self, second: str) -> tuple[Phrase, ...]:
+        """Return the phrases of prompt injection that this word and ``second`` may begin."""
+        return (*self.phrases.get(second, ()), *self.phrases.get("", ()))
 
     def possible_meanings(self) -> Meanings:
         """Return all concepts of prompt injection that the word may mean, alone or in a phrase."""
