@@ -129,7 +129,7 @@ def advantages(engine: Any, rewarding: Any, rows: Sequence[dict[str, Any]], uids
 def served(faulty: FaultyServer) -> str:
     return (
         "from calipers import Judge\n"
-        f"reward = batch_reward(Judge('openai/judge', base_url={faulty.url!r}, api_key='k', attempts=1))"
+        f"reward = batch_reward(Judge('openai/judge', base_url={faulty.url!r}, api_key='k', calls={{'attempts': 1}}))"
     )
 
 

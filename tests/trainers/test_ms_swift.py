@@ -271,7 +271,7 @@ def test_a_run_of_ms_swifts_own_command_learns_from_a_judged_step_and_nothing_fr
     build(tmp_path)
     plugin = (
         "from calipers import Judge\nfrom calipers.trainers.ms_swift import register\n\n"
-        f"register('judged', Judge('openai/judge', base_url='{faulty.url}', api_key='k', attempts=1))\n"
+        f"register('judged', Judge('openai/judge', base_url='{faulty.url}', api_key='k', calls={{'attempts': 1}}))\n"
     )
     (tmp_path / "plugin.py").write_text(plugin, encoding="utf-8")
     flags = {

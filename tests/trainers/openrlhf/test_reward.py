@@ -353,7 +353,7 @@ async def test_patience_ends_it_likewise(engine: Any, faulty: FaultyServer) -> N
 
 
 def reward_file(faulty: FaultyServer, folder: Path) -> str:
-    judge = f"Judge('openai/judge', base_url='{faulty.url}', api_key='k', attempts=1)"
+    judge = f"Judge('openai/judge', base_url='{faulty.url}', api_key='k', calls={{'attempts': 1}})"
     code = f"from calipers import Judge\nfrom calipers.trainers.openrlhf import reward_func\njudge = {judge}\n"
     path = folder / "reward.py"
     path.write_text(code + "reward_func = reward_func(judge, group_size=4)\n", encoding="utf-8")
