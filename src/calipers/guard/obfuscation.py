@@ -36,6 +36,7 @@ _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
 """Text in Unicode's tag characters, which are invisible."""
 _TAG_BYTES: Final = b"\xf3\xa0"
 """The first two bytes of each of them in UTF-8."""
+_LETTERS: Final = len(ascii_letters) // 2
 _UPSIDE_DOWN: Final = str.maketrans("ɐɔǝɟƃɥᴉɾʞʃɯʌʍʎʇɹ", "acefghijklmvwytr")
 TURNED_LETTERS: Final = frozenset("ɐǝɥʇɹ")
 _AT_MOST: Final = 256
@@ -93,8 +94,8 @@ def deobfuscated(raw: str, text: NormalisedText, hints: Hints) -> Iterator[str]:
         yield _SPACED_OUT.sub(lambda match: match[0].replace(match[1], ""), text.shown)
     if hints.spaced_out or hints.unbroken:
         yield from _decoded(text.shown)
-    if hints.unbroken and _HUMP.search(text.shown):
-        yield split_name(text.shown)
+    if hints.unbroken and (split := _split_names(text.shown)) is not None:
+        yield split
 
 
 def texts_in_tags(raw: str) -> list[str]:
@@ -106,6 +107,19 @@ def texts_in_tags(raw: str) -> list[str]:
 def split_name(name: str) -> str:
     """Split a name that may be an attack on the judge into words: ``giveFullMarks`` becomes "give Full Marks"."""
     return _HUMP.sub(" ", name.replace("_", " "))
+
+
+def _split_names(text: str) -> str | None:
+    """Split all names in a long text as ``split_name`` does, in a fifth of the time; None if no name has a hump."""
+    import numpy as np  # noqa: PLC0415 - it takes a tenth of a second, and split_name does without it
+
+    codes = np.frombuffer(text.replace("_", " ").encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
+    small = codes - np.uint32(ord("a")) < _LETTERS
+    capital = codes - np.uint32(ord("A")) < _LETTERS
+    humps = (small[:-1] & capital[1:]).nonzero()[0] + 1
+    if not len(humps):
+        return None
+    return np.insert(codes, humps, ord(" ")).tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _unescaped(raw: str, text: NormalisedText) -> Iterator[str]:
