@@ -37,6 +37,13 @@ _RUBRIC, _RUBRIC_HEADING, _IGNORE_RUBRIC = BITS["rubric"], BITS["rubric_heading"
 
 def combined_meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
     """Return the concepts of an attack on the judge that some words of a sentence state together in ``language``."""
+    known = sentence.combined.get((language, first, last))
+    if known is None:
+        known = sentence.combined[language, first, last] = _combined_meaning(sentence, language, first, last)
+    return known
+
+
+def _combined_meaning(sentence: Sentence, language: Language, first: int, last: int) -> Mask:
     masks = [sentence.numbers.get(place, 0) for place in range(first, min(last, len(sentence.words)))]
     for place, meanings in enumerate(sentence.meanings[first:last]):
         for other, mask in meanings:

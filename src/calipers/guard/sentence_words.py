@@ -13,7 +13,7 @@ from itertools import pairwise
 from operator import or_
 from typing import Final, TypeAlias
 
-from calipers.guard.vocabulary import BITS, WORD, Language, Mask, Meanings, find_entry, unspaced_pattern
+from calipers.guard.vocabulary import BITS, Language, Mask, Meanings, find_entry, unspaced_pattern, word_matches
 
 FULL_WITHIN: Final = 4
 """At most this many words lie between a score and the maximum after it."""
@@ -47,7 +47,8 @@ _Word: TypeAlias = tuple[str, tuple[int, int], Meanings]
 class Sentence:
     """A sentence of ``plain`` from ``begin`` to ``end``: its ``words``, with their ``spans`` and their ``meanings``.
 
-    ``numbers`` are the concepts of numbers among the words, by position.
+    ``numbers`` are the concepts of numbers among the words, by position. ``known`` and ``combined`` remember what parts
+    mean, because a sentence is read alone, with the one before, and with the one after.
     """
 
     plain: str
@@ -58,6 +59,7 @@ class Sentence:
     meanings: list[Meanings]
     numbers: dict[int, Mask]
     known: dict[tuple[int, int], dict[Language, Mask]] = field(default_factory=dict)
+    combined: dict[tuple[Language, int, int], Mask] = field(default_factory=dict)
 
     def concepts_between(self, first: int, last: int) -> dict[Language, Mask]:
         """Return concepts of attacks that words from ``first`` to before ``last`` mean in any order, by language."""
@@ -105,7 +107,7 @@ def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], lis
     """Return the words of a sentence with spaces. The first and last word of a phrase also have the
     phrase's concepts.
     """
-    matches = list(WORD.finditer(plain, begin, end))
+    matches = list(word_matches(plain, begin, end))
     words = [match[0] for match in matches]
     entries = [find_entry(word) for word in words]
     meanings = [entry.alone for entry in entries]

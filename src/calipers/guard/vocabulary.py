@@ -53,6 +53,11 @@ def words_between(plain: str, begin: int, end: int) -> list[str]:
     return (_ASCII_WORD if plain.isascii() else WORD).findall(plain, begin, end)
 
 
+def word_matches(plain: str, begin: int, end: int) -> Iterator[re.Match[str]]:
+    """Return the matches of the words and numbers that ``words_between`` returns for a search for attacks."""
+    return (_ASCII_WORD if plain.isascii() else WORD).finditer(plain, begin, end)
+
+
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A phrase of the lexicon by the ``rest`` of its words after the first, which may be empty.
@@ -83,10 +88,10 @@ class Entry:
     phrases: Mapping[str, tuple[Phrase, ...]]
     """The phrases by their second word, or by "" if the second word is a stem."""
 
-    def phrases_at(self, words: Sequence[str], place: int) -> Iterator[Phrase]:
-        """Yield the phrases of prompt injection that the word at this position begins."""
+    def phrases_at(self, words: Sequence[str], place: int) -> Sequence[Phrase]:
+        """Return the phrases of prompt injection that the word at this position begins."""
         known = self.phrases_begun_by(words[place + 1]) if place + 1 < len(words) else ()
-        return (phrase for phrase in known if phrase.follows(words, place))
+        return [phrase for phrase in known if phrase.follows(words, place)] if known else ()
 
     def phrases_begun_by(self, second: str) -> tuple[Phrase, ...]:
         """Return the phrases of prompt injection that this word and ``second`` may begin."""
