@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -164,18 +164,26 @@ def loop(repeats: int) -> None:
 def screen(repeats: int) -> None:
     """Text a second through the search for injection."""
     print()
+    english = _texts_of("tau2_airline") if is_recorded("tau2_airline") else [_prose()]
+    code = [path.read_text("utf-8") for path in sorted(Path(asyncio.__file__).parent.glob("*.py"))]
     ordinary = {
-        "English": _text_of("tau2_airline") if is_recorded("tau2_airline") else _prose(),
-        "Chinese": "用户询问了订单的退款情况，客服查询之后说明了航班的改签规则，并且确认了新的出发时间和座位。" * 4000,
-        "code": "".join(path.read_text("utf-8") for path in sorted(Path(asyncio.__file__).parent.glob("*.py"))),
-        "code about judges": Path(calipers.__file__).with_name("judging").joinpath("judge.py").read_text("utf-8") * 20,
+        "English, in its messages": english,
+        "English, in one text": ["\n".join(english)],
+        "Chinese": [
+            "用户询问了订单的退款情况，客服查询之后说明了航班的改签规则，并且确认了新的出发时间和座位。" * 4000
+        ],
+        "code, in its files": code,
+        "code, in one text": ["".join(code)],
+        "code about judges": [
+            Path(calipers.__file__).with_name("judging").joinpath("judge.py").read_text("utf-8") * 20
+        ],
     }
-    for name, text in ordinary.items():
-        rate = len(text.encode()) / 1e6 / _seconds_of_search(text, repeats)
+    for name, texts in ordinary.items():
+        rate = len("".join(texts).encode()) / 1e6 / _seconds_of_search(texts, repeats)
         print(verdict(f"MB/s of ordinary {name}", rate, 200, at_least=True))
     for name, attack in HOSTILE.items():
         text = (attack * (1_000_000 // len(attack) + 1))[:1_000_000]
-        whole, half = (_seconds_of_search(part, repeats) for part in (text, text[:500_000]))
+        whole, half = (_seconds_of_search([part], repeats) for part in (text, text[:500_000]))
         print(verdict(f"ms of 1 MB of {name} ({whole / half:.1f} times half of it)", 1e3 * whole, 20, at_least=False))
 
 
@@ -191,26 +199,28 @@ HOSTILE = {
 }
 
 
-def _seconds_of_search(text: str, repeats: int) -> float:
-    """The fastest of ``repeats`` searches for injection in one message of the policy."""
+def _seconds_of_search(texts: Sequence[str], repeats: int) -> float:
+    """The fastest of ``repeats`` searches for injection in ``texts``, each a message of a tool."""
+    messages = [{"role": "tool", "content": text} for text in texts]
     times = []
     for _ in range(repeats):
         before = time.process_time()
-        find_attacks([{"role": "assistant", "content": text}])
+        find_attacks(messages)
         times.append(time.process_time() - before)
     return min(times)
 
 
-def _text_of(name: str) -> str:
-    """About 1 MB of what the agents of a recorded set wrote and saw."""
-    groups = groups_of_text(name, 27)
-    return "\n".join(
+def _texts_of(name: str) -> list[str]:
+    """About 1 MB of different texts that the agents of a recorded set wrote and saw."""
+    texts = dict.fromkeys(
         str(message["content"])
-        for group in groups
+        for group in groups_of_text(name, 54)
         for trajectory in group["trajectories"]
         for message in trajectory["messages"]
         if message.get("content")
-    )[:1_000_000]
+    )
+    sizes = accumulate(map(len, texts))
+    return [text for text, size in zip(texts, sizes, strict=True) if size <= 1_000_000]
 
 
 def _prose() -> str:
