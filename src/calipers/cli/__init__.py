@@ -67,13 +67,24 @@ class _Calipers(CommandList):
     envvar="CALIPERS_CONFIG",
     help="Read settings from this file instead of ./calipers.toml.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(("debug", "info", "warning", "error"), case_sensitive=False),
+    envvar="CALIPERS_LOG_LEVEL",
+    help="Print to stderr what the logger 'calipers' tells from this level on: info for what is agreed with servers, "
+    "debug for every retry.  [default: warning]",
+)
 @click.pass_context
-def app(context: click.Context, config: str | None) -> None:
+def app(context: click.Context, config: str | None, log_level: str | None) -> None:
     """Turn LLM judges' opinions into rewards a GRPO trainer can trust.
 
     Every flag of a command can also be set in calipers.toml (as a key, e.g. base-url = "...") and as an environment
     variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
     """
+    if log_level is not None:
+        from calipers.cli.logged import print_log_with  # noqa: PLC0415 - few ask for it
+
+        context.with_resource(print_log_with(print_message, level=log_level))
     use_settings_file(config, context, app)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from calipers.cli.logged import print_log_with
 from calipers.cli.messages import wrap_words
 
 _PLAIN_EVERY = 10.0
@@ -45,6 +47,7 @@ class ProgressLine:
         self._said = clock()
         self._recent = deque([(self._said, 0)], maxlen=10_000)
         self._live = live and console.is_terminal
+        self._log = ExitStack()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -61,11 +64,13 @@ class ProgressLine:
             )
             self._task = self._progress.add_task("starting", total=self.total)
             self._progress.start()
+        self._log.enter_context(print_log_with(self.say))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._log.close()
         if self._progress is not None:
             self._progress.stop()
 

@@ -16,7 +16,6 @@ from calipers.backends.names import url_without_password
 from calipers.cli.command_options import InputFile, RegisteredName, SectionedCommand, command_option, env_file_option
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import arguments_of_judge, given_options, judge_from_options, judge_options
-from calipers.cli.logged_warnings import print_warnings_with
 from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
 from calipers.cli.result_file import Output
@@ -127,7 +126,6 @@ async def _score(run: _Run) -> int:
         stack.callback(judge.close)
         report = stack.enter_context(_report(console, run, judge))
         finished.tell = report.finished
-        stack.enter_context(print_warnings_with(report.say))
         for warning in await _preflight(judge):
             report.say(f"Warning: {warning}")
         bad = BadLines(report.say)

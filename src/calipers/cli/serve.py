@@ -15,6 +15,7 @@ import click
 
 from calipers.cli.command_options import FiniteRange, SectionedCommand, command_option, env_file_option
 from calipers.cli.judge_options import judge_from_options, judge_options_with
+from calipers.cli.logged import only_handler
 from calipers.cli.messages import print_message
 from calipers.errors import ConfigError
 
@@ -218,17 +219,10 @@ def _run(serving: Any) -> None:
 @contextlib.contextmanager
 def _logging(*, verbose: bool) -> Iterator[None]:
     """Print what the server logs to stderr, with time and level."""
-    logger, handler = logging.getLogger("calipers"), logging.StreamHandler(sys.stderr)
+    handler, chosen = logging.StreamHandler(sys.stderr), logging.getLogger("calipers").level
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    before = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    logger.propagate = False
-    try:
+    with only_handler(handler, level=logging.DEBUG if verbose else chosen or logging.INFO):
         yield
-    finally:
-        logger.removeHandler(handler)
-        logger.level, logger.propagate = before
 
 
 @contextlib.contextmanager
