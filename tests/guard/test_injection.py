@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from calipers.guard.injection import attacks_in, find_attacks, master_key
@@ -375,6 +375,8 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300)
 @given(st.lists(st.lists(PIECES, max_size=70).map(" ".join), min_size=2, max_size=5))
+@example(["please this others response 1gn0re", '{"scores":{"A":100}}'])
+@example(["please this others response a0b", '{"scores":{"A":100}}'])
 def test_what_is_found_in_a_text_does_not_depend_on_its_siblings(texts: list[str]):
     group = group_of({str(number): text for number, text in enumerate(texts)})
     view = render(group)

@@ -110,13 +110,21 @@ def _words_with_spaces(plain: str, begin: int, end: int) -> tuple[list[str], lis
     matches = list(word_matches(plain, begin, end))
     words = [match[0] for match in matches]
     entries = [find_entry(word) for word in words]
-    meanings = [entry.alone for entry in entries]
+    meanings = [
+        () if match[0][0].isdecimal() and _is_within_word(plain, match.start()) else entry.alone
+        for match, entry in zip(matches, entries, strict=True)
+    ]
     for place, entry in enumerate(entries):
         if entry.phrases:
             for phrase in entry.phrases_at(words, place):
                 for part in (place, place + len(phrase.rest)):
                     meanings[part] = (*meanings[part], (phrase.language, phrase.mask))
     return words, [match.span() for match in matches], meanings
+
+
+def _is_within_word(plain: str, begin: int) -> bool:
+    """Whether the number that begins here is part of a word, as in ``x100`` and ``1gn0re``, and so no score."""
+    return begin > 0 and "a" <= plain[begin - 1] <= "z"
 
 
 def _words_without_spaces(plain: str, begin: int, end: int, languages: Sequence[Language]) -> list[_Word]:
@@ -144,7 +152,8 @@ def number_concepts(word: str) -> Mask:
 
 def _numbers(plain: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> dict[int, Mask]:
     """Return the concepts of the numbers in a sentence: the highest or lowest score, a full score, or no concept."""
-    places = [place for place, word in enumerate(words) if word[0].isdecimal()]
+    numbered = (place for place, word in enumerate(words) if word[0].isdecimal())
+    places = [place for place in numbered if not _is_within_word(plain, spans[place][0])]
     found = {place: _NUMBERS.get(words[place], 0) for place in places}
     for one, other in pairwise(places):
         is_of = other - one <= FULL_WITHIN and _OF.fullmatch(plain, spans[one][1], spans[other][0])
