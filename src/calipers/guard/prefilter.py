@@ -261,7 +261,8 @@ def _in_other_scripts(text: NormalisedText) -> Iterator[tuple[int, int]]:
     languages = [language for language, letters in alphabets().items() if len(text.letters & letters) > 3]
     foreign = "\n".join(dict.fromkeys(_FOREIGN.findall(text.plain))) if languages else ""
     letters = set(foreign)
-    numbers = BITS["highest_score"] | BITS["lowest"] if any(map(str.isdigit, letters)) else 0
+    is_numbered = any(map(str.isdigit, letters)) or any(digit in text.plain for digit in "0123456789")
+    numbers = BITS["highest_score"] | BITS["lowest"] if is_numbered else 0
     whole: dict[Language, Mask] = {}
     if any(language not in unspaced_languages() for language in languages):
         for entry in map(find_entry, set(WORD.findall(foreign))):
