@@ -127,6 +127,14 @@ def test_sampling_log_probabilities_of_another_prompt_are_unknown_and_those_of_t
     assert given["logprobs"] == [[None, None]] * 3 + [[-1.0, -2.0]]
 
 
+def test_with_participate_training_prompts_and_log_probabilities_are_those_of_sampling() -> None:
+    trainer = Trainer()
+    given = scaffolded_rollouts(rows(), schedule=EVERYTHING, participate_training=True)([PROMPTS[0]] * 4, trainer)
+    assert given["prompt_ids"] == trainer.asked
+    assert [shown(tokens) for tokens in given["prompt_ids"]] == given["scaffold_shown"] == [4, 3, 1, 0]
+    assert given["logprobs"] == [[-1.0, -2.0]] * 4
+
+
 def test_evaluation_sees_no_scaffold() -> None:
     trainer = Trainer(training=False)
     given = scaffolded_rollouts(rows(), schedule=EVERYTHING)(["never seen"] * 2, trainer)
@@ -298,6 +306,27 @@ def test_trl_samples_from_the_scaffold_and_trains_and_judges_without_it(server: 
     assert not any(word in str(asked) for word in ("zebra", "A good answer", "Answer as if"))
     assert run.metrics["judge/scored"] == [1.0]
     assert any(run.advantages)
+
+
+@with_trl
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("error:::calipers")
+def test_trl_trains_on_the_prompt_with_the_scaffold_where_that_is_asked_for(tmp_path: Path) -> None:
+    from trl_runs import train  # noqa: PLC0415 - needs TRL
+
+    policy, schedule = watched(), Schedule(10, step="constant")
+    prompts = [chat(one) for one in PROMPTS]
+    made = scaffolded_rollouts(rows(prompts), schedule=schedule, run="r", participate_training=True)
+    train(
+        [lambda completions, **_: [float(number % 4) for number in range(len(completions))]],
+        tmp_path,
+        conversational=True,
+        made_with={"model": policy, "rollout_func": made},
+    )
+    wanted = sorted(expected(prompt, place, schedule) for prompt in prompts for place in (1, 2, 3, 4))
+    assert sorted(policy.sampled) == wanted
+    trained = [min((row for row in wanted if row == given[: len(row)]), key=len) for given in policy.trained]
+    assert sorted(trained) == wanted
 
 
 @with_trl

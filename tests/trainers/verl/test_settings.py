@@ -95,6 +95,7 @@ def test_a_scaffold_is_a_schedule_with_the_trainers_steps_unless_it_has_its_own(
         ({"total_steps": 2.5}, r"total_steps=2.5: it must be a whole number"),
         ({"total_steps": 9, "midpoint": "early"}, r"\+calipers.scaffold.midpoint='early': it must be a number"),
         ({"total_steps": 9, "discreet": "no"}, r"\+calipers.scaffold.discreet='no': it must be true or false"),
+        ({"total_steps": 9, "participate_training": 1}, r"participate_training=1: it must be true or false"),
         ({"total_steps": 9, "step": "cosine"}, r"step='cosine': it must be one of sigmoid, linear, power, constant"),
     ],
 )

@@ -258,6 +258,20 @@ def test_what_verl_trains_on_has_no_scaffold(report: dict[str, Any]) -> None:
     assert {one["all"].partition("weigh")[1] for one in trained if one["row"] == "prompt tools"} == {"weigh"}
 
 
+def test_with_participate_training_verl_trains_on_the_prompt_that_was_sampled_from(report: dict[str, Any]) -> None:
+    trained = report["scaffold"]["trained with the scaffold"]
+    assert {one["place"]: (one["prompt"].count("names planet"), one["shown"]) for one in trained} == {
+        1: (4, 4),
+        2: (3, 3),
+        3: (1, 1),
+        4: (0, 0),
+    }
+    assert all(one["all"].startswith(one["prompt"]) and one["row"] == "prompt plain" for one in trained)
+    assert sorted(report["scaffold"]["asked with the scaffold"]) == sorted(one["prompt"] for one in trained)
+    (judged,) = report["scaffold"]["judged with the scaffold"]
+    assert "A good answer" not in json.dumps(judged)
+
+
 def test_the_judge_is_shown_the_rubric_and_not_the_scaffold(report: dict[str, Any]) -> None:
     judged = [json.dumps(messages) for messages in report["scaffold"]["judged"]]
     assert len(judged) == 2

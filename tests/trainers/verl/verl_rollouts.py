@@ -190,44 +190,57 @@ def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any
     from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - likewise
 
     agent = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
-    config = configured(
-        model,
-        f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
-        f"+{agent}=calipers.trainers.verl.AgentLoopManager",
-        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
-        *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
-        *("actor_rollout_ref.rollout.calculate_log_probs=false", "actor_rollout_ref.rollout.prompt_length=330"),
-    )
     file = model.parent / "asked.jsonl"
-    given = {"config": config, "llm_client": NotingPolicy(policy(tokenizer), file), "teacher_client": None}
-    manager = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class).create(
-        **given, reward_loop_worker_handles=None
-    )
-    engine, begun = Engine(config, manager, tokenizer), len(server.posts)
+
+    def engine_with(*overrides: str) -> Engine:
+        config = configured(
+            model,
+            f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
+            f"+{agent}=calipers.trainers.verl.AgentLoopManager",
+            *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
+            *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
+            "actor_rollout_ref.rollout.prompt_length=330",
+            *overrides,
+        )
+        given = {"config": config, "llm_client": NotingPolicy(policy(tokenizer), file), "teacher_client": None}
+        manager = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class).create(
+            **given, reward_loop_worker_handles=None
+        )
+        return Engine(config, manager, tokenizer)
+
+    def trained_on(prefix: str) -> list[dict[str, Any]]:
+        keys = [key for key in tq.kv_list("train")["train"] if key.startswith(prefix) and "_" in key]
+        fields = ["prompts", "input_ids", "raw_prompt", "extra_fields"]
+        trained = tq.kv_batch_get(keys=keys, partition_id="train", select_fields=fields)
+        rows = zip(*(trained[field] for field in fields), strict=True)
+        return [
+            {
+                "place": int(key.split("_")[1]) + 1,
+                "prompt": tokenizer.decode(prompt),
+                "all": tokenizer.decode(tokens),
+                "row": row[0]["content"],
+                "shown": extra["scaffold_shown"],
+            }
+            for key, (prompt, tokens, row, extra) in zip(keys, rows, strict=True)
+        ]
+
+    engine = engine_with("actor_rollout_ref.rollout.calculate_log_probs=false")
+    begun = len(server.posts)
     truth: dict[str, Any] = {"ground_truth": "", "rubrics": CRITERIA}
     report = engine.roll_out(["plain", "tools"], prefix="c", reward_model=truth)
     report["judged"] = [post["messages"] for post in server.posts[begun:]]
     report["asked"] = NotingPolicy.notes(file, tokenizer)
-    keys = [key for key in tq.kv_list("train")["train"] if key.startswith("c-") and "_" in key]
-    fields = ["prompts", "input_ids", "raw_prompt", "extra_fields"]
-    trained = tq.kv_batch_get(keys=keys, partition_id="train", select_fields=fields)
-    report["trained"] = [
-        {
-            "place": int(key.split("_")[1]) + 1,
-            "prompt": tokenizer.decode(prompt),
-            "all": tokenizer.decode(tokens),
-            "row": row[0]["content"],
-            "shown": extra["scaffold_shown"],
-        }
-        for key, prompt, tokens, row, extra in zip(
-            keys, trained["prompts"], trained["input_ids"], trained["raw_prompt"], trained["extra_fields"], strict=True
-        )
-    ]
+    report["trained"] = trained_on("c-")
     engine.roll_out(["plain"], prefix="d", partition="val", reward_model=truth)
     report["asked in validation"] = NotingPolicy.notes(file, tokenizer)
     long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
     engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})
     report["asked with too long ones"] = NotingPolicy.notes(file, tokenizer)
+    begun = len(server.posts)
+    engine_with("+calipers.scaffold.participate_training=true").roll_out(["plain"], prefix="f", reward_model=truth)
+    report["asked with the scaffold"] = NotingPolicy.notes(file, tokenizer)
+    report["trained with the scaffold"] = trained_on("f-")
+    report["judged with the scaffold"] = [post["messages"] for post in server.posts[begun:]]
     return report
 
 

@@ -101,7 +101,10 @@ def require_v1(config: Any) -> None:
 
 
 def require_scaffold_outside_training(config: Any) -> None:
-    """Raise ConfigError for settings of verl with which the scaffolded prompt would influence training."""
+    """Raise ConfigError for settings of verl with which the scaffolded prompt would influence training.
+
+    It may with ``participate_training``.
+    """
     if not hasattr(loops, _REGISTRY):
         raise ConfigError(f"verl {version('verl')} has no {_REGISTRY}, which scaffolds need: pip install 'verl==0.9.1'")
     rollout, table = config.actor_rollout_ref.rollout, OmegaConf.select(config, "algorithm.rollout_correction")
@@ -109,6 +112,9 @@ def require_scaffold_outside_training(config: Any) -> None:
         raise ConfigError(
             f"actor_rollout_ref.rollout.n={rollout.n}: scaffolds differ within a group, so it must be 2 or more"
         )
+    scaffold = scaffold_in_config(config)
+    if scaffold is not None and scaffold.participate_training:
+        return
     wrong = {
         "actor_rollout_ref.rollout.calculate_log_probs": rollout.calculate_log_probs,
         "algorithm.rollout_correction.bypass_mode": table is not None and table.get("bypass_mode", False),
@@ -167,7 +173,8 @@ class Scaffolded:
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
         """Return the outputs of verl's agent loop, with the tokens of the row's own prompt and not the scaffolded one.
 
-        Log-probabilities are removed, because they belong to the scaffolded prompt. Raises CalipersError for a prompt
+        Log-probabilities are removed, because they belong to the scaffolded prompt. With ``participate_training`` both
+        stay as they are. Raises CalipersError for a prompt
         that is not text, and for an agent loop that does not build its prompt with verl's method.
         """
         prompt, count = self._scaffolded(row)
@@ -177,11 +184,15 @@ class Scaffolded:
                 f"{type(self).__name__} does not use verl's method to build its prompt, so it cannot be scaffolded"
             )
         for one in output if isinstance(output, list) else [output]:
-            if count:
+            if count and not self._participates():
                 one.prompt_ids = self._without(one.prompt_ids)
                 one.response_logprobs = None
             one.extra_fields[SHOWN] = count if self._ids is not None and self._ids[0] != self._ids[1] else 0
         return output
+
+    def _participates(self) -> bool:
+        scaffold = scaffold_in_config(self.config)
+        return scaffold is not None and scaffold.participate_training
 
     async def ct_build_initial_tokens(self, messages: list[dict[str, Any]], *args: Any, **options: Any) -> list[int]:
         """Return the tokens of the scaffolded prompt for verl.

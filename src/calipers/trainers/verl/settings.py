@@ -75,6 +75,7 @@ class VerlSettings:
         return self.judge.get("absolute") is True or self.recipe is not None
 
 
+_SCAFFOLD_SWITCHES: Final = ("discreet", "participate_training")
 _OWN_KEYS: Final = frozenset(one.name for one in fields(VerlSettings)) - {"judge"}
 
 
@@ -137,22 +138,25 @@ class Scaffold:
     schedule: Schedule
     run: str = ""
     discreet: bool = True
+    participate_training: bool = False
 
 
 def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
-    """Return the scaffold in the plain table for verl, which has the fields of a Schedule, ``run`` and ``discreet``.
+    """Return the scaffold in the plain table for verl, which has the fields of a Schedule, and ``run``,
+    ``discreet`` and ``participate_training``.
 
     ``total_steps`` is the trainer's number of steps, and the default for the table's. Raises ConfigError for an invalid
     table.
     """
     if not isinstance(table, Mapping):
         raise ConfigError(f"+calipers.scaffold={table!r}: it must be a table, as in +calipers.scaffold.total_steps=350")
-    known = [one.name for one in fields(Schedule)] + ["run", "discreet"]
+    known = [one.name for one in fields(Schedule)] + ["run", *_SCAFFOLD_SWITCHES]
     for key in table:
         if key not in known:
             raise ConfigError(f"+calipers.scaffold.{key}: unknown. Known: {', '.join(known)}.")
     given = {"total_steps": total_steps, **table}
-    run, discreet = given.pop("run", ""), given.pop("discreet", True)
+    run = given.pop("run", "")
+    switches = {name: given.pop(name) for name in _SCAFFOLD_SWITCHES if name in given}
     if given["total_steps"] is None:
         raise ConfigError(
             "+calipers.scaffold needs the number of steps over which it falls to 0, as in "
@@ -164,9 +168,10 @@ def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
     ]:
         raise ConfigError(f"+calipers.scaffold.{wrong[0]}={numbers[wrong[0]]!r}: it must be a number")
     require_whole(**{name: given[name] for name in ("total_steps", "full") if name in given})
-    if not isinstance(discreet, bool):
-        raise ConfigError(f"+calipers.scaffold.discreet={discreet!r}: it must be true or false")
-    return Scaffold(Schedule(**given), run=str(run), discreet=discreet)
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise ConfigError(f"+calipers.scaffold.{name}={value!r}: it must be true or false")
+    return Scaffold(Schedule(**given), run=str(run), **switches)
 
 
 def _require_known(key: str) -> None:
