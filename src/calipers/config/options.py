@@ -131,7 +131,7 @@ class JudgeOptions(Everyday):
         metavar="URL",
         many=True,
         reads=list,
-        link="cost-and-limits.md#several-servers",
+        link="calls-in-flight.md#several-servers",
     )
     api_key: str | Mapping[str, str] | None = any_value(
         None, "The judge's API key.", unset="the provider's environment variable"
@@ -162,7 +162,7 @@ class JudgeOptions(Everyday):
         section=LIMITS,
         metavar="N",
         reads=read_concurrency,
-        link="cost-and-limits.md#calls-in-flight",
+        link="calls-in-flight.md#calls-in-flight",
     )
     parse: Parse | None = function(
         "A function (text, keys) -> {key: score from 0 to 100} that reads the judge's replies.",

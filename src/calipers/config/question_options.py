@@ -168,7 +168,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="cost-and-limits.md#requests-and-tokens-a-minute",
+        link="calls-in-flight.md#requests-and-tokens-a-minute",
     )
     tokens_per_minute: float | None = number(
         None,
@@ -176,7 +176,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="cost-and-limits.md#requests-and-tokens-a-minute",
+        link="calls-in-flight.md#requests-and-tokens-a-minute",
     )
     hedge: float | None = number(
         None,
@@ -185,7 +185,7 @@ class Calls(Group):
         high=0.5,
         above=True,
         section=LIMITS,
-        link="cost-and-limits.md#stragglers",
+        link="calls-in-flight.md#stragglers",
     )
     price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
         None,
