@@ -144,6 +144,9 @@ def _quality(group_id: str, trajectory_id: str) -> float:
 async def test_an_option_that_cannot_work_is_an_error_as_in_the_run():
     with pytest.raises(calipers.ConfigError, match="orders=0"):
         await estimate_judging({"judge": "openai/m", "orders": 0}, GROUPS[:1])
+    unsure = {"mode": "cascade", "confidence": 2.0}
+    with pytest.raises(calipers.ConfigError, match="no judge is that sure"):
+        await estimate_judging({"judge": ["openai/a", "openai/b"], "panel": unsure}, GROUPS[:1])
     with pytest.raises(calipers.ConfigError, match="did you mean"):
         await estimate_judging({"judge": "opnai/m"}, GROUPS[:1])
 

@@ -96,6 +96,15 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
     assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.stderr
 
 
+def test_a_file_without_a_group_that_can_be_read_takes_nothing_of_a_budget(tmp_path: Path):
+    (tmp_path / "none.jsonl").write_text('{"group_id": "x", "trajectories": []}\n')
+    done = calipers("score", "none.jsonl", "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.01,
+                    "--budget", "calls=3", "--estimate", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 1
+    assert "budget         calls=3: enough: 0% of it" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("calls", "verdict"),
     [

@@ -154,7 +154,9 @@ async def estimate_judging(
     """
     options = JudgeOptions(**arguments)
     stand_ins, judges = _stand_ins(options, reply_tokens)
-    judge = Judge(**_without_limits(arguments, options, judges) | _extreme(options, most=False))
+    given = _without_limits(arguments, options, judges)
+    Judge(**given)  # raises for arguments that cannot work, which the extremes would hide
+    judge = Judge(**given | _extreme(options, most=False))
     asked = groups(judge) if callable(groups) else groups
     ranges = tuple(_ranges(judge))
     if ranges:

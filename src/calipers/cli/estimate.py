@@ -126,11 +126,11 @@ def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Sequence[str]:
             verdict = "unknown whether it is enough"
         else:
             share = f"{low / limit:.0%}" if low == high else f"{low / limit:.0%} to {high / limit:.0%}"
-            reached = f"reached after about {_groups_within(found, limit, high)}"
             if high <= limit:
                 verdict = f"enough: {share} of it"
             elif low <= limit:
-                verdict = f"perhaps not enough: {share} of it; at worst {reached} of {found.groups:,}"
+                reached = f"reached after about {_groups_within(found, limit, high)} of {found.groups:,}"
+                verdict = f"perhaps not enough: {share} of it; at worst {reached}"
             else:
                 sooner, later = _groups_within(found, limit, high), _groups_within(found, limit, low)
                 between = sooner if sooner == later else f"{sooner} to {later}"
