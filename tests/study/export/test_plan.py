@@ -223,7 +223,7 @@ def test_the_page_of_the_study_has_every_key_of_the_cluster_and_every_recipe_var
 
 UNKNOWN = (
     "gpt-ruscarl-0: +calipers.scaffold.steepnes: unknown. Known: total_steps, step, steepness, midpoint, power, group, "
-    "full, choice, run, discreet."
+    "full, choice, run, discreet, participate_training."
 )
 ONLY_EVALUATED = (
     "[cluster] data: MATH-500 is only for evaluation; train on one of healthbench, rar-medicine, rar-science, "
