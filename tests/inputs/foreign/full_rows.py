@@ -556,3 +556,28 @@ LANGCHAIN: dict[str, Any] = {
         }
     ]
 }
+CODEX: list[Any] = [
+    {"timestamp": "x", "type": "session_meta", "payload": {"id": "s", "cwd": "x", "base_instructions": {"text": "x"}}},
+    {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+    },
+    {"type": "event_msg", "payload": {"type": "user_message", "message": "x"}},
+    {
+        "type": "response_item",
+        "payload": {"type": "reasoning", "summary": [{"type": "summary_text", "text": "x"}], "encrypted_content": "x"},
+    },
+    {
+        "type": "response_item",
+        "payload": {"type": "function_call", "name": "run", "arguments": "x", "call_id": "c"},
+    },
+    {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "c", "output": "x"}},
+    {
+        "type": "response_item",
+        "payload": {"type": "local_shell_call", "call_id": "d", "status": "completed", "action": {"command": ["x"]}},
+    },
+    {
+        "type": "response_item",
+        "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]},
+    },
+]

@@ -124,6 +124,15 @@ def test_reasoning_beside_a_message_and_in_it_is_shown_once():
     assert canonical([event])[0]["reasoning"] == "why"
 
 
+@pytest.mark.parametrize(
+    ("outcome", "is_error"), [("success", []), ("failed", [True]), ("denied", [True]), ("retried", [True])]
+)
+def test_an_outcome_of_pydantic_ai_says_whether_a_result_is_an_error(outcome: str, is_error: list[bool]):
+    part = {"part_kind": "tool-return", "tool_name": "look", "content": "x", "tool_call_id": "p", "outcome": outcome}
+    (message,) = canonical([{"kind": "request", "parts": [part]}])
+    assert (message["content"], [message[key] for key in ("is_error",) if key in message]) == ("x", is_error)
+
+
 def test_reasoning_alone_makes_a_step_of_smolagents_a_message():
     step = {"step_number": 1, "model_output": None, "model_output_message": {"content": None, "reasoning_content": "w"}}
     assert [message["reasoning"] for message in canonical([step])] == ["w"]

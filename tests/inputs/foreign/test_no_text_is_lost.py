@@ -53,6 +53,7 @@ NOT_READ: dict[str, tuple[str, ...]] = {
     "LANGCHAIN": ("artifact", "response_metadata", "usage_metadata"),
     "TAU2": ("info.environment_info.policy", "raw_data", "content.UklG"),
     "AGENTDOJO": ("tool_call.args",),
+    "CODEX": ("timestamp", "payload.cwd", "base_instructions", "payload.message", "encrypted_content"),
     "gemini": ("thoughtSignature",),
     "bedrock": ("signature",),
     "agentdojo": ("tool_call.args",),

@@ -160,3 +160,55 @@ def test_a_compacted_conversation_keeps_what_was_said_before(tmp_path: Path):
 def test_lines_that_name_each_other_are_read_once(tmp_path: Path):
     groups, _ = read(written(tmp_path / "s.jsonl", linked("user", "q", "1", "2"), linked("assistant", "a", "2", "1")))
     assert said_in(groups) == [[["q", "a"]]]
+
+
+def codex(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    return {"timestamp": "2026-11-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def test_a_session_of_codex_is_its_items_and_names_the_other_lines(tmp_path: Path):
+    rows = [
+        codex("session_meta", {"id": "s", "cwd": "/work"}),
+        codex("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}),
+        codex("event_msg", {"type": "user_message", "message": "q"}),
+        codex("response_item", {"type": "reasoning", "summary": [{"type": "summary_text", "text": "look"}]}),
+        codex("response_item", {"type": "function_call", "name": "run", "arguments": '{"cmd": "ls"}', "call_id": "c1"}),
+        codex("response_item", {"type": "function_call_output", "call_id": "c1", "output": "a.txt"}),
+        codex("response_item", {"type": "ghost_snapshot", "ghost_commit": {"id": "f00"}}),
+        codex("response_item", {"type": "custom_tool_call", "call_id": "c2", "name": "patch", "input": "+ b"}),
+        codex("response_item", {"type": "custom_tool_call_output", "call_id": "c2", "output": "done"}),
+        codex("compacted", {"message": "so far"}),
+        codex(
+            "response_item", {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+        ),
+    ]
+    groups, problems = read(written(tmp_path / "rollout-1.jsonl", *rows))
+    assert problems == []
+    (trajectory,) = groups[0].trajectories
+    left_out = "1 line of type session_meta; 1 line of type event_msg; 1 line of type compacted"
+    assert trajectory.metadata["left_out"] == left_out
+    messages = [*groups[0].context, *trajectory.messages]
+    assert [one["role"] for one in messages] == ["user", "assistant", "tool", "assistant", "tool", "assistant"]
+    assert messages[1]["reasoning"] == "look"
+    assert [one["tool_calls"][0]["function"] for one in messages if "tool_calls" in one] == [
+        {"name": "run", "arguments": '{"cmd": "ls"}'},
+        {"name": "patch", "arguments": "+ b"},
+    ]
+    assert [one["content"] for one in messages if one["role"] == "tool"] == ["a.txt", "done"]
+
+
+@pytest.mark.parametrize("form", ["data", "kwargs", "plain"])
+def test_a_file_of_langchain_messages_is_one_rollout(form: str, tmp_path: Path):
+    turns = [("system", "s"), ("human", "q"), ("ai", "a")]
+    rows = {
+        "data": [{"type": kind, "data": {"type": kind, "content": text}} for kind, text in turns],
+        "kwargs": [
+            {"lc": 1, "type": "constructor", "id": ["langchain"], "kwargs": {"type": kind, "content": text}}
+            for kind, text in turns
+        ],
+        "plain": [{"type": kind, "content": text, "id": None} for kind, text in turns],
+    }[form]
+    path = tmp_path / "thread.json"
+    path.write_text(json.dumps(rows))
+    groups, problems = read(path)
+    assert (said_in(groups), problems) == ([[["s", "q", "a"]]], [])

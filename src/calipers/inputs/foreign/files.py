@@ -15,11 +15,13 @@ from typing import Any, Literal
 from calipers.errors import InputError
 from calipers.inputs import jsonl, parquet
 from calipers.inputs.foreign.claude_code import is_session_line, main_conversation
+from calipers.inputs.foreign.codex import codex_items, is_codex_line
 from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
+from calipers.inputs.langchain import is_langchain_message
 from calipers.inputs.plain import plain_data
 
 _log = logging.getLogger(__name__)
@@ -53,7 +55,12 @@ def is_rollout_row(row: Any) -> bool:
     """Return whether a row of a file is a foreign rollout, or a message or an event of one."""
     if not isinstance(row, dict) or "trajectories" in row:
         return False
-    return family_of(row) is not None or dialect_of(row) is not None or is_session_line(row)
+    return family_of(row) is not None or _is_message(row)
+
+
+def _is_message(row: dict[str, Any]) -> bool:
+    """Return whether a row without a role is a message or an event of one of the known libraries."""
+    return dialect_of(row) is not None or is_session_line(row) or is_codex_line(row) or is_langchain_message(row)
 
 
 def kind_of(row: Any) -> Kind | None:
@@ -64,7 +71,7 @@ def kind_of(row: Any) -> Kind | None:
         return "group"
     if family_of(row) is not None:
         return "rollout"
-    if dialect_of(row) is not None or is_session_line(row):
+    if _is_message(row):
         return "message"
     if isinstance(row.get("messages"), list):
         return "rollout"
@@ -120,7 +127,9 @@ def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
         if kind_of(row) in ("rollout", "group"):
             return line, "is a whole rollout in a file of messages; give messages and rollouts in files of their own"
         messages.append(row)
-    main, left_out = main_conversation(messages)
+    own, bookkeeping = codex_items(messages)
+    main, others = main_conversation(own)
+    left_out = "; ".join(text for text in (bookkeeping, others) if text)
     notes = {"file": path.name} | ({LEFT_OUT: left_out} if left_out else {})
     return first, Rollout(main, metadata=notes, left_out=left_out or None)
 

@@ -65,7 +65,7 @@ def _message(  # noqa: PLR0911 - one return per kind
     if kind == "thinking":
         return {"role": "assistant", "content": [{"type": "thinking", "thinking": part.get("content") or ""}]}
     if kind in ("tool-return", "builtin-tool-return") or (kind == "retry-prompt" and name):
-        failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied")
+        failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied", "retried")
         call_id = pending.answered(name, part.get("tool_call_id"))
         return tool_result(_returned(part.get("content")), call_id, name=name, failed=failed)
     if kind == "speech":

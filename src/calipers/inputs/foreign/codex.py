@@ -1,0 +1,37 @@
+"""Sessions of Codex: files whose lines are items of the Responses API in an envelope, and bookkeeping.
+
+The ``payload`` of a line of type ``response_item`` is an item of the conversation, which ``messages`` reads. The other
+lines repeat items for the screen, or hold settings. After a compaction, the items before it are still in the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from calipers.types.counted import counted
+
+Row = dict[str, Any]
+_ITEM = "response_item"
+_LINES = frozenset((_ITEM, "session_meta", "turn_context", "event_msg", "compacted"))
+_SILENT = frozenset(("ghost_snapshot", "context_compaction"))
+
+
+def is_codex_line(value: Row) -> bool:
+    """Return whether a plain dict is a line of a session."""
+    return str(value.get("type")) in _LINES and isinstance(value.get("payload"), dict) and "role" not in value
+
+
+def codex_items(rows: list[Row]) -> tuple[list[Row], str | None]:
+    """Return the items of a session's conversation, and what was left out of it, as text.
+
+    Rows that are no lines of such a session are returned as they are.
+    """
+    left = Counter(row["type"] for row in rows if _is_bookkeeping(row))
+    told = "; ".join(f"{counted(count, 'line')} of type {kind}" for kind, count in left.items())
+    items = [row["payload"] if is_codex_line(row) else row for row in rows if not _is_bookkeeping(row)]
+    return [item for item in items if str(item.get("type")) not in _SILENT], told or None
+
+
+def _is_bookkeeping(row: Row) -> bool:
+    return is_codex_line(row) and row["type"] != _ITEM
