@@ -68,7 +68,7 @@ class JudgeFigures:
     """The figures of one (judge, mode, prompt_variant, temperature, criterion); None if unknown.
 
     Agreement is over all calls of a group, in the ``groups`` groups with different gold scores; the judge answered
-    about ``groups_judged`` groups. Rates are in 0-1. Definitions: docs/calibration.md.
+    about ``groups_judged`` groups. Rates are in 0-1. Definitions: docs/calibration-figures.md.
     """
 
     judge: str
