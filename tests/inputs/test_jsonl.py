@@ -54,6 +54,8 @@ def test_an_object_spread_over_lines_is_one_error_and_a_broken_first_line_is_onl
         (b'"x"', "the line is text, not an object with 'trajectories'"),
         (b'{"a": "\xff"}', "not UTF-8 at byte 8 of the line; save the file as UTF-8"),
         ('{"a": 1}'.encode("utf-16"), "not UTF-8 but UTF-16; save the file as UTF-8"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "compressed with zstd, which is not read; decompress the file, or compress it"),
+        (b"\xfd7zXZ\x00\x00\x04", "compressed with xz, which is not read"),
         (b"[" * 200_000, "not readable: nested too deeply"),
         (b'{"a": ' + b"9" * 5000 + b"}", "not readable JSON: "),
     ],

@@ -53,8 +53,9 @@ def convert(
 ) -> int:
     """Write the rollouts in FILES as a groups file, with the rollouts of one prompt as one group.
 
-    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo, ShareGPT or
-    Gemini, preference data (chosen and rejected), or JSON lines with messages; - is stdin.
+    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo, ShareGPT,
+    Gemini or ADK, sessions of Claude Code or Codex, preference data (chosen and rejected), or JSON lines with messages;
+    - is stdin.
 
     \b
     calipers convert runs/*.traj -o groups.jsonl

@@ -126,8 +126,10 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
     if not isinstance(listed, list | tuple):
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
+        rows = "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
         raise InputError(
-            f"has no list of trajectories but {found[:200]}; {_SHAPE}{single if 'response' in value else ''}"
+            f"has no list of trajectories but {found[:200]}; {_SHAPE}"
+            f"{single if 'response' in value else rows if 'messages' in value else ''}"
         )
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")

@@ -33,6 +33,8 @@ _SPREAD = (
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
+_COMPRESSED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip"}
+"""How files begin that are compressed otherwise than by gzip."""
 
 
 def read_json_lines(path: str | os.PathLike[str]) -> Iterator[Row]:
@@ -186,6 +188,9 @@ def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one
     except UnicodeDecodeError as error:
         if line.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "not UTF-8 but UTF-16; save the file as UTF-8"
+        kind = next((name for head, name in _COMPRESSED.items() if line.startswith(head)), None)
+        if kind is not None:
+            return f"compressed with {kind}, which is not read; decompress the file, or compress it with gzip"
         return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
     try:
         value = json.loads(text)

@@ -232,7 +232,102 @@ CLAUDE_CODE: list[dict[str, Any]] = [
         "message": {"role": "assistant", "type": "message", "content": [{"type": "text", "text": "say answer"}]},
     },
 ]
+AI_SDK: list[dict[str, Any]] = [
+    {
+        "id": "u",
+        "role": "user",
+        "parts": [
+            {"type": "text", "text": "say question"},
+            {"type": "file", "mediaType": "image/png", "url": IMAGE},
+        ],
+    },
+    {
+        "id": "a",
+        "role": "assistant",
+        "parts": [
+            {"type": "step-start"},
+            {"type": "reasoning", "text": "say thought", "state": "done"},
+            {"type": "text", "text": "say text"},
+            {
+                "type": "tool-look",
+                "toolCallId": "t1",
+                "state": "output-available",
+                "input": {"at": "say argument"},
+                "output": {"found": "say result"},
+            },
+            {
+                "type": "dynamic-tool",
+                "toolName": "seek",
+                "toolCallId": "t2",
+                "state": "output-error",
+                "input": {"at": "say second"},
+                "errorText": "say error",
+            },
+            {
+                "type": "tool-invocation",
+                "toolInvocation": {
+                    "state": "result",
+                    "toolCallId": "t3",
+                    "toolName": "look",
+                    "args": {"at": "say third"},
+                    "result": "say old",
+                },
+            },
+            {"type": "source-url", "sourceId": "s", "url": "https://x", "title": "say title"},
+            {"type": "data-chart", "data": {"of": "say data"}},
+            {"type": "text", "text": "say answer"},
+        ],
+    },
+]
+OTEL: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "parts": [
+            {"type": "text", "content": "say question"},
+            {"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AAAA"},
+            {"type": "uri", "modality": "image", "uri": "https://x/say.png"},
+        ],
+    },
+    {
+        "role": "assistant",
+        "parts": [
+            {"type": "reasoning", "content": "say thought"},
+            {"type": "tool_call", "id": "t1", "name": "look", "arguments": {"at": "say argument"}},
+        ],
+    },
+    {"role": "tool", "parts": [{"type": "tool_call_response", "id": "t1", "response": {"found": "say result"}}]},
+    {"role": "assistant", "parts": [{"type": "text", "content": "say answer"}], "finish_reason": "length"},
+]
+ADK: list[dict[str, Any]] = [
+    {"author": "user", "invocationId": "i", "content": {"role": "user", "parts": [{"text": "say question"}]}},
+    {"author": "bot", "invocationId": "i", "partial": True, "content": {"role": "model", "parts": [{"text": "half"}]}},
+    {
+        "author": "bot",
+        "invocationId": "i",
+        "content": {
+            "role": "model",
+            "parts": [
+                {"text": "say thought", "thought": True},
+                {"functionCall": {"id": "t1", "name": "look", "args": {"at": "say argument"}}},
+            ],
+        },
+    },
+    {
+        "author": "bot",
+        "invocation_id": "i",
+        "content": {
+            "role": "user",
+            "parts": [{"function_response": {"id": "t1", "name": "look", "response": {"output": "say result"}}}],
+        },
+    },
+    {"author": "bot", "invocationId": "i", "content": None, "actions": {"stateDelta": {"a": 1}}},
+    {"author": "bot", "invocationId": "i", "errorCode": "X", "errorMessage": "say error"},
+    {"author": "bot", "invocationId": "i", "outputTranscription": {"text": "say spoken"}},
+]
 DIALECTS = {
+    "ai_sdk": AI_SDK,
+    "otel": OTEL,
+    "adk": ADK,
     "gemini": GEMINI,
     "bedrock": BEDROCK,
     "agentdojo": AGENTDOJO,

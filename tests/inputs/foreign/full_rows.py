@@ -581,3 +581,12 @@ CODEX: list[Any] = [
         "payload": {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]},
     },
 ]
+ADK_SESSION: dict[str, Any] = {
+    "id": "s",
+    "appName": "x",
+    "state": {"k": "x"},
+    "events": [
+        {"author": "user", "invocationId": "i", "content": {"role": "user", "parts": [{"text": "x"}]}},
+        {"author": "bot", "invocationId": "i", "content": {"role": "model", "parts": [{"text": "x"}]}},
+    ],
+}

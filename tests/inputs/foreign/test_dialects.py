@@ -11,7 +11,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import canonical
-from inputs.foreign.dialect_messages import BEDROCK, DIALECTS, GEMINI, IMAGE, MCP, SMOLAGENTS, TAU2
+from inputs.foreign.dialect_messages import AI_SDK, BEDROCK, DIALECTS, GEMINI, IMAGE, MCP, OTEL, SMOLAGENTS, TAU2
 
 CALLED = {name for name, given in DIALECTS.items() if "argument" in json.dumps(given)}
 
@@ -136,3 +136,37 @@ def test_an_outcome_of_pydantic_ai_says_whether_a_result_is_an_error(outcome: st
 def test_reasoning_alone_makes_a_step_of_smolagents_a_message():
     step = {"step_number": 1, "model_output": None, "model_output_message": {"content": None, "reasoning_content": "w"}}
     assert [message["reasoning"] for message in canonical([step])] == ["w"]
+
+
+def test_parts_that_name_their_type_are_not_gemini_s():
+    """Reasoning would be read as an answer."""
+    (reply,) = canonical([{"role": "assistant", "parts": [{"type": "reasoning", "text": "t"}, text_part("a")]}])
+    assert reply == {"role": "assistant", "content": "a", "reasoning": "t"}
+    with pytest.raises(InputError, match="message 1 part 1 has the unknown type 'hologram'"):
+        canonical([{"role": "assistant", "parts": [{"type": "hologram", "text": "t"}]}])
+
+
+def text_part(said: str) -> dict[str, Any]:
+    return {"type": "text", "text": said}
+
+
+def test_the_results_of_calls_side_by_side_follow_all_of_them():
+    _, calls, *results, _ = canonical(AI_SDK)
+    assert [call["id"] for call in calls["tool_calls"]] == ["t1", "t2", "t3"]
+    assert [(one["tool_call_id"], one.get("is_error")) for one in results] == [("t1", None), ("t2", True), ("t3", None)]
+    assert results[0]["content"] == '{"found":"say result"}'
+
+
+def test_a_call_that_was_denied_has_failed_and_one_that_still_runs_has_no_result():
+    part = {"type": "tool-rm", "toolCallId": "t", "input": {}}
+    denied = {"state": "output-denied", "approval": {"id": "p", "approved": False, "reason": "too risky"}}
+    _, result = canonical([{"role": "assistant", "parts": [part | denied]}])
+    assert (result["content"], result["is_error"]) == ("denied: too risky", True)
+    (running,) = canonical([{"role": "assistant", "parts": [part | {"state": "input-available"}]}])
+    assert running["tool_calls"][0]["function"] == {"name": "rm", "arguments": "{}"}
+
+
+def test_an_otel_reply_that_was_cut_off_says_so():
+    messages = canonical(OTEL)
+    assert messages[-1] == {"role": "assistant", "content": "say answer", "finish_reason": "length"}
+    assert [part["image_url"]["url"] for part in messages[0]["content"][1:]] == [IMAGE, "https://x/say.png"]

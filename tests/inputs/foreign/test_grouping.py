@@ -58,8 +58,14 @@ def test_examples_with_the_same_first_turns_are_kept_apart(tmp_path: Path):
 
 def test_different_prompts_of_a_named_task_are_pointed_out(tmp_path: Path):
     rows = [
-        {"instance_id": "x", "history": [{"source": "user", "action": "message", "args": {"content": text}, "id": 0}]}
-        for text in ("p", "q")
+        {
+            "instance_id": "x",
+            "history": [
+                {"source": by, "action": "message", "args": {"content": said}, "id": at}
+                for at, (by, said) in enumerate((("user", asked), ("agent", "a")))
+            ],
+        }
+        for asked in ("p", "q")
     ]
     told: list[tuple[int, str]] = []
     rollouts = file_rollouts(written(tmp_path / "t.jsonl", *rows))
@@ -194,3 +200,18 @@ def test_a_prompt_that_asks_nothing_makes_no_group(prompt: list[Any], tmp_path: 
     named = [{"prompt": prompt, "completion": f"{at}", "example_id": 7} for at in range(2)]
     groups, _ = read(written(tmp_path / "t.jsonl", *named))
     assert [len(group.trajectories) for group in groups] == [2]
+
+
+def test_rollouts_without_a_reply_are_pointed_out(tmp_path: Path):
+    asked = [{"role": "user", "content": "p"}]
+    rows = [
+        {"messages": [*asked, {"role": "assistant", "content": "a"}]},
+        {"messages": asked, "response": "b"},
+        {"messages": asked, "response": "c"},
+    ]
+    told: list[tuple[int, str]] = []
+    rollouts = file_rollouts(written(tmp_path / "t.jsonl", *rows))
+    list(grouped(rollouts, note=lambda line, text: told.append((line, text))))
+    assert [(line, text[:72]) for line, text in told] == [
+        (2, "is the first of 2 rollouts without a message of an assistant, in which a")
+    ]

@@ -21,6 +21,8 @@ KEPT = frozenset({
     "tool_call_id", "call_id", "toolUseId", "cause", "message_type", "tool_name", "function_name", "function", "key",
     "language", "mimeType", "mime_type", "media_type", "format", "schema_version", "domain_name", "task_id", "epoch",
     "instance_id", "toolType", "outcome", "requestor", "sessionId", "user_task_id", "suite_name", "source_call_id",
+    "state", "toolCallId", "toolName", "mediaType", "author", "invocationId", "invocation_id", "modality", "sourceId",
+    "finish_reason",
     "protocolVersion", "origin", "uuid", "leafUuid",
     "agent_state", "recall_type", "object", "finishReason", "tool_type", "tool_call_ids", "error_id", "status",
 })  # fmt: skip
@@ -55,6 +57,7 @@ NOT_READ: dict[str, tuple[str, ...]] = {
     "AGENTDOJO": ("tool_call.args",),
     "CODEX": ("timestamp", "payload.cwd", "base_instructions", "payload.message", "encrypted_content"),
     "gemini": ("thoughtSignature",),
+    "adk": ("text.half",),
     "bedrock": ("signature",),
     "agentdojo": ("tool_call.args",),
     "tau2": ("timestamp",),

@@ -165,3 +165,16 @@ def test_a_column_calipers_domain_of_tau2_is_the_rows_own(tmp_path: Path, *, bes
     assert group.group_id == ("retail/0" if beside else "0")
     notes = group.trajectories[0].metadata
     assert (notes["calipers_domain"], notes.get("domain")) == ("mine", "retail" if beside else None)
+
+
+def test_a_log_of_inspect_without_samples_says_why():
+    with pytest.raises(InputError, match="is a log without samples; an evaluation with log_samples=False writes none"):
+        as_group({"eval": {"task": "t"}, "samples": []})
+
+
+def test_the_tools_of_a_nemo_gym_response_count_where_the_request_has_none():
+    tool = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+    asked = {**NEMO_GYM["responses_create_params"], "tools": []}
+    row = NEMO_GYM | {"responses_create_params": asked, "response": {**NEMO_GYM["response"], "tools": [tool]}}
+    (trajectory,) = as_group(row).trajectories
+    assert trajectory.tools == ({"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}},)

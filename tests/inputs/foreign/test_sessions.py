@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from calipers.inputs import read_groups
+from calipers.inputs.parts import joined_block_text
 from inputs.foreign.dialect_messages import MCP
 from inputs.foreign.written import read, said_in, written
 
@@ -212,3 +213,29 @@ def test_a_file_of_langchain_messages_is_one_rollout(form: str, tmp_path: Path):
     path.write_text(json.dumps(rows))
     groups, problems = read(path)
     assert (said_in(groups), problems) == ([[["s", "q", "a"]]], [])
+
+
+def test_a_session_of_codex_names_turns_that_were_undone_and_lines_of_later_versions(tmp_path: Path):
+    rows = [
+        codex("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}),
+        codex("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
+        codex("something_new", {"of": "a later version"}),
+        codex("response_item", {"type": "message", "role": "assistant", "content": "a"}),
+    ]
+    groups, problems = read(written(tmp_path / "rollout-2.jsonl", *rows))
+    assert (said_in(groups), problems) == ([[["q", "a"]]], [])
+    assert groups[0].trajectories[0].metadata["left_out"] == (
+        "1 line of type thread_rolled_back (the turns that it undoes are in the rollout); 1 line of type something_new"
+    )
+
+
+@pytest.mark.parametrize("system", ["be good", [{"type": "text", "text": "be good"}], [{"text": "be good"}]])
+def test_the_system_prompt_beside_messages_is_the_first_of_them(system: Any, tmp_path: Path):
+    said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    groups = list(read_groups(written(tmp_path / "m.jsonl", {"system": system, "messages": said}), reader="rollouts"))
+    first, *rest = (*groups[0].context, *groups[0].trajectories[0].messages)
+    assert (first["role"], joined_block_text(first["content"]), len(rest)) == ("system", "be good", 2)
+    own = [{"role": "system", "content": "be brief"}, *said]
+    groups = list(read_groups(written(tmp_path / "n.jsonl", {"system": system, "messages": own}), reader="rollouts"))
+    assert said_in(groups) == [[["be brief", "q", "a"]]]
+    assert groups[0].trajectories[0].metadata["system"] == system

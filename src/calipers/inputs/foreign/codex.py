@@ -14,6 +14,7 @@ from calipers.types.counted import counted
 Row = dict[str, Any]
 _ITEM = "response_item"
 _LINES = frozenset((_ITEM, "session_meta", "turn_context", "event_msg", "compacted"))
+_UNDONE = "thread_rolled_back"
 _SILENT = frozenset(("ghost_snapshot", "context_compaction"))
 
 
@@ -27,11 +28,20 @@ def codex_items(rows: list[Row]) -> tuple[list[Row], str | None]:
 
     Rows that are no lines of such a session are returned as they are.
     """
-    left = Counter(row["type"] for row in rows if _is_bookkeeping(row))
+    if not any(map(is_codex_line, rows)):
+        return rows, None
+    left = Counter(_kind(row) for row in rows if _is_bookkeeping(row))
     told = "; ".join(f"{counted(count, 'line')} of type {kind}" for kind, count in left.items())
     items = [row["payload"] if is_codex_line(row) else row for row in rows if not _is_bookkeeping(row)]
     return [item for item in items if str(item.get("type")) not in _SILENT], told or None
 
 
 def _is_bookkeeping(row: Row) -> bool:
-    return is_codex_line(row) and row["type"] != _ITEM
+    """Return whether a row is a line other than an item, of a type of this version of Codex or of a later one."""
+    return isinstance(row.get("payload"), dict) and "role" not in row and row.get("type") != _ITEM
+
+
+def _kind(row: Row) -> str:
+    if row["payload"].get("type") == _UNDONE:
+        return f"{_UNDONE} (the turns that it undoes are in the rollout)"
+    return str(row.get("type"))[:40]

@@ -14,7 +14,7 @@ from calipers.inputs.foreign.agentdojo import chat_messages_of_agentdojo, is_age
 from calipers.inputs.foreign.atif import chat_messages_of_atif, is_atif
 from calipers.inputs.foreign.bedrock import chat_messages_of_bedrock, is_bedrock
 from calipers.inputs.foreign.claude_code import chat_messages_of_session_title, is_session_title
-from calipers.inputs.foreign.gemini import chat_messages_of_gemini, is_gemini
+from calipers.inputs.foreign.gemini import chat_messages_of_adk, chat_messages_of_gemini, is_adk_event, is_gemini
 from calipers.inputs.foreign.mcp_rpc import chat_messages_of_mcp_rpc, is_mcp_rpc
 from calipers.inputs.foreign.openhands import chat_messages_of_openhands, is_openhands
 from calipers.inputs.foreign.pending import Pending
@@ -22,6 +22,7 @@ from calipers.inputs.foreign.pydantic_ai import chat_messages_of_pydantic_ai, is
 from calipers.inputs.foreign.sharegpt import chat_messages_of_sharegpt, is_sharegpt
 from calipers.inputs.foreign.smolagents import chat_messages_of_smolagents, is_smolagents
 from calipers.inputs.foreign.tau2 import chat_messages_of_tau2, is_tau2
+from calipers.inputs.foreign.typed_parts import chat_messages_of_typed_parts, is_typed_parts
 
 
 class Dialect(NamedTuple):
@@ -32,7 +33,9 @@ class Dialect(NamedTuple):
 
 
 DIALECTS: Final[Mapping[str, Dialect]] = {
+    "typed_parts": Dialect(is_typed_parts, chat_messages_of_typed_parts),  # Gemini has parts, too, without types
     "gemini": Dialect(is_gemini, chat_messages_of_gemini),
+    "adk": Dialect(is_adk_event, chat_messages_of_adk),
     "bedrock": Dialect(is_bedrock, chat_messages_of_bedrock),
     "agentdojo": Dialect(is_agentdojo, chat_messages_of_agentdojo),
     "sharegpt": Dialect(is_sharegpt, chat_messages_of_sharegpt),

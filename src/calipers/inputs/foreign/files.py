@@ -146,10 +146,24 @@ def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int
     if found is not None:
         yield from ((line, rollout) for rollout in found)
     elif isinstance(row.get("messages"), list) and kind_of(row) == "rollout":
-        notes = {key: plain_data(item) for key, item in row.items() if key not in ("messages", "tools", "reward")}
-        yield line, Rollout(row["messages"], None, row.get("tools"), row.get("reward"), notes)
+        yield line, _messages_row(row)
     else:
         yield line, _unknown(row)
+
+
+def _messages_row(row: dict[str, Any]) -> Rollout:
+    """Return a row with messages. Requests of Anthropic and Bedrock have the system prompt beside them."""
+    messages, system = row["messages"], row.get("system")
+    read = ["messages", "tools", "reward"]
+    if system and isinstance(system, str | list) and not any(_role(message) == "system" for message in messages):
+        messages = [{"role": "system", "content": system}, *messages]
+        read.append("system")
+    notes = {key: plain_data(item) for key, item in row.items() if key not in read}
+    return Rollout(messages, None, row.get("tools"), row.get("reward"), notes)
+
+
+def _role(message: Any) -> Any:
+    return message.get("role") if isinstance(message, dict) else None
 
 
 def _unknown(row: dict[str, Any]) -> str:
@@ -162,7 +176,10 @@ def _unknown(row: dict[str, Any]) -> str:
             if (odd := odd_field(row)) is not None:
                 return odd
             keys = ", ".join(map(str, row))[:200] or "none"
-            return f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}"
+            return (
+                f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}; any other "
+                'rollout can be written as {"messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
+            )
 
 
 def _rows(path: Path) -> Iterator[Numbered]:

@@ -1,7 +1,9 @@
-"""Contents of Gemini's API: messages of ``parts``, in the wire's camelCase or the SDK's snake_case.
+"""Contents of Gemini's API: messages of ``parts``, in the wire's camelCase or the SDK's snake_case; and the events of
+ADK, Google's agent kit, which hold such a content.
 
 A part's signature, metadata and media settings are not part of the conversation and are ignored; a part of an unknown
-kind is an error. Source of the fields: ``google.genai.types`` (google-genai 3.4).
+kind is an error. An event's state, usage and grounding are ignored. Source of the fields: ``google.genai.types``
+(google-genai 3.4), and ``Event`` of google-adk 2.13.
 """
 
 from __future__ import annotations
@@ -29,6 +31,38 @@ _NOTES = frozenset({
 def is_gemini(value: dict[str, Any]) -> bool:
     """Return whether a plain dict is a Gemini content: ``parts`` without a ``content``."""
     return isinstance(value.get("parts"), list) and "content" not in value and "kind" not in value
+
+
+def is_adk_event(value: Any) -> bool:
+    """Return whether a value is an event of a session of ADK."""
+    return (
+        isinstance(value, dict)
+        and "author" in value
+        and not value.keys().isdisjoint(("invocation_id", "invocationId"))
+        and isinstance(value.get("content"), dict | None)
+    )
+
+
+def chat_messages_of_adk(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
+    """Translate an event of ADK: its content, what was transcribed, and its error; none for a change of state alone.
+
+    An event that is marked as partial is repeated by a later one.
+    """
+    event = _camel(value, 1)
+    if event.get("partial") is True:
+        return []
+    found: list[dict[str, Any]] = []
+    for key, role in (("inputTranscription", "user"), ("outputTranscription", "assistant")):
+        text = (event.get(key) or {}).get("text")
+        found += [{"role": role, "content": text}] if text else []
+    content = event.get("content") or {}
+    if content.get("parts"):
+        own = "user" if event.get("author") == "user" else "model"
+        found += chat_messages_of_gemini({**content, "role": content.get("role") or own}, pending)
+    if event.get("errorCode") or event.get("errorMessage"):
+        texts = [str(event[key]) for key in ("errorCode", "errorMessage") if event.get(key)]
+        found.append({"role": "user", "content": f"error: {': '.join(texts)}"})
+    return found
 
 
 def chat_messages_of_gemini(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:

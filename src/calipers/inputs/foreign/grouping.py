@@ -34,17 +34,26 @@ _NO_PROMPT: Final = (
 )
 
 
+_NO_REPLY: Final = (
+    "without a message of an assistant, in which a judge sees no answer; an answer that stands under another key of "
+    "the row belongs to the messages, as the last one"
+)
+
+
 def _digest(value: Any) -> bytes:
     return hashlib.blake2b(to_json(value, lone="replace"), digest_size=16).digest()
 
 
 @dataclass(slots=True)
 class _Member(Generic[P]):
-    """A rollout that waits in the spool, with digests of its prompt and its tools, and whether a user asks for it."""
+    """A rollout that waits in the spool, with digests of its prompt and its tools, whether a user asks for it, and
+    whether an assistant answers.
+    """
 
     place: P
     prompt: bytes
     is_asked: bool
+    is_answered: bool
     tools: bytes
     slot: Slot
 
@@ -66,8 +75,8 @@ def grouped(
     """Yield a group object of a groups file for each prompt, with the place of its first rollout, in that order.
 
     A problem of a row (text) is yielded first, in its place. ``note`` is told of each group whose rollouts have
-    different prompts, and of each name that stands for several groups. Rollouts wait in a temporary file: memory is
-    needed for one group.
+    different prompts or no reply, and of each name that stands for several groups. Rollouts wait in a temporary file:
+    memory is needed for one group.
     """
     groups: dict[str, _Group[P]] = {}
     with Spool() as spool:
@@ -85,6 +94,8 @@ def grouped(
         for group, name in zip(groups.values(), names, strict=True):
             if note is not None and group.name is not None:
                 _compare_prompts(group, note)
+            if note is not None:
+                _report_unanswered(group, note)
             if note is not None and group.is_alone:
                 note(group.members[0].place, _NO_PROMPT)
             yield group.members[0].place, _group_object(name, group.members, spool)
@@ -104,7 +115,8 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     value = None if group_by is None else _value_at(rollout, group_by)
     slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])
     asked = any(message["role"] == "user" for message in prompt)
-    member = _Member(place, _digest(prompt), asked, _digest(tools), slot)
+    answered = any(message["role"] == "assistant" for message in messages)
+    member = _Member(place, _digest(prompt), asked, answered, _digest(tools), slot)
     if value is not None:
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:
@@ -157,6 +169,12 @@ def _own_names(groups: dict[str, _Group[P]], note: Note[P] | None) -> list[str |
                 f"are the group {own!r}",
             )
     return found
+
+
+def _report_unanswered(group: _Group[P], note: Note[P]) -> None:
+    silent = [member.place for member in group.members if not member.is_answered]
+    if silent:
+        note(silent[0], f"is {'a rollout' if len(silent) == 1 else f'the first of {len(silent)} rollouts'} {_NO_REPLY}")
 
 
 def _compare_prompts(group: _Group[P], note: Note[P]) -> None:

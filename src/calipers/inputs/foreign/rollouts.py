@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from calipers.errors import InputError
 from calipers.inputs.foreign import inspect_log
+from calipers.inputs.foreign.gemini import is_adk_event
 from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
 from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
 from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, reward_of, turn
@@ -145,7 +146,7 @@ def _nemo_gym(row: Row) -> list[Rollout]:
     ended = {key: answered[key] for key in ("error", "incomplete_details") if answered.get(key)}
     notes = rest_of(row, "responses_create_params", "response", "reward") | ({"response": ended} if ended else {})
     name = None if task is None else f"task-{task}"
-    tools = asked.get("tools") or None
+    tools = asked.get("tools") or answered.get("tools") or None
     return [Rollout(messages, name, tools, row.get("reward"), notes, is_index=True, asked=len(prompt))]
 
 
@@ -274,6 +275,15 @@ def tau2_domain(row: Row) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _adk(row: Row) -> list[Rollout]:
+    return [Rollout(row["events"], reward=_reward(row), metadata=rest_of(row, "events", "reward"))]
+
+
+def _is_adk(row: Row) -> bool:
+    events = row.get("events")
+    return isinstance(events, list) and bool(events) and all(map(is_adk_event, events))
+
+
 def _one(read: Callable[..., Rollout], *given: Any) -> list[Rollout]:
     return [read(*given)]
 
@@ -300,7 +310,9 @@ def _inspect(row: Row) -> list[Rollout]:
 def _inspect_samples(row: Row) -> list[Part]:
     if "samples" not in row:
         return [("", partial(_inspect, row))]
-    task, samples = (row.get("eval") or {}).get("task"), row["samples"]
+    task, samples = (row.get("eval") or {}).get("task"), row["samples"] or []
+    if not samples:
+        raise InputError("is a log without samples; an evaluation with log_samples=False writes none")
     where = "sample {}: " if len(samples) > 1 else ""
     return [
         (where.format(number), partial(_one, _inspect_sample, sample, task))
@@ -338,5 +350,6 @@ FAMILIES: Final[Mapping[str, Family]] = {
         _inspect_samples,
     ),
     "gemini": Family(is_gemini_row, gemini_rollouts),
+    "adk": Family(_is_adk, _adk),
     "preference": Family(is_preference, preference_rollouts),
 }
