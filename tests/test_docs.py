@@ -271,6 +271,12 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{name_of(page)} links to {link}; there is no such heading"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_list_inside_a_list_is_indented_by_four_spaces(page: Path) -> None:
+    """With fewer, the site's Markdown makes one paragraph of it."""
+    assert re.findall(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE) == []
+
+
 def test_the_index_lists_every_page() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     for page in PAGES:
