@@ -158,3 +158,18 @@ def test_all_that_a_tool_returned_is_read() -> None:
     assert canonical([call])[1]["content"] == 'first\n\n["second"]'
     item = {"type": "function_call_output", "call_id": "c", "output": None, "error": "broke"}
     assert canonical([item]) == ({"role": "tool", "content": "broke", "tool_call_id": "c", "is_error": True},)
+
+
+def test_the_answer_to_an_approval_request_is_its_result() -> None:
+    asked = {"type": "mcp_approval_request", "id": "a", "name": "rm", "server_label": "s", "arguments": "{}"}
+    answer = {"type": "mcp_approval_response", "approval_request_id": "a", "approve": False, "reason": "not that one"}
+    call_message, denied = canonical([asked, answer])
+    assert call_message["tool_calls"] == [call("a", "rm", "{}")]
+    assert denied == {"role": "tool", "content": "denied: not that one", "tool_call_id": "a", "is_error": True}
+    (_, given) = canonical([asked, answer | {"approve": True, "reason": None}])
+    assert given == {"role": "tool", "content": "approved", "tool_call_id": "a"}
+
+
+def test_the_tools_that_a_tool_search_found_are_its_result() -> None:
+    (found,) = canonical([{"type": "tool_search_output", "call_id": "t", "tools": [{"type": "function", "name": "f"}]}])
+    assert found == {"role": "tool", "content": '[{"type":"function","name":"f"}]', "tool_call_id": "t"}

@@ -161,3 +161,42 @@ def test_without_pyarrow_one_sentence_says_how_to_get_it(tmp_path: Path) -> None
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
     assert done.stdout == "reading Parquet needs pyarrow: pip install 'calipers[parquet]'\n"
+
+
+ROLLOUT: list[dict[str, Any]] = [
+    {"role": "user", "content": "q"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": {"a": "x"}}},
+            {"id": "2", "type": "function", "function": {"name": "g", "arguments": {"b": 1}}},
+        ],
+    },
+    {"role": "tool", "content": None, "tool_call_id": "1"},
+]
+
+
+def test_arguments_of_a_rollout_have_no_keys_of_other_rows(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"messages": ROLLOUT, "meta": {"k": None}}, {"messages": ROLLOUT[:1], "meta": {"k": 1}}])
+    (group,) = read_groups(path, reader="rollouts")
+    first = group.trajectories[0]
+    calls = first.messages[0]["tool_calls"]
+    assert [call["function"]["arguments"] for call in calls] == ['{"a":"x"}', '{"b":1}']
+    assert first.messages[1] == {"role": "tool", "content": "", "tool_call_id": "1"}
+    assert first.metadata == {}
+
+
+def test_messages_of_a_rollout_may_be_json_text(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"messages": json.dumps(ROLLOUT)}, {"messages": "[oops"}])
+    problems: list[InputError] = []
+    (group,) = read_groups(path, reader="rollouts", on_error=problems.append)
+    assert (group.context, len(group.trajectories[0].messages)) == ((ROLLOUT[0],), 2)
+    assert "groups.parquet:2: a column of JSON text is not JSON" in str(problems[0])
+
+
+def test_rollouts_are_found_by_their_columns_as_in_json_lines(tmp_path: Path) -> None:
+    (group,) = read_groups(written(tmp_path, [{"prompt": "p", "completion": "a"}, {"prompt": "p", "completion": "b"}]))
+    assert [one.messages[0]["content"] for one in group.trajectories] == ["a", "b"]
+    with pytest.raises(InputError, match="rows with one rollout each are read by calipers convert, or with reader="):
+        list(read_groups(written(tmp_path, [{"messages": ROLLOUT[:1]}])))

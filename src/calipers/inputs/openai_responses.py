@@ -26,7 +26,9 @@ def is_responses_item(value: dict[str, Any]) -> bool:
     if not isinstance(kind, str) or "role" in value:
         return False
     return (
-        kind in _SILENT or kind in ("reasoning", "program") or kind.endswith(("_call", "_output", "_approval_request"))
+        kind in _SILENT
+        or kind in ("reasoning", "program")
+        or kind.endswith(("_call", "_output", "_approval_request", "_approval_response"))
     )
 
 
@@ -40,6 +42,8 @@ def message_fragments(item: dict[str, Any], *, fallback_id: str) -> list[dict[st
         return [{"role": "assistant", "content": None, "reasoning": text}] if text else []
     if kind.endswith("_output"):
         return [_output(item)]
+    if kind.endswith("_approval_response"):
+        return [_approval(item)]
     return _call(item, fallback_id)
 
 
@@ -62,6 +66,8 @@ def join_assistant_messages(previous: dict[str, Any], following: dict[str, Any])
 
 def _output(item: dict[str, Any]) -> dict[str, Any]:
     content = _returned(item)
+    if content is None and item.get("tools"):  # what a tool search found
+        content = compact_json(item["tools"])
     message: dict[str, Any] = {"role": "tool", "content": content if content is not None else ""}
     if isinstance(content, dict) and isinstance(content.get("image_url"), str):  # a computer's screenshot
         message["content"] = [{"type": "input_image", "image_url": content["image_url"]}]
@@ -73,6 +79,14 @@ def _output(item: dict[str, Any]) -> dict[str, Any]:
     if item.get("status") in ("failed", "incomplete") or item.get("error") is not None:
         message["is_error"] = True
     return message
+
+
+def _approval(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what a user answered to the request of a server's tool, as the result of that request."""
+    given = item.get("approve") is True
+    text = ": ".join(filter(None, ("approved" if given else "denied", str(item.get("reason") or ""))))
+    message = {"role": "tool", "content": text, "tool_call_id": str(item.get("approval_request_id") or item.get("id"))}
+    return message if given else message | {"is_error": True}
 
 
 def _call(item: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:

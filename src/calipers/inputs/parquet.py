@@ -23,6 +23,12 @@ _BATCH = 64
 _MESSAGES = {"tool_calls": dict[str, Any]()}
 _TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}}
 _ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}}
+_ROLLOUT: Mapping[str, Any] = {"messages": _MESSAGES, "conversations": {}, "tools": {}}
+_FOREIGN = frozenset({
+    "chosen", "completion", "contents", "conversations", "history", "responses_create_params", "samples", "simulations",
+    "steps", "traces", "trajectory",
+})  # fmt: skip
+"""Columns that rows of other libraries have: whether they are rollouts is found by their rows."""
 
 
 def parquet_group_rows(path: Path) -> Iterator[Row]:
@@ -32,6 +38,12 @@ def parquet_group_rows(path: Path) -> Iterator[Row]:
     """
     for number, row in parquet_rows(path, _check_columns):
         yield number, row if isinstance(row, str) else row_as_object(row)
+
+
+def parquet_rollout_rows(path: Path) -> Iterator[Row]:
+    """Yield every row of a Parquet file of rollouts with its 1-based number."""
+    for number, row in parquet_rows(path):
+        yield number, row if isinstance(row, str) else row_as_object(row, _ROLLOUT)
 
 
 def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
@@ -58,10 +70,12 @@ def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = No
 
 
 def _check_columns(names: list[str], source: str) -> None:
-    if "trajectories" not in names and "responses" not in names:
+    if _FOREIGN.isdisjoint(names) and "trajectories" not in names and "responses" not in names:
+        rows = "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
         raise InputError(
             f"has no column 'trajectories', but {', '.join(names[:12]) or 'no columns'}; a row is a group: "
-            "group_id, context, trajectories (a list of structs with id and messages, or its JSON text)",
+            "group_id, context, trajectories (a list of structs with id and messages, or its JSON text)"
+            f"{rows if 'messages' in names else ''}",
             source=source,
         )
 
@@ -71,10 +85,13 @@ def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
     return _fields(row.items())
 
 
-def row_as_object(row: dict[str, Any]) -> dict[str, Any] | str:
-    """Return a row of a Parquet groups file, or of a table like it, as a groups-file object, or what is wrong."""
+def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = _ROW) -> dict[str, Any] | str:
+    """Return a row of a Parquet groups file, or of a table like it, as a groups-file object, or what is wrong.
+
+    ``columns`` are those that may be JSON text.
+    """
     try:
-        value = _unpacked(without_empty_fields(row), _ROW)
+        value = _unpacked(without_empty_fields(row), columns)
     except json.JSONDecodeError as error:
         return f"a column of JSON text is not JSON: {error.msg} at column {error.pos + 1}"
     except ValueError as error:  # raised for an integer of thousands of digits
@@ -120,10 +137,14 @@ def _value(value: Any) -> Any:  # noqa: PLR0911 - one return per kind
 
 
 def _fields(items: Any) -> dict[str, Any]:
-    kept = {}
+    kept: dict[str, Any] = {}
+    is_empty = False
     for key, item in items:
         read = _value(item)
         # A struct whose fields are all None represents an absent value.
         if read is not None and not (read == {} and item):
             kept[str(key)] = read
-    return kept
+        elif key == "content":
+            is_empty = True
+    # A message without content is another than one whose content is empty, such as a tool's that returned null.
+    return kept | {"content": None} if is_empty and "role" in kept else kept

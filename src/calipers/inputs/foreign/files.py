@@ -189,6 +189,6 @@ def _rows(path: Path) -> Iterator[Numbered]:
             yield from eval_rows(path, stream)
             return
     if head == b"PAR1":
-        yield from parquet.parquet_rows(path)
+        yield from parquet.parquet_rollout_rows(path)
         return
     yield from jsonl.read_json_or_lines(path)
