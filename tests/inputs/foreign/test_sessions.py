@@ -220,12 +220,14 @@ def test_a_session_of_codex_names_turns_that_were_undone_and_lines_of_later_vers
         codex("response_item", {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "q"}]}),
         codex("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
         codex("something_new", {"of": "a later version"}),
+        codex("response_item", {"type": "token_count", "input_tokens": 12}),
         codex("response_item", {"type": "message", "role": "assistant", "content": "a"}),
     ]
     groups, problems = read(written(tmp_path / "rollout-2.jsonl", *rows))
     assert (said_in(groups), problems) == ([[["q", "a"]]], [])
     assert groups[0].trajectories[0].metadata["left_out"] == (
-        "1 line of type thread_rolled_back (the turns that it undoes are in the rollout); 1 line of type something_new"
+        "1 line of type thread_rolled_back (the turns that it undoes are in the rollout); "
+        "1 line of type something_new; 1 line of type token_count"
     )
 
 
@@ -239,3 +241,29 @@ def test_the_system_prompt_beside_messages_is_the_first_of_them(system: Any, tmp
     groups = list(read_groups(written(tmp_path / "n.jsonl", {"system": system, "messages": own}), reader="rollouts"))
     assert said_in(groups) == [[["be brief", "q", "a"]]]
     assert groups[0].trajectories[0].metadata["system"] == system
+
+
+def test_a_session_that_names_no_line_before_another_is_read_whole(tmp_path: Path):
+    rows = [row | {"uuid": str(at), "parentUuid": None} for at, row in enumerate([*MAIN, *MAIN])]
+    groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+    assert said_in(groups) == [[["q", "a", "q", "a"]]]
+    assert groups[0].trajectories[0].metadata == {"file": "s.jsonl"}
+
+
+def test_a_compaction_that_preserves_messages_follows_what_was_said_before_it(tmp_path: Path):
+    """The last message that it preserves follows its summary, and is what the boundary says it follows itself."""
+    boundary = {"type": "system", "subtype": "compact_boundary", "sessionId": "s", "uuid": "c", "parentUuid": None}
+    rows = [
+        line("user", "q", uuid="1", parentUuid=None),
+        line("assistant", "undone", uuid="2", parentUuid="1"),
+        line("assistant", "a", uuid="3", parentUuid="1"),
+        line("user", "go on", uuid="4", parentUuid="3"),
+        boundary | {"logicalParentUuid": "6"},
+        line("user", "summary", uuid="5", parentUuid="c"),
+        line("assistant", "gone on", uuid="6", parentUuid="5"),
+        line("user", "thanks", uuid="7", parentUuid="6"),
+    ]
+    groups, _ = read(written(tmp_path / "s.jsonl", *rows))
+    assert said_in(groups) == [[["q", "a", "go on", "summary", "gone on", "thanks"]]]
+    left_out = groups[0].trajectories[0].metadata["left_out"]
+    assert left_out == "1 message of branches before a rewind; 1 line of type system"

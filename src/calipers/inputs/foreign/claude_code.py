@@ -64,7 +64,7 @@ def _last_branch(lines: list[Row], rows: list[Row]) -> list[Row]:
     calls: those of parallel calls follow the call each, and not one another.
     """
     named = [(row["uuid"], row) for row in lines if isinstance(row.get("uuid"), str)]
-    if not named:
+    if not any(isinstance(row.get("parentUuid"), str) for _, row in named):  # nothing says what follows what
         return lines
     kept = _path(named[-1][0], rows)
     replies = {_reply(row) for own, row in named if own in kept} - {None}
@@ -92,7 +92,8 @@ def _path(leaf: str, rows: list[Row]) -> set[str]:
         found.add(row["uuid"])
         parent = row.get("parentUuid", "")
         if parent is None and row.get("subtype") == "compact_boundary":
-            parent = row.get("logicalParentUuid") or ""
+            before = row.get("logicalParentUuid") or ""
+            parent = "" if before in found else before  # messages that it preserves follow it
         if parent is None:
             break
         at = places.get(str(parent), at - 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from calipers.inputs.openai_responses import is_responses_item
 from calipers.types.counted import counted
 
 Row = dict[str, Any]
@@ -33,15 +34,23 @@ def codex_items(rows: list[Row]) -> tuple[list[Row], str | None]:
     left = Counter(_kind(row) for row in rows if _is_bookkeeping(row))
     told = "; ".join(f"{counted(count, 'line')} of type {kind}" for kind, count in left.items())
     items = [row["payload"] if is_codex_line(row) else row for row in rows if not _is_bookkeeping(row)]
-    return [item for item in items if str(item.get("type")) not in _SILENT], told or None
+    return [item for item in items if not _is_silent(item)], told or None
 
 
 def _is_bookkeeping(row: Row) -> bool:
-    """Return whether a row is a line other than an item, of a type of this version of Codex or of a later one."""
-    return isinstance(row.get("payload"), dict) and "role" not in row and row.get("type") != _ITEM
+    """Return whether a row is a line without an item, of a type of this version of Codex or of another one."""
+    payload = row.get("payload")
+    if not isinstance(payload, dict) or "role" in row:
+        return False
+    return row.get("type") != _ITEM or not ("role" in payload or _is_silent(payload) or is_responses_item(payload))
+
+
+def _is_silent(item: Row) -> bool:
+    return str(item.get("type")) in _SILENT
 
 
 def _kind(row: Row) -> str:
-    if row["payload"].get("type") == _UNDONE:
+    kind = row["payload"].get("type")
+    if kind == _UNDONE:
         return f"{_UNDONE} (the turns that it undoes are in the rollout)"
-    return str(row.get("type"))[:40]
+    return str(kind if row.get("type") == _ITEM else row.get("type"))[:40]
