@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
+from typing import Final
 
 from calipers import registry
 from calipers.backends.limits.pool import Pool
@@ -71,8 +72,10 @@ def find_backend(
         )
     provider, slash, model = name.partition("/")
     if not slash or not model:
+        if (written := _with_slash(name)) is not None:
+            raise ConfigError(f"{name!r} is not a judge name: did you mean {written}?")
         example = _example_name("" if slash else provider)
-        near = None if slash else registry.BACKENDS.nearest(provider)
+        near = None if slash else _near(provider)
         meant = "" if near is None else f"did you mean {_as_written(near)}? Else "
         raise ConfigError(
             f"{name!r} is not a judge name: {meant}write provider/model, as in {example}, or "
@@ -155,15 +158,29 @@ def _as_written(start: str) -> str:
     return f"{start}/MODEL" if isinstance(registry.BACKENDS.find(start), Provider) else start
 
 
+def _with_slash(name: str) -> str | None:
+    """Return a judge's name with the slash that was written as a colon; None if there is no such colon."""
+    start, _, model = name.partition(":")
+    is_provider = start in registry.BACKENDS and isinstance(registry.BACKENDS.find(start), Provider)
+    return f"{start}/{model}" if model and is_provider else None
+
+
+def _near(name: str) -> str | None:
+    """Return the provider or judge that a name without a slash resembles; None for a model's name, such as llama3."""
+    is_model = _maker(name) is not None or any(map(str.isdigit, name))
+    return None if is_model else registry.BACKENDS.nearest(name)
+
+
+_MAKERS: Final = {
+    "claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini-": "gemini",
+    "deepseek-": "deepseek",
+}  # fmt: skip
+
+
+def _maker(name: str) -> str | None:
+    """Return the provider of the models whose names begin like ``name``."""
+    return next((maker for start, maker in _MAKERS.items() if name.startswith(start)), None)
+
+
 def _example_name(name: str) -> str:
-    makers = {
-        "claude": "anthropic",
-        "gpt": "openai",
-        "o1": "openai",
-        "o3": "openai",
-        "o4": "openai",
-        "gemini": "gemini",
-        "deepseek": "deepseek",
-    }
-    maker = next((maker for start, maker in makers.items() if name.startswith(start)), "ollama")
-    return f"{maker}/{name}" if name else "openai/gpt-5-mini"
+    return f"{_maker(name) or 'ollama'}/{name}" if name else "openai/gpt-5-mini"

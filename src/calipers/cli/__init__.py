@@ -99,11 +99,23 @@ def _name_source(error: click.ClickException) -> None:
         click.echo(f"It comes from the environment variable {error.param.envvar}.", err=True)
 
 
+def _with_place(error: click.ClickException) -> click.ClickException:
+    """Return an error that says where an option of ``calipers`` itself belongs if it stands after a command's name."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.ctx.parent is None:
+        return error
+    name = error.option_name
+    if not any(name in option.opts for option in app.params):
+        return error
+    command = error.ctx.command_path.removeprefix("calipers ")
+    return click.UsageError(f"{name} belongs before the command: calipers {name} ... {command} ...", error.ctx)
+
+
 def main() -> None:
     """Run the ``calipers`` command and exit with its code."""
     try:
         code = app.main(prog_name="calipers", standalone_mode=False)
     except click.ClickException as error:
+        error = _with_place(error)
         error.show()
         _name_source(error)
         code = error.exit_code

@@ -11,6 +11,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from calipers import registry
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
@@ -94,7 +95,10 @@ def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:
 def require_vllm(model: str) -> None:
     """Raise ConfigError with the remedy if a model would generate in this process, and vLLM is not installed."""
     if find_spec("vllm") is None:
-        raise ConfigError(NEEDS_VLLM.format(model=model))
+        provider, slash, name = model.partition("/")
+        near = registry.BACKENDS.nearest(provider) if slash else None
+        meant = "" if near is None else f"; did you mean {near}/{name}?"
+        raise ConfigError(NEEDS_VLLM.format(model=model) + meant)
 
 
 def _is_local(model: str) -> bool:

@@ -16,6 +16,7 @@ from calipers.errors import LedgerError
 from calipers.ledger.database import FORMAT, ReadableLedger, Row
 
 DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can save what is left."
+_NO_LEDGER: Final = "It is JSON and not a ledger; calipers score writes the ledger of OUT as OUT.ledger.db."
 _PATIENCE: Final = 2.0
 """Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
 
@@ -87,6 +88,13 @@ class LedgerFile(ReadableLedger):
         said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
         return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {self._remedy(error)}")
 
+    def _is_json(self) -> bool:
+        try:
+            with self.path.open("rb") as file:
+                return file.read(1) in (b"{", b"[")
+        except OSError:
+            return False
+
     def _remedy(self, error: sqlite3.DatabaseError) -> str:
         text = str(error)
         if "locked" in text:
@@ -101,7 +109,7 @@ class LedgerFile(ReadableLedger):
         if "readonly" in text or "unable to open" in text:
             return "Check that the folder exists and that you may write there, or name another with --ledger."
         if any(sign in text for sign in ("not a database", "malformed", "decode")):
-            return f"It is not a sound SQLite file. {DAMAGED}"
+            return _NO_LEDGER if self._is_json() else f"It is not a sound SQLite file. {DAMAGED}"
         return "Run the same command again once this is fixed; nothing recorded is lost."
 
 

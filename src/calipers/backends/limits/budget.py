@@ -156,7 +156,7 @@ class Budgeted(Wrapper):
         if self._shared.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             raise ConfigError(
                 f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
-                f"output) in dollars per million tokens{price_list_hint()}"
+                f"output) in dollars per million tokens (--price IN,OUT){price_list_hint()}"
             )
         super().__init__(backend)
         self._pricing = pricing
