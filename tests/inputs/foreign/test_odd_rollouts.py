@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.inputs import as_group, canonical
+from calipers.inputs import as_group, canonical, read_groups
 from inputs.foreign.full_rows import NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES, text
 from inputs.foreign.written import read, written
 
@@ -178,3 +178,40 @@ def test_the_tools_of_a_nemo_gym_response_count_where_the_request_has_none():
     row = NEMO_GYM | {"responses_create_params": asked, "response": {**NEMO_GYM["response"], "tools": [tool]}}
     (trajectory,) = as_group(row).trajectories
     assert trajectory.tools == ({"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}},)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [[{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], [{"act": "click"}], ["a"], [None]],
+)
+def test_a_trajectory_of_another_kind_is_not_swe_agents(steps: list[Any], tmp_path: Path):
+    """Its steps would be read as empty turns."""
+    groups, problems = read(written(tmp_path / "a.traj", {"trajectory": steps, "info": {}}))
+    assert groups == []
+    assert "has the keys trajectory, info" in problems[0]
+
+
+@pytest.mark.parametrize("row", [{"task": "q"}, {"output": "a"}, {"system_prompt": "s"}])
+def test_rows_of_one_key_alone_are_no_memory_of_smolagents(row: dict[str, Any], tmp_path: Path):
+    groups, problems = read(written(tmp_path / "a.jsonl", row, row))
+    assert (groups, len(problems)) == ([], 1)
+    assert f":1: is of no known format; it has the keys {next(iter(row))}" in problems[0]
+
+
+def test_unknown_keys_of_steps_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    asked = {"step_id": 1, "source": "user", "message": "q", "thoughts": "lost"}
+    atif = {"schema_version": "ATIF-v9", "agent": {}, "steps": [asked]}
+    swe = {"trajectory": [{"thought": "t", "action": "ls", "observation": "o", "tool_result": "lost"}], "info": {}}
+    groups, _ = read(written(tmp_path / "a.json", atif))
+    groups += read(written(tmp_path / "a.traj", swe))[0]
+    left = ["the unknown keys of steps thoughts", "the unknown keys of steps tool_result"]
+    assert [group.trajectories[0].metadata["left_out"] for group in groups] == left
+    assert all(f"not in the rollout: {text}" in caplog.text for text in left)
+    groups, problems = read(written(tmp_path / "b.traj", swe | {"left_out": "mine"}))
+    assert "has the key 'left_out', which calipers writes" in problems[0]
+
+
+def test_an_epoch_alone_is_no_sample_of_inspect(tmp_path: Path):
+    said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    (group,) = read_groups(written(tmp_path / "a.jsonl", {"epoch": 3, "messages": said}), reader="rollouts")
+    assert (group.trajectories[0].messages[0]["content"], group.trajectories[0].metadata) == ("a", {"epoch": 3})

@@ -12,6 +12,11 @@ from calipers.inputs.foreign.pending import Pending, tool_call, tool_result
 from calipers.inputs.parts import REASONING
 from calipers.inputs.plain import compact_json
 
+STEP_KEYS = frozenset({
+    "step_id", "timestamp", "source", "model_name", "reasoning_effort", "message", "tool_calls", "observation",
+    "metrics", "is_copied_context", "llm_call_count", "extra", *REASONING,
+})  # fmt: skip
+"""The keys of a step that are read, or ignored."""
 _ROLES = {"agent": "assistant", "user": "user", "system": "system"}
 
 

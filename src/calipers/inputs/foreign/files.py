@@ -21,6 +21,7 @@ from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
 from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
+from calipers.inputs.foreign.smolagents import is_bare_step
 from calipers.inputs.langchain import is_langchain_message
 from calipers.inputs.plain import plain_data
 
@@ -127,6 +128,8 @@ def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
         if kind_of(row) in ("rollout", "group"):
             return line, "is a whole rollout in a file of messages; give messages and rollouts in files of their own"
         messages.append(row)
+    if all(map(is_bare_step, messages)):
+        return first, _unknown_keys(messages[0])
     own, bookkeeping = codex_items(messages)
     main, others = main_conversation(own)
     left_out = "; ".join(text for text in (bookkeeping, others) if text)
@@ -175,11 +178,15 @@ def _unknown(row: dict[str, Any]) -> str:
         case _:
             if (odd := odd_field(row)) is not None:
                 return odd
-            keys = ", ".join(map(str, row))[:200] or "none"
-            return (
-                f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}; any other "
-                'rollout can be written as {"messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
-            )
+            return _unknown_keys(row)
+
+
+def _unknown_keys(row: dict[str, Any]) -> str:
+    keys = ", ".join(map(str, row))[:200] or "none"
+    return (
+        f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}; any other rollout can "
+        'be written as {"messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
+    )
 
 
 def _rows(path: Path) -> Iterator[Numbered]:

@@ -80,3 +80,16 @@ def turn(said: Any, role: str, field: str) -> list[Any]:
     if not isinstance(said, list):
         raise InputError(f"{field!r} is {type_in_words(said)}; write it as text, a message or a list of messages")
     return said
+
+
+def with_unread(notes: Row, row: Row, steps: list[Any], known: frozenset[str]) -> tuple[Row, str | None]:
+    """Return notes with the names of the steps' keys that are not ``known``, which nothing reads; and those as text.
+
+    Raises InputError for a row that has a key of its own where they are written.
+    """
+    found = {key for step in steps if isinstance(step, dict) for key, item in step.items() if item is not None} - known
+    if not found:
+        return notes, None
+    require_unused(row, LEFT_OUT)
+    left_out = f"the unknown keys of steps {', '.join(sorted(found))[:200]}"
+    return notes | {LEFT_OUT: left_out}, left_out

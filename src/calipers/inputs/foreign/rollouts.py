@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from calipers.errors import InputError
 from calipers.inputs.foreign import inspect_log
+from calipers.inputs.foreign.atif import STEP_KEYS
 from calipers.inputs.foreign.gemini import is_adk_event
 from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
 from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
-from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, reward_of, turn
+from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, reward_of, turn, with_unread
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.parts import REASONING, joined_block_text
@@ -178,7 +179,8 @@ def _swe_agent(row: Row) -> list[Rollout]:
         named = {"tool_call_id": ids[0]} if ids and item["role"] == "tool" else {}
         said = {key: item[key] for key in _HISTORY if item.get(key) is not None} | named
         messages.append(said | _with_thought(item.get("thought"), said.get("content")))
-    steps = row.get("trajectory") or []
+    steps, left_out = row.get("trajectory") or [], None
+    notes = rest_of(row, "history", "trajectory", "replay_config", "reward")
     if messages:
         told = [compact_json(message.get("content")) for message in messages]
         last = [message for step in steps[-1:] for message in _step(step)]
@@ -188,8 +190,8 @@ def _swe_agent(row: Row) -> list[Rollout]:
     else:
         messages += (steps[0].get("query") or []) if steps else []
         messages += [message for step in steps for message in _step(step)]
-    notes = rest_of(row, "history", "trajectory", "replay_config", "reward")
-    return [Rollout(messages, reward=_reward(row), metadata=notes)]
+        notes, left_out = with_unread(notes, row, steps, _STEP_KEYS)
+    return [Rollout(messages, reward=_reward(row), metadata=notes, left_out=left_out)]
 
 
 def _with_thought(thought: Any, content: Any) -> Row:
@@ -211,10 +213,17 @@ def _step(step: Row) -> list[Row]:
     ]
 
 
+_SAID: Final = frozenset(("response", "thought", "action", "observation"))
+_STEP_KEYS: Final = _SAID | {"state", "execution_time", "query", "messages", "extra_info", *REASONING}
+
+
 def _is_swe_agent(row: Row) -> bool:
-    history = row.get("history")
-    written = isinstance(history, list) and any(isinstance(one, dict) and "message_type" in one for one in history)
-    return written or (isinstance(row.get("trajectory"), list) and ("history" in row or "info" in row))
+    history, steps = row.get("history"), row.get("trajectory")
+    if isinstance(history, list) and any(isinstance(one, dict) and "message_type" in one for one in history):
+        return True
+    if not isinstance(steps, list) or not ("history" in row or "info" in row):
+        return False
+    return all(isinstance(step, dict) and "role" not in step and not _SAID.isdisjoint(step) for step in steps)
 
 
 def _openhands(row: Row) -> list[Rollout]:
@@ -246,8 +255,8 @@ def _reward(row: Row, outcome: Any = None, named: str = "outcome") -> Any:
 
 def _atif(row: Row) -> list[Rollout]:
     tools = row["agent"].get("tool_definitions")
-    notes = rest_of(row, "steps", "reward")
-    return [Rollout(row["steps"], tools=tools or None, reward=_reward(row), metadata=notes)]
+    notes, left_out = with_unread(rest_of(row, "steps", "reward"), row, row["steps"], STEP_KEYS)
+    return [Rollout(row["steps"], tools=tools or None, reward=_reward(row), metadata=notes, left_out=left_out)]
 
 
 def _is_tau2(row: Row) -> bool:
@@ -344,7 +353,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "inspect_ai": Family(
         lambda row: (
             (isinstance(row.get("eval"), dict) and "samples" in row)
-            or ("epoch" in row and isinstance(row.get("messages"), list))
+            or ("epoch" in row and "id" in row and isinstance(row.get("messages"), list))
         ),
         _inspect,
         _inspect_samples,

@@ -30,6 +30,11 @@ def is_smolagents(value: dict[str, Any]) -> bool:
     )
 
 
+def is_bare_step(value: dict[str, Any]) -> bool:
+    """Return whether a memory step has a single key that rows of any other kind may have, too: a task or an output."""
+    return is_smolagents(value) and "step_number" not in value and "plan" not in value
+
+
 def chat_messages_of_smolagents(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
     """Translate a memory step to chat messages: what the model wrote, what it called, and what came back."""
     if "system_prompt" in value:
