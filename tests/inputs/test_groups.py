@@ -156,6 +156,7 @@ def one(**fields: Any) -> dict[str, Any]:
         ({"prompt": "x"}, "has no list of trajectories but the keys prompt; a group is"),
         ([ASKED, ANSWER], "is one list of messages where a list of trajectories is needed; a group is"),
         ([("user", "q")], "is one list of messages"),
+        (["42", "41"], "holds text where a trajectory is a list of messages, prompt and answer; a group is"),
         ([[ASKED], ASKED], "trajectory 2 is a single message"),
         ([[ASKED], ValueError("lost")], r"trajectory 2 is an error \(ValueError: lost\); leave failed rollouts out"),
         ([{"id": "1", "messages": [ASKED]}, {"id": 1, "messages": []}], "has two trajectories with the id '1'"),

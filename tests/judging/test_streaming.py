@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
-from calipers.judging.streaming import stream_results
+from calipers.errors import InputError
+from calipers.judging.streaming import readable_groups, stream_results
 
 
 async def test_no_more_than_limit_run_at_once():
@@ -187,3 +189,9 @@ async def test_closing_ends_the_source_that_is_waited_for():
         assert await anext(results) == 1
     assert ended
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("path", ["groups.jsonl", Path("groups.jsonl")])
+def test_a_path_in_place_of_groups_is_told_who_reads_it(path: str | Path):
+    with pytest.raises(InputError, match=r"calipers\.read_groups\(PATH\)"):
+        readable_groups(path, None)  # type: ignore[arg-type]

@@ -131,6 +131,8 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
             f"has no list of trajectories but {found[:200]}; {_SHAPE}"
             f"{single if 'response' in value else rows if 'messages' in value else ''}"
         )
+    if listed and isinstance(listed[0], str):
+        raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
     read = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -152,8 +153,10 @@ def readable_groups(
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
     """While judging, yield the groups that can be read; for others, pass an InputError to ``on_error``, or raise it.
 
-    The error names the group.
+    The error names the group. Raises InputError for a path in place of groups.
     """
+    if isinstance(groups, str | os.PathLike):
+        raise InputError("score_groups() takes groups and not a path; read the file with calipers.read_groups(PATH)")
     return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
 
 
