@@ -43,7 +43,8 @@ def read_groups(
     for each id.
 
     Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
-    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups.
+    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups. Rows
+    that are rollouts of other libraries make up groups, as those of a file do; ``reader="rollouts"`` insists on it.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for Parquet without pyarrow.
@@ -53,7 +54,8 @@ def read_groups(
         source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
         found = iter(_rows(source, reader))
     else:
-        source, found = f"<{type(path).__name__}>", _rows_in_memory(path)
+        source = f"<{type(path).__name__}>"
+        found = _rows_in_memory(path, source, reader)
     in_file = reader is None and source[0] != "<"
     head = _head(found) if in_file else list(islice(found, 1))
     if in_file and any(_is_foreign(row) for _, row in head):
@@ -125,10 +127,15 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     return read(path)
 
 
-def _rows_in_memory(source: object) -> Iterator[tuple[int, object]]:
-    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - files do not need it
+def _rows_in_memory(rows: object, source: str, reader: str | None) -> Iterator[tuple[int, object]]:
+    from calipers.inputs.foreign.files import is_rollout, rollout_groups  # noqa: PLC0415 - files do not need it
+    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - likewise
 
-    return table_rows(source)
+    found = table_rows(rows)
+    head = list(islice(found, 1))
+    if reader == "rollouts" or (reader is None and any(is_rollout(row) for _, row in head)):
+        return rollout_groups(chain(head, found), source)
+    return chain(head, found)
 
 
 def _reader_of(path: Path) -> str:

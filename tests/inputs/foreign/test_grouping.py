@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from calipers.inputs import read_groups
 from calipers.inputs.foreign.files import file_rollouts
 from calipers.inputs.foreign.grouping import grouped
 from inputs.foreign.written import read, said_in, written
@@ -214,4 +215,18 @@ def test_rollouts_without_a_reply_are_pointed_out(tmp_path: Path):
     list(grouped(rollouts, note=lambda line, text: told.append((line, text))))
     assert [(line, text[:72]) for line, text in told] == [
         (2, "is the first of 2 rollouts without a message of an assistant, in which a")
+    ]
+
+
+def test_rollouts_in_memory_make_up_groups_as_those_of_a_file_do(tmp_path: Path):
+    rows = [{"prompt": "p", "completion": "a", "reward": 1.0}, {"prompt": "p", "completion": "b", "reward": 0.0}]
+    assert list(read_groups(rows)) == list(read_groups(written(tmp_path / "t.jsonl", *rows)))
+    said = [{"messages": [{"role": "user", "content": "p"}, {"role": "assistant", "content": text}]} for text in "ab"]
+    (group,) = read_groups(said, reader="rollouts")
+    assert [one.messages[0]["content"] for one in group.trajectories] == ["a", "b"]
+    problems: list[str] = []
+    (group,) = read_groups([*rows, group, 5], on_error=lambda error: problems.append(str(error)))
+    assert problems == [
+        "<list>:3: is a TrajectoryGroup among rollouts, each of which is a dict",
+        "<list>:4: is a number among rollouts, each of which is a dict",
     ]

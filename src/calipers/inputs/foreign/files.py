@@ -23,7 +23,7 @@ from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
 from calipers.inputs.foreign.smolagents import is_bare_step
 from calipers.inputs.langchain import is_langchain_message
-from calipers.inputs.plain import plain_data
+from calipers.inputs.plain import plain_data, type_in_words
 
 _log = logging.getLogger(__name__)
 Kind = Literal["group", "rollout", "message"]
@@ -36,11 +36,29 @@ def rollout_group_rows(path: Path) -> Iterator[tuple[int, Any]]:
 
     Warns of groups whose rollouts have different prompts, and of what is in no rollout, by the logger of calipers.
     """
+    yield from _grouped(file_rollouts(path), str(path))
 
+
+def rollout_groups(rows: Iterable[Numbered], source: str) -> Iterator[tuple[int, Any]]:
+    """Yield the groups of rollouts in memory, one or several a row, as of a file with these rows."""
+    named = ((line, row if isinstance(row, dict | str) else _no_object(row)) for line, row in rows)
+    yield from _grouped((found for line, row in named for found in _row_rollouts(line, row, None)), source)
+
+
+def _no_object(row: Any) -> str:
+    return f"is {type_in_words(row)} among rollouts, each of which is a dict"
+
+
+def is_rollout(row: Any) -> bool:
+    """Return whether a row in memory is a rollout of another library, or several."""
+    return family_of(row) is not None
+
+
+def _grouped(rollouts: Iterable[tuple[int, Rollout | str]], source: str) -> Iterator[tuple[int, Any]]:
     def note(line: int, text: str) -> None:
-        _log.warning("%s:%d: %s", path, line, text)
+        _log.warning("%s:%d: %s", source, line, text)
 
-    yield from grouped(_with_notes(file_rollouts(path), note), note=note)
+    yield from grouped(_with_notes(rollouts, note), note=note)
 
 
 def _with_notes(
