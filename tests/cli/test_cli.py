@@ -272,6 +272,10 @@ def test_wrong_keys_in_the_file_are_named(folder: Path, content: str, words: str
         ('[score]\nopenai_api_key = "s3cret"', "calipers.toml:4: [score] 'openai_api_key': a secret does not belong"),
         ("[score]\nodrers = 2", "calipers.toml:4: [score] unknown key 'odrers'. Did you mean orders?"),
         ("orders = ", "calipers.toml:3: not valid TOML"),
+        (
+            "judge = embedded",
+            'calipers.toml:3: not valid TOML: Invalid value; write text in quotes, as in judge = "emb',
+        ),
         ('out = "o.jsonl"', "calipers.toml:3: 'out' names a file to write"),
         ("budget = -1e400", "calipers.toml:3: not valid TOML: -1e400 is not a number"),
         ("tie-margin = [\n 1,\n nan]", "calipers.toml:5: not valid TOML: nan is not a number"),

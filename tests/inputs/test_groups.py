@@ -145,6 +145,8 @@ def one(**fields: Any) -> dict[str, Any]:
         (one(id=True), "id must be non-empty text or an integer, not true or false"),
         (one(id=""), "id must be non-empty text or an integer, not empty"),
         (one(messages=None), "trajectory 'a': has no 'messages'"),
+        (one(messages=None, mesages=[ASKED]), "has no 'messages'; did you mean 'messages' by 'mesages'? a group is"),
+        ({"trajectory": [{"messages": [ASKED]}]}, "did you mean 'trajectories' by 'trajectory'? a group is"),
         (one(messages=[ASKED, {"content": "x"}]), "trajectory 'a': message 2 has no 'role'"),
         (one(messages=ASKED), "trajectory 'a': messages must be a list of chat messages, not an object"),
         ({**one(), "context": [{"content": "x"}]}, "context: message 1 has no 'role'"),

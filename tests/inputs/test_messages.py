@@ -240,7 +240,10 @@ def test_a_spoken_reply_is_its_transcript() -> None:
         ("hello", r"message 2 is text; expected \{\"role\""),
         (None, "message 2 is null; expected"),
         ({"content": "a"}, "message 2 has no 'role'; expected"),
-        ({"role": "asistant", "content": "a"}, "message 2 has the role 'asistant'; known are system"),
+        (
+            {"role": "asistant", "content": "a"},
+            "known are system, developer, user, assistant, tool; did you mean 'assistant'?",
+        ),
         ({"role": "user"}, "message 2 has no 'content'"),
         ({"role": "user", "text": "a"}, "message 2 has no 'content'"),
         ({"role": "assistant", "contnet": "a"}, "unknown key 'contnet'; did you mean 'content'"),

@@ -145,7 +145,9 @@ def _read(path: str | None) -> _File | None:
     except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits
         at = _AT_LINE.search(str(error))
         where = f"{file}:{at[1]}" if at is not None else _place_of_number(error, file, text)
-        raise ConfigError(f"{where}: not valid TOML: {_AT_LINE.sub('', str(error))}") from error
+        said = _AT_LINE.sub("", str(error))
+        quotes = '; write text in quotes, as in judge = "embedded"' if said == "Invalid value" else ""
+        raise ConfigError(f"{where}: not valid TOML: {said}{quotes}") from error
     read = _File(str(file), text, content)
     for key, value in content.items():
         if _holds_nul(value):

@@ -13,6 +13,7 @@ import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
@@ -128,7 +129,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
         single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
         rows = "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
         raise InputError(
-            f"has no list of trajectories but {found[:200]}; {_SHAPE}"
+            f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}"
             f"{single if 'response' in value else rows if 'messages' in value else ''}"
         )
     if listed and isinstance(listed[0], str):
@@ -212,7 +213,7 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
             return _trajectory(found[0].as_trajectory(), name)
         if _is_message(value):
             raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
-        raise InputError(f"{where}has no 'messages'; {_SHAPE}")
+        raise InputError(f"{where}has no 'messages'; {_meant('messages', value)}{_SHAPE}")
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
@@ -291,6 +292,12 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
         names = [member.id for member in members]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
+
+
+def _meant(key: str, value: Mapping[str, Any]) -> str:
+    """Return a question to the author of a file whether a key of the object was meant to be ``key``; "" if none is."""
+    near = get_close_matches(key, [name for name in map(str, value) if name != key], n=1, cutoff=0.8)
+    return f"did you mean {key!r} by {near[0]!r}? " if near else ""
 
 
 def _is_message(value: Any) -> bool:

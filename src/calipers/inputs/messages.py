@@ -211,7 +211,9 @@ class _Reader:
             raise InputError(f"has no 'role'; {_EXPECTED}")
         role = "tool" if role == "function" else _ALIASES.get(str(role), str(role))
         if role not in _ROLES:
-            raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool")
+            near = get_close_matches(role[:40], _ROLES, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool{meant}")
         return role
 
     def _calls(self, head: dict[str, Any], value: dict[str, Any], fallback_id: str) -> None:
