@@ -215,3 +215,18 @@ def test_an_epoch_alone_is_no_sample_of_inspect(tmp_path: Path):
     said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     (group,) = read_groups(written(tmp_path / "a.jsonl", {"epoch": 3, "messages": said}), reader="rollouts")
     assert (group.trajectories[0].messages[0]["content"], group.trajectories[0].metadata) == ("a", {"epoch": 3})
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [(0, []), (2, ["[exit code 2]"]), (-1, ["[No new output after 30 seconds.]"]), (None, [])]
+)
+def test_a_command_of_openhands_that_still_runs_is_no_command_that_ended(code: int | None, told: list[str]):
+    metadata = {"exit_code": code, "suffix": "\n[No new output after 30 seconds.]"}
+    call = {"kind": "ActionEvent", "source": "agent", "tool_call": {"id": "c", "name": "run", "arguments": "{}"}}
+    seen = {"content": [text("out")], "exit_code": code, "metadata": metadata, "kind": "ExecuteBashObservation"}
+    result = {"kind": "ObservationEvent", "source": "environment", "tool_call_id": "c", "observation": seen}
+    old = {"source": "agent", "observation": "run", "content": "out", "extras": {"metadata": metadata}, "cause": 1}
+    asked = {"source": "agent", "action": "run", "args": {"command": "ls"}, "id": 1}
+    for messages in (canonical([call, result]), canonical([asked, old])):
+        content = messages[-1]["content"]
+        assert [part["text"] for part in (content if isinstance(content, list) else [text(content)])] == ["out", *told]

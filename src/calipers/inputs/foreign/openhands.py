@@ -1,7 +1,8 @@
 """Events of OpenHands: of its agent SDK (``kind``), and of the servers before it (``action``, ``observation``).
 
 Changes of state, deltas, logs and condensations are bookkeeping and are ignored; an event of an unknown kind is an
-error. Of an observation's ``extras``, images, recalled knowledge, a delegate's outputs and the exit code are read.
+error. Of an observation's ``extras``, images, recalled knowledge, a delegate's outputs and how a command ended are
+read.
 Source of the fields: openhands-sdk 1.58, and ``openhands/events`` of All-Hands-AI/OpenHands.
 """
 
@@ -69,7 +70,7 @@ def _event(value: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: PLR0911 - on
         case "ObservationEvent":
             seen = value.get("observation") or {}
             listed = _parts(seen["content"]) if isinstance(seen.get("content"), list) else [_text(_rest(seen))]
-            content = listed + _exit_code(seen.get("exit_code")) + _parts(value.get("extended_content"))
+            content = listed + _ending(seen, seen.get("exit_code")) + _parts(value.get("extended_content"))
             return [tool_result(content, call_id, name=name, failed=seen.get("is_error") is True)]
         case "UserRejectObservation" | "AgentErrorEvent":
             text = value.get("error") or f"Action rejected: {value.get('rejection_reason', '')}"
@@ -136,8 +137,14 @@ def _image(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _exit_code(code: Any) -> list[dict[str, Any]]:
-    return [_text(f"[exit code {code}]")] if isinstance(code, int) and code not in (0, -1) else []
+def _ending(seen: dict[str, Any], code: Any) -> list[dict[str, Any]]:
+    """Return how a command ended, as an agent is told: an exit code that is none of success, or what the server says of
+    a command that still runs (-1).
+    """
+    if code == -1:
+        told = (seen.get("metadata") or {}).get("suffix")
+        return [_text(told.strip())] if isinstance(told, str) and told.strip() else []
+    return [_text(f"[exit code {code}]")] if isinstance(code, int) and code != 0 else []
 
 
 def _rest(seen: dict[str, Any]) -> str:
@@ -205,4 +212,4 @@ def _shown(kind: str, extras: dict[str, Any], *, bare: bool) -> list[dict[str, A
     texts = {key: item for key, item in extras.items() if item and key not in ("recall_type", "image_urls")}
     if kind in ("recall", "delegate") and texts and not bare:
         found.append(_text(compact_json(texts)))
-    return found + _exit_code((extras.get("metadata") or {}).get("exit_code"))
+    return found + _ending(extras, (extras.get("metadata") or {}).get("exit_code"))
