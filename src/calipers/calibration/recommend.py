@@ -59,8 +59,9 @@ def recommendation_toml(
 def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, float] | None) -> str:
     measured = [one for one in judges if one.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
-        names = ", ".join(sorted({_comment(one.judge) for one in measured}))
-        return f"# No recommendation: {names} is for tests, not for training. Measure a model.\n"
+        names = sorted({_comment(one.judge) for one in measured})
+        are = "is" if len(names) == 1 else "are"
+        return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         return (
