@@ -145,6 +145,7 @@ def one(**fields: Any) -> dict[str, Any]:
         (one(id=True), "id must be non-empty text or an integer, not true or false"),
         (one(id=""), "id must be non-empty text or an integer, not empty"),
         (one(messages=None), "trajectory 'a': has no 'messages'"),
+        (one(messages=None, status="scored", reason=None), "'a': is a result, which has no messages; name the groups"),
         (one(messages=None, mesages=[ASKED]), "has no 'messages'; did you mean 'messages' by 'mesages'[?] a group is"),
         ({"trajectory": [{"messages": [ASKED]}]}, "did you mean 'trajectories' by 'trajectory'[?] a group is"),
         (one(messages=[ASKED, {"content": "x"}]), "trajectory 'a': message 2 has no 'role'"),

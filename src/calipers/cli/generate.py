@@ -156,7 +156,8 @@ class Progress:
         """Print on the command line how many responses were generated, and the most frequent reasons of failures."""
         samples = [sample for one in answered for sample in one.samples]
         cut = sum(sample.finish_reason == "length" for sample in samples)
-        parts = [f"{len(samples):,} responses to {sum(bool(one.samples) for one in answered):,} prompts"]
+        prompts = sum(bool(one.samples) for one in answered)
+        parts = [f"{counted(len(samples), 'response')} to {counted(prompts, 'prompt')}"]
         parts += [f"{self.reused:,} of them from an earlier run"] if self.reused else []
         parts += [f"{cut:,} cut off at the token limit"] if cut else []
         tokens = sum(sample.usage.output_tokens for sample in samples)

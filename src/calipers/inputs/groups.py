@@ -213,6 +213,8 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
             return _trajectory(found[0].as_trajectory(), name)
         if _is_message(value):
             raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
+        if "status" in value and "reason" in value:
+            raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
         raise InputError(f"{where}has no 'messages'; {_meant('messages', value)}{_SHAPE}")
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):

@@ -120,7 +120,8 @@ def _read(path: Path) -> Iterator[Row]:
         # Not splitlines, because JSON strings may hold Unicode's other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the script cannot be read: {error}", source=str(path)) from error
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise InputError(f"the script cannot be read: {why}", source=str(path)) from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
