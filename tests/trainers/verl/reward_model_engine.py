@@ -12,15 +12,17 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from calipers.errors import ConfigError
 from http_judge import worth
-from servers.faulty_server import FaultyServer, error
+from servers.faulty_server import Answer, Asked, FaultyServer, error
 from servers.opinions import models
 from trainers.verl.verl_engine import configured, tiny_model
 
@@ -91,6 +93,21 @@ def batch(tokenizer: Any) -> Any:
     return DataProto(batch=TensorDict(tensors, batch_size=len(rows)), non_tensor_batch={"raw_prompt": prompts})
 
 
+def together(servers: int) -> Callable[[Asked], Answer]:
+    """Return a reply that each of ``servers`` holds back until all of them have a question.
+
+    verl's router takes the server with the fewest open requests: one that has answered already is free again.
+    """
+    all_asked = threading.Barrier(servers, timeout=60)
+    reply = worth()
+
+    def answer(asked: Asked) -> Answer:
+        all_asked.wait()
+        return reply(asked)
+
+    return answer
+
+
 def told(folder: Path) -> dict[str, Any]:
     """What verl's parts make of a judge at their router."""
     from verl.experimental.reward_loop.reward_loop import RewardLoopWorker  # noqa: PLC0415 - only where verl is
@@ -98,10 +115,11 @@ def told(folder: Path) -> dict[str, Any]:
     tokenizer = tiny_model(folder)
     found: dict[str, Any] = {}
     servers = [FaultyServer(), FaultyServer()]
-    with servers[0] as one, servers[1] as other:
+    with servers[0], servers[1]:
+        held = together(len(servers))
         for server in servers:
             models(server, "judge")
-            server.script(worth())
+            server.script(held)
         address, router = routed(servers)
         path = f"reward.reward_model.model_path={folder}"
         loop = asyncio.new_event_loop()
@@ -135,8 +153,6 @@ def told(folder: Path) -> dict[str, Any]:
         found["agent loop's router"] = router_of_actor(config, address)
         found["refused"] = [refusal(folder, path, *given) for given in ((), ("+calipers.recipe=verif",))]
         router.terminate()
-        assert one.posts
-        assert other.posts
     return found
 
 
