@@ -277,20 +277,24 @@ def test_a_list_inside_a_list_is_indented_by_four_spaces(page: Path) -> None:
     assert re.findall(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE) == []
 
 
-def test_the_index_lists_every_page() -> None:
-    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    for page in PAGES:
-        if page.parent.is_relative_to(ROOT / "docs") and page.name != "README.md":
-            assert f"]({page.relative_to(ROOT / 'docs').as_posix()})" in index, f"{name_of(page)} is not in the index"
+def navigation() -> list[str]:
+    """The pages of the site that are written by hand, in its order."""
+    listed = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    return [path for path in listed if not path.startswith("reference/")]
 
 
 def test_every_page_has_a_place_in_the_sites_navigation() -> None:
-    listed = re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    listed = navigation()
     assert len(listed) == len(set(listed))
     written = {place(path) for path in PLACES} | {place(name_of(page)) for page in PAGES}
-    assert {path for path in listed if not path.startswith("reference/")} == written, (
-        "add the page to nav in mkdocs.yml"
-    )
+    assert set(listed) == written, "add the page to nav in mkdocs.yml"
+
+
+def test_the_index_lists_every_page_of_the_navigation_once() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| .+ \|$", index, re.MULTILINE)
+    of_the_site = [place(os.path.normpath(f"docs/{row}")) for row in rows]
+    assert sorted(of_the_site) == sorted(set(navigation()) - {"index.md", "pages.md"})
 
 
 # --- installation -----------------------------------------------------------------------------------------------------
