@@ -47,7 +47,7 @@ def page() -> str:
     parts = [_HEAD, _signature()]
     for section in (*SECTIONS, ""):
         rows = [_row(option) for option in options if option.section == section]
-        heads = "| in Python | flag | environment | default | |\n|---|---|---|---|---|\n"
+        heads = "| in Python | what it does | default | flag | environment |\n|---|---|---|---|---|\n"
         title = {"Options": "Where answers are recorded", "": _IN_PYTHON}.get(section, section)
         parts.append(f"## {title}\n\n{heads}{''.join(rows)}")
     return "\n".join(parts)
@@ -83,7 +83,7 @@ def _row(option: Option) -> str:
         f"Values: {values}." if values and not bounds else "",
         f"[More]({option.link})." if option.link else "",
     ]
-    return f"| {place}{key} | {flag} | {variable} | {default} | {' '.join(filter(None, [option.help, *more]))} |\n"
+    return f"| {place}{key} | {' '.join(filter(None, [option.help, *more]))} | {default} | {flag} | {variable} |\n"
 
 
 def _shown(value: object) -> str:

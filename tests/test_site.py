@@ -116,3 +116,31 @@ def test_the_reference_names_what_a_module_exports() -> None:
     assert "::: calipers.judging.judge.Judge\n" in made["reference/calipers.md"]
     assert "::: calipers.errors.ConfigError\n" in made["reference/calipers.errors.md"]
     assert all(text.count(":::") for path, text in made.items() if path != "reference/index.md")
+
+
+def test_assistants_get_the_reference_with_the_signatures_that_python_has() -> None:
+    texts = dict(reference.texts())
+    assert texts.keys() == dict(reference.pages()).keys()
+    assert "\nJudge(judge: Judges, *, protocol: str = 'listwise', orders: int = 1, " in texts["reference/calipers.md"]
+    assert "\nCalls(params: Mapping[str, Any] | None = None, " in texts["reference/calipers.config.md"]
+    assert "::: " not in "".join(texts.values())
+
+
+def test_the_reference_lists_functions_before_classes_and_errors_last() -> None:
+    text = dict(reference.texts())["reference/calipers.md"]
+    places = [text.index(f"## calipers.{name}\n") for name in ("run", "score_group", "Judge", "ConfigError")]
+    assert places == sorted(places)
+
+
+def test_the_sites_signatures_are_those_that_python_has() -> None:
+    griffe = pytest.importorskip("griffe", reason="griffe is not installed: python -m pip install --group docs")
+    from scripts.site.signatures import RealSignatures  # noqa: PLC0415 - needs griffe
+
+    found = griffe.load(
+        "calipers", search_paths=[str(CONFIG.parent / "src")], extensions=griffe.load_extensions(RealSignatures())
+    )
+    judge = {one.name: one.default for one in found["judging.judge.Judge"].parameters}
+    assert list(judge)[:3] == ["self", "judge", "protocol"]
+    assert judge["concurrency"] == "64"
+    calls = {one.name: one.default for one in found["config.question_options.Calls"].parameters}
+    assert calls["timeout"] == "120.0"

@@ -52,9 +52,15 @@ def main() -> int:
     said = assistants.descriptions(texts["pages.md"])
     _write(SITE / "llms.txt", assistants.index(summary, sections, said))
     _write(SITE / "llms-full.txt", assistants.whole(sections, texts))
-    for path, text in texts.items():
+    for path, text in (*texts.items(), *reference.texts()):
         _write(SITE / path, text)
-    print(f"{len(_pages())} pages in {SITE.relative_to(ROOT)}: open {SITE.relative_to(ROOT)}/index.html")
+    missing = [path for path in listed if not (SITE / path).is_file()]
+    if missing:
+        print(*(f"llms.txt links to {path}, which is not there" for path in missing), sep="\n", file=sys.stderr)
+        return 1
+    folder = SITE.relative_to(ROOT)
+    print(f"{len(_pages())} pages in {folder}: open {folder}/index.html. The search needs a server:")
+    print(f"{Path(sys.executable).relative_to(ROOT)} -m http.server --bind 127.0.0.1 --directory {folder}")
     return 0
 
 

@@ -1,28 +1,52 @@
-"""Pages of the API, for mkdocstrings: one for each part that a user imports from, with the names that it exports."""
+"""Pages of the API, one for each part that a user imports from, with the names that it exports.
+
+``pages`` are for mkdocstrings; ``texts`` are the same as plain Markdown, for coding assistants.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Final
+from itertools import islice
+from types import ModuleType
+from typing import Any, Final
 
 MODULES: Final = {
     "calipers": "Judges, groups, results",
-    "calipers.config": "Options of a judge",
+    "calipers.config": "Options of a judge; [options](../options.md) says what each one means",
     "calipers.inputs": "Reading groups and rubrics",
+    "calipers.types": "Plain data",
+    "calipers.types.tables": "Results as tables",
+    "calipers.errors": "Errors",
     "calipers.replies": "Reading replies",
     "calipers.rubric": "Rubrics and grading",
     "calipers.verifiers": "Verifiers",
+    "calipers.verifiers.ifeval": "IFEval",
     "calipers.calibration": "Calibration",
     "calipers.doctor": "Doctor",
+    "calipers.distilling": "Judges made from a ledger",
     "calipers.ledger": "The ledger",
     "calipers.report": "Reports",
+    "calipers.monitoring.monitor": "Health of judges",
+    "calipers.study.watching": "Watching a training run",
+    "calipers.server": "Clients of the server",
+    "calipers.ray": "Judging on a Ray cluster",
     "calipers.testing": "Judges with known faults, for tests",
-    "calipers.types": "Plain data",
-    "calipers.errors": "Errors",
-    "calipers.trainers.trl": "TRL",
+    "calipers.trainers.agent_lightning": "Agent-Lightning",
+    "calipers.trainers.areal": "AReaL",
+    "calipers.trainers.art": "ART",
+    "calipers.trainers.easyr1": "EasyR1",
+    "calipers.trainers.ms_swift": "ms-swift",
+    "calipers.trainers.nemo_gym": "NeMo-Gym",
+    "calipers.trainers.nemo_rl": "NeMo-RL",
     "calipers.trainers.openrlhf": "OpenRLHF",
+    "calipers.trainers.shadow": "Shadow mode",
+    "calipers.trainers.skyrl": "SkyRL",
+    "calipers.trainers.slime": "slime",
+    "calipers.trainers.tinker": "tinker-cookbook",
+    "calipers.trainers.trl": "TRL",
+    "calipers.trainers.verifiers": "verifiers",
 }
 
 
@@ -43,6 +67,52 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"reference/{module}.md", f"# {module}\n\n{title}.\n\n{names}"
 
 
+def texts() -> Iterator[tuple[str, str]]:
+    """The path and the text of every page, with signatures and docstrings."""
+    yield from islice(pages(), 1)
+    for module, title in MODULES.items():
+        home = import_module(module)
+        parts = (_text(getattr(home, name), f"{module}.{name}") for name in _exported(module))
+        yield f"reference/{module}.md", "\n\n".join((f"# {module}", f"{title}.", *parts)) + "\n"
+
+
+def _text(value: Any, path: str) -> str:
+    """The signature and docstring of a function or class, and of the public methods that the class defines."""
+    found = [f"## {path}", f"```python\n{path.rpartition('.')[2]}{_signature(value)}\n```", inspect.getdoc(value) or ""]
+    methods = vars(value).items() if inspect.isclass(value) else ()
+    for name, method in methods:
+        if not name.startswith("_") and inspect.isroutine(method) and (doc := inspect.getdoc(method)):
+            found += [f"### {name}", f"```python\n{name}{_signature(getattr(value, name))}\n```", doc]
+    return "\n\n".join(filter(None, found))
+
+
+def _signature(value: Any) -> str:
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):  # a protocol, or an alias of a type
+        return ""
+    given = [one.replace(annotation=_plain(one.annotation)) for one in found.parameters.values()]
+    return str(found.replace(parameters=given, return_annotation=_plain(found.return_annotation)))
+
+
+class _Plain(str):
+    """An annotation that is shown without the quotes of a text."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def _plain(annotation: Any) -> Any:
+    return _Plain(annotation) if isinstance(annotation, str) else annotation
+
+
+def exported() -> Iterator[tuple[str, object]]:
+    """The path and the object of every name of the reference."""
+    for module in MODULES:
+        for name in _exported(module):
+            yield _home(module, name), getattr(import_module(module), name)
+
+
 def _exported(module: str) -> list[str]:
     home = import_module(module)
     names = getattr(home, "__all__", None) or [
@@ -50,7 +120,13 @@ def _exported(module: str) -> list[str]:
         for name, value in vars(home).items()
         if not name.startswith("_") and getattr(value, "__module__", None) == module
     ]
-    return sorted(name for name in names if _documented(getattr(home, name)))
+    return sorted(filter(lambda name: _documented(getattr(home, name)), names), key=lambda name: _rank(home, name))
+
+
+def _rank(home: ModuleType, name: str) -> tuple[int, str]:
+    """Functions first, then classes, then errors; each by name."""
+    value = getattr(home, name)
+    return (2 if inspect.isclass(value) and issubclass(value, BaseException) else int(inspect.isclass(value)), name)
 
 
 def _documented(value: object) -> bool:
