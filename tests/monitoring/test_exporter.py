@@ -23,8 +23,9 @@ def test_it_serves_the_numbers_of_the_moment():
         assert 'calipers_judge_groups{run="r"} 1.0' in fetched(exporter.port, "/metrics")
         numbers["judge/groups"] = 2.0
         assert 'calipers_judge_groups{run="r"} 2.0' in fetched(exporter.port, "/metrics?x=1")
-        with pytest.raises(urllib.error.HTTPError, match="404"):
+        with pytest.raises(urllib.error.HTTPError, match="404") as found:
             fetched(exporter.port, "/")
+        found.value.close()
 
 
 def test_a_port_that_is_taken_is_said_plainly_and_closing_frees_it():

@@ -6,6 +6,7 @@ to (compressed, Parquet, an array of groups, stdin) is copied to a temporary fil
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from array import array
@@ -64,6 +65,7 @@ class GroupIndex:
     def group(self, number: int) -> TrajectoryGroup:
         """Read a group. Raises InputError, with file and line, for one that breaks the rules of a groups file."""
         with self._reading:
+            self._stream.seek(0, os.SEEK_END)  # forgets what is buffered: the file may have been changed since
             self._stream.seek(self._starts[number])
             line = self._stream.readline(MAX_LINE)
         try:

@@ -34,7 +34,7 @@ def log(path: Path, entries: dict[str, Any], compression: int = zipfile.ZIP_DEFL
         (b"{broken", "is damaged (Expecting property name"),
         (b"[1]", "is not a JSON object"),
         (b"\xff\xfe", "is damaged ("),
-        (b"[" * 100_000, "is damaged (maximum recursion depth"),
+        (b"[" * 100_000, "is damaged (nested too deeply)"),
     ],
 )
 def test_a_bad_sample_is_named_and_the_others_are_read(bad: bytes, reason: str, tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import math
 import pickle
@@ -64,7 +65,7 @@ def test_todays_rewards_are_returned_as_they_are_and_the_judges_are_recorded(tmp
 def test_a_function_that_trl_awaits_stays_one(tmp_path: Path):
     shadow = Shadow(Judge(ContentJudge()), tmp_path)
     reward = shadowed(lengths_later, shadow, num_generations=4)
-    assert asyncio.iscoroutinefunction(reward.__call__)  # type: ignore[operator]  # it is an object
+    assert inspect.iscoroutinefunction(reward.__call__)  # type: ignore[operator]  # it is an object
     assert asyncio.run(reward(**given())) == [8.0] * 4
     shadow.close()
     assert records(tmp_path)[0]["judge"] == [0.1, 0.9, 0.4, 0.2]

@@ -66,7 +66,8 @@ def _post(address: str, *, doing: str, timeout: float) -> None:
         with _opener(urlsplit(address).hostname or "").open(asked, timeout=timeout) as reply:
             reply.read()
     except HTTPError as error:
-        raise _refusal(f"{doing}: {address}", error) from error
+        with error:  # it holds the connection
+            raise _refusal(f"{doing}: {address}", error) from error
     except (OSError, ValueError, HTTPException) as error:
         why = getattr(error, "reason", error)
         if isinstance(why, TimeoutError):

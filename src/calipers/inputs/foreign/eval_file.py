@@ -24,9 +24,7 @@ _LARGEST = 2**30
 _REMEDY = "pip install zstandard, or write it as JSON: inspect log convert FILE --to json --output-dir DIR"
 _HEADERS = ("header.json", "_journal/start.json")
 _DAMAGE = (zipfile.BadZipFile, ValueError, EOFError, OSError, struct.error, zlib.error, RuntimeError)
-"""What reading a damaged zip raises; RuntimeError is of an encrypted entry, of an unknown compression, and of JSON
-nested too deeply.
-"""
+"""What reading a damaged zip raises; RuntimeError is of an encrypted entry and of an unknown compression."""
 
 
 def eval_rows(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -71,6 +69,8 @@ def _json(path: Path, archive: zipfile.ZipFile, stream: IO[bytes], info: zipfile
         return f"{where} has {info.file_size / 2**30:.1f} GiB, which is more than is read"
     try:
         found = without_surrogates(json.loads(_read(path, archive, stream, info)))
+    except RecursionError:  # Python words it differently from version to version
+        return f"{where} is damaged (nested too deeply); copy the file again"
     except _DAMAGE as error:
         return f"{where} is damaged ({str(error)[:200] or type(error).__name__}); copy the file again"
     return found if isinstance(found, dict) else f"{where} is not a JSON object"
