@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import calipers
+from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, TransientError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_rl, tinker, verifiers
 from calipers.trainers.art import ruler
@@ -79,6 +80,17 @@ async def test_so_many_lost_groups_in_a_row_end_the_run_and_no_more_is_asked() -
         await run.score_group(group("good", 3))
     assert asked is run.judge
     assert run.ended is not None
+
+
+@pytest.mark.parametrize(("judge", "said"), [("embedded", 1), ("profile:gpt-5.4", 1), (calipers.Judge, 0)])
+def test_a_judge_that_is_not_for_training_is_said_once_when_a_run_begins(
+    judge: Any, said: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = calipers.Judge(judge if isinstance(judge, str) else ContentJudge())
+    run = JudgedRun(made)
+    for _ in range(2):
+        asyncio.run(run.score([group_of(FOUR)]))
+    assert len([one for one in caplog.messages if "not for training" in one]) == said
 
 
 async def test_stop_is_called_once_in_place_of_raising() -> None:

@@ -111,6 +111,10 @@ class LostGroupLog:
                 self._counts[why if known else "other reasons"] += 1
         self._write(lines)
 
+    def warn(self, line: str) -> None:
+        """Write a warning about the trainer's whole run to its log."""
+        self._write([one_line(line)])
+
     def flush_if_due(self) -> None:
         """Write the summary of a minute that is over to the trainer's log.
 

@@ -58,6 +58,7 @@ class JudgedRun:
     this and every further call raises CalipersError before the judge is asked. ``patience=None`` counts nothing. If
     every call of a batch was refused permanently and the judge has never answered, ``stop`` is called, and this and
     every further call raises ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group.
+    What each result of the judge warns of, such as that it is not for training, is logged once, when the run begins.
     Safe to use from several event loops.
 
     Raises ConfigError for invalid settings.
@@ -83,6 +84,8 @@ class JudgedRun:
         self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
+        for warning in judge.settings.warnings:  # such as that of a judge that is not for training
+            self._log.warn(warning)
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
         """Return the results of a trainer's batch of groups, in order.
