@@ -83,7 +83,7 @@ async def test_so_many_lost_groups_in_a_row_end_the_run_and_no_more_is_asked() -
 
 
 @pytest.mark.parametrize(("judge", "said"), [("embedded", 1), ("profile:gpt-5.4", 1), (calipers.Judge, 0)])
-def test_a_judge_that_is_not_for_training_is_said_once_when_a_run_begins(
+def test_a_judge_that_is_not_for_training_is_said_once_in_a_run(
     judge: Any, said: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = calipers.Judge(judge if isinstance(judge, str) else ContentJudge())

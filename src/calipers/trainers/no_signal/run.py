@@ -58,7 +58,7 @@ class JudgedRun:
     this and every further call raises CalipersError before the judge is asked. ``patience=None`` counts nothing. If
     every call of a batch was refused permanently and the judge has never answered, ``stop`` is called, and this and
     every further call raises ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group.
-    What each result of the judge warns of, such as that it is not for training, is logged once, when the run begins.
+    What each result of the judge warns of, such as that it is not for training, is logged once, with the first.
     Safe to use from several event loops.
 
     Raises ConfigError for invalid settings.
@@ -84,8 +84,7 @@ class JudgedRun:
         self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
-        for warning in judge.settings.warnings:  # such as that of a judge that is not for training
-            self._log.warn(warning)
+        self._warnings = judge.settings.warnings
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
         """Return the results of a trainer's batch of groups, in order.
@@ -132,11 +131,18 @@ class JudgedRun:
         Raises the errors that the class describes.
         """
         await self.require_answering()
+        self._warn_once()
         for result in results:
             self._take(result)
         self._end_if_out_of_patience()
         self.require_running()
         return results
+
+    def _warn_once(self) -> None:
+        with self._lock:
+            warnings, self._warnings = self._warnings, ()
+        for warning in warnings:
+            self._log.warn(warning)
 
     async def require_answering(self) -> None:
         """Call ``stop`` and raise ConfigError if the judge permanently refused every call in the trainer's run."""
