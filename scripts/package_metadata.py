@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,6 +18,10 @@ from urllib.parse import urlsplit
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 VARIABLE: Final = "CALIPERS_REPOSITORY"
+_NO_ADDRESS: Final = (
+    "calipers: no web address of the repository is known (git's remote origin, or CALIPERS_REPOSITORY), so the package "
+    "has no project URLs, and its description no links and pictures: not for a package index"
+)
 _FENCED: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _PICTURE: Final = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 _LINK: Final = re.compile(r"(?<!!)\[((?:!\[[^\]]*\]\([^)]*\)|[^\]])*)\]\(([^)\s]+)\)")
@@ -30,6 +35,8 @@ class Metadata(MetadataHookInterface):
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)
         address = repository(root)
+        if address is None:
+            print(_NO_ADDRESS, file=sys.stderr)
         text = (root / "README.md").read_text(encoding="utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": description(text, address)}
         metadata["urls"] = urls(address)
