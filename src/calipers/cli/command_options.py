@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _REST = "Options"
 SETTINGS_USED = "calipers.config.used"
 """In the context's ``meta``: by flag, the command that has its value from the settings file, and the value."""
+VARIABLES_USED = "calipers.environment.used"
+"""In the context's ``meta``: by flag, the environment variable that it has its value from, and the value."""
 _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 
 
@@ -43,6 +45,8 @@ class CommandOption(click.Option):
         Raises BadParameter for a list or a table in that file where the option takes one value.
         """
         value, source = super().consume_value(ctx, opts)
+        if source is ParameterSource.ENVIRONMENT:
+            ctx.meta.setdefault(VARIABLES_USED, {})[self.opts[-1].removeprefix("--")] = (str(self.envvar), value)
         if source is ParameterSource.DEFAULT_MAP:
             path = ctx.command_path.split()
             flag = self.opts[-1].removeprefix("--")
@@ -60,6 +64,8 @@ class CommandOption(click.Option):
         """Return the value of a command-line option in its type; raise BadParameter, in words, if it has none."""
         if isinstance(self.type, click.types.BoolParamType) and isinstance(value, int | float):
             value = str(value)  # a number of the settings file, of which click takes 0 and 1
+        if _would_be_cut(self.type, value) and not (self.count and value is True):
+            value = str(value).lower() if isinstance(value, bool) else str(value)
         try:
             return super().type_cast_value(ctx, value)
         except click.BadParameter as error:
@@ -80,7 +86,17 @@ def _what_was_meant(kind: click.ParamType[Any], value: Any) -> str | None:
         return "not a whole number; write it in digits, as in 2"
     if isinstance(kind, click.types.FloatParamType) and not _is_number(value, float):
         return "not a number; write it in digits, as in 0.5"
+    if isinstance(kind, click.types.BoolParamType):
+        return "neither true nor false; write true or false (in the environment also 1 or 0)"
     return None
+
+
+def _would_be_cut(kind: click.ParamType[Any], value: Any) -> bool:
+    """Whether a number of the settings file would become another one: 2.5 as a whole number 2, true as 1."""
+    whole, number = isinstance(kind, click.types.IntParamType), isinstance(kind, click.types.FloatParamType)
+    if isinstance(value, bool):
+        return whole or number
+    return whole and isinstance(value, float) and not value.is_integer()
 
 
 def _is_number(text: str, kind: type[int | float]) -> bool:

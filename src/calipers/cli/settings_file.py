@@ -20,7 +20,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from calipers.cli.command_options import SETTINGS_USED, CommandOption
+from calipers.cli.command_options import SETTINGS_USED, VARIABLES_USED, CommandOption
 from calipers.errors import ConfigError
 
 _DEFAULT = "calipers.toml"
@@ -29,6 +29,9 @@ _FILE = "calipers.config.file"
 _SECRETS: Final = re.compile(r"(?:.*-)?(?:key|token|secret|password|credential)s?", re.IGNORECASE)
 """Keys that hold a secret, if they are no flags."""
 _AT_LINE: Final = re.compile(r" \(at line (\d+), column \d+\)$")
+_AT_END: Final = " (at end of document)"
+_OF_CALIPERS: Final = {"config": "CALIPERS_CONFIG", "log-level": "CALIPERS_LOG_LEVEL"}
+"""Flags of ``calipers`` itself, which stand before a command, with their variables."""
 _SHORTEST_VALUE: Final = 3
 """Characters of a value that is recognised in an error's text."""
 
@@ -94,6 +97,9 @@ def names_settings_line(context: click.Context) -> Iterator[None]:
         used = context.meta.get(SETTINGS_USED, {})
         flag = _flag_at_fault(error, used)
         if file is None or flag is None:
+            variables = context.meta.get(VARIABLES_USED, {})
+            if isinstance(error, ConfigError) and (named := _variable_at_fault(str(error), variables)) is not None:
+                raise ConfigError(f"{error}\nIt comes from the environment variable {named}.") from error
             raise
         text = f"{flag}: {error.message}" if isinstance(error, click.BadParameter) else str(error)
         place = file.place_of_flag(used[flag][0], flag)
@@ -109,14 +115,25 @@ def _flag_at_fault(error: click.BadParameter | ConfigError, used: Mapping[str, t
     for flag in used:
         if re.search(rf"(?:--|^){re.escape(flag)}(?![\w-])", text):
             return flag
+    return next((flag for flag, (_, value) in used.items() if _says_value(text, value)), None)
+
+
+def _variable_at_fault(text: str, used: Mapping[str, tuple[str, Any]]) -> str | None:
+    """Return the environment variable with the value that an error's ``text`` is about, or None."""
+    for flag, (variable, value) in used.items():
+        if text.startswith(f"--{flag} ") or _says_value(text, value):
+            return variable
+    return None
+
+
+def _says_value(text: str, value: Any) -> bool:
+    """Return whether an error's text has a value, or one of several, whole or without its password."""
     from calipers.backends.names import name_without_password, url_without_password  # noqa: PLC0415 - only for an error
 
-    for flag, (_, value) in used.items():
-        texts = [str(one) for one in (value if isinstance(value, list) else [value])]
-        shown = [*texts, *map(name_without_password, texts), *map(url_without_password, texts)]
-        if any(_says(text, one) for one in shown):
-            return flag
-    return None
+    texts = [str(one) for one in (value if isinstance(value, list | tuple) else [value])]
+    return any(
+        _says(text, one) for one in (*texts, *map(name_without_password, texts), *map(url_without_password, texts))
+    )
 
 
 def _says(text: str, value: str) -> bool:
@@ -140,12 +157,16 @@ def _read(path: str | None) -> _File | None:
     try:
         text = file.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text, parse_float=_finite)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: is not UTF-8 text; save it as UTF-8") from error
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits
         at = _AT_LINE.search(str(error))
         where = f"{file}:{at[1]}" if at is not None else _place_of_number(error, file, text)
         said = _AT_LINE.sub("", str(error))
+        if said.endswith(_AT_END):
+            said, where = said.removesuffix(_AT_END), f"{file}:{text.rstrip().count(chr(10)) + 1}"
         quotes = '; write text in quotes, as in judge = "embedded"' if said == "Invalid value" else ""
         raise ConfigError(f"{where}: not valid TOML: {said}{quotes}") from error
     read = _File(str(file), text, content)
@@ -171,6 +192,7 @@ def _defaults_of_commands(file: _File, app: click.Group, *, named: bool) -> dict
         if not isinstance(table, Mapping):
             where = file.place(command)
             raise ConfigError(f"{where}: [{command}] must be a table of settings for `calipers {command}`")
+        _refuse_inner_tables(file, command, app.commands[command], table)
         _refuse_unknown(file, table, names, command)
         settings = everywhere | dict(table)
         if not named:
@@ -257,6 +279,16 @@ def _flag(key: str) -> str:
     return key.replace("_", "-")
 
 
+def _refuse_inner_tables(file: _File, name: str, command: click.Command, table: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a table such as ``[rubric.draft]``: the commands of ``calipers rubric`` share one."""
+    for key, value in table.items():
+        if isinstance(command, click.Group) and key in command.commands and isinstance(value, Mapping):
+            raise ConfigError(
+                f"{file.place(name, key)}: there is no table [{name}.{key}]; write the flags of "
+                f"`calipers {name} {key}` in the table [{name}]"
+            )
+
+
 def _refuse_unknown(file: _File, table: Mapping[str, Any], known: Mapping[str, Any] | set[str], *command: str) -> None:
     for key in table:
         flag = _flag(key)
@@ -267,6 +299,11 @@ def _refuse_unknown(file: _File, table: Mapping[str, Any], known: Mapping[str, A
             raise ConfigError(
                 f"{where}{key!r}: a secret does not belong in this file; set the provider's environment variable, such "
                 "as OPENAI_API_KEY, or name a file that holds it with --env-file"
+            )
+        if flag in _OF_CALIPERS:
+            raise ConfigError(
+                f"{where}{key!r} is no setting of this file; write calipers --{flag} ... before the command, or set "
+                f"{_OF_CALIPERS[flag]}"
             )
         near = difflib.get_close_matches(flag, list(known), n=1)
         shown = " ".join(("calipers", *(command or ("COMMAND",)), "--help"))
