@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ class Output:
         self._out = out
         self._file: TextIO | None = sys.stdout if out == "-" else None
         self._stack = ExitStack()
+        self._whole = 0
 
     def __enter__(self) -> Self:
         return self
@@ -35,6 +37,8 @@ class Output:
                     json.dumps(result.to_dict()) + "\n"
                 )  # half a surrogate pair can only be written as an escape
             file.flush()
+            if file is not sys.stdout:
+                self._whole = os.fstat(file.fileno()).st_size
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -61,3 +65,7 @@ class Output:
             suppress(OSError) if kind is not None else nullcontext()
         ):  # closing the file tries again to write what could not be written
             self._stack.close()
+        if kind is not None and self._file not in (None, sys.stdout):
+            # Half a line is no result: the same command would take the file for somebody's, and not replace it.
+            with suppress(OSError):
+                os.truncate(self._out, self._whole)

@@ -244,7 +244,7 @@ class JudgeInstances:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
             raise ConfigError(
-                f"every question was refused, so nothing would be scored: {'; '.join(reasons).rstrip('.')}. Check the "
+                f"every question was refused, so nothing would be scored: {'; '.join(reasons).rstrip('.')}; check the "
                 "judge's name, its address and its key"
             )
 

@@ -86,7 +86,8 @@ class LedgerFile(ReadableLedger):
 
     def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
         said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
-        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {self._remedy(error)}")
+        remedy = "It is a folder; name a file in it." if self.path.is_dir() else self._remedy(error)
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {remedy}")
 
     def _is_json(self) -> bool:
         try:
@@ -172,6 +173,9 @@ def require_existing(path: Path) -> None:
     """Raise LedgerError, with what writes one, if there is no ledger at ``path``."""
     if not path.exists():
         raise LedgerError(f"{path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
+    wal = Path(f"{path}-wal")  # beside an empty file: this is a ledger that is being made
+    if path.is_file() and path.stat().st_size == 0 and not wal.exists():
+        raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
 
 
 def ledger_path(location: str | Path) -> Path:
