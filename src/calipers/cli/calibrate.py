@@ -30,7 +30,7 @@ from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import judge_option
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import JUDGMENTS, add_force_option
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, InputError
 from calipers.registry import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -178,12 +178,18 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     files = {Path(path).stem: path for path in options["rubric"]}
     every = itertools.chain(asked, recorded)
     found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, on_error=bad)
+    _require_figures(found, judgments, bad)
     _warn_of_no_cascade(found, asked_for=target is not None)
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         print_report(found)
     return 1 if bad.count else 0
+
+
+def _require_figures(found: Calibration, judgments: str | None, bad: BadLines) -> None:
+    if judgments is not None and bad.count and not found.judges:
+        raise InputError("no judgment in it is about a group that could be read", source=judgments)
 
 
 def _require_source(judgments: str | None, options: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_rubric_file
+from calipers.errors import InputError
 
 if TYPE_CHECKING:
     from calipers.capacity.spending import Spending
@@ -124,7 +125,13 @@ def query_judges(groups: str, options: dict[str, Any], ledger: str | None) -> li
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
     from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
 
-    shown = list(read_groups(groups, on_error=lambda _: None))  # a bad group is reported when agreement is measured
+    unread: list[InputError] = []  # a bad group is reported when agreement is measured
+    shown = list(read_groups(groups, on_error=unread.append))
+    if not shown:
+        bad = BadLines()
+        for error in unread:
+            bad(error)
+        raise InputError("no group in it can be read; no judge was asked", source=groups)
     _warn_of_own_rubrics(shown, options)
     judgments = []
     default = {} if ledger is None else {"ledger": ledger, "probe": False}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from calipers.verifiers.ifeval.report import Report
     from calipers.verifiers.ifeval.rows import Pairing, Prompt, Response
 
+_SQLITE: Final = b"SQLite format 3\0"
 T = TypeVar("T")
 _NOT_IFEVALS: Final = frozenset({"rubric", "rubrics", "checkers", "functions", "constraints"})
 """Keys of a row that hold standards other than IFEval's instructions."""
@@ -262,16 +263,17 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
         raise InputError("there is no such file", source=path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    if data.startswith(_SQLITE):
+        raise InputError("is a SQLite database, such as a ledger, and no JSON lines", source=path)
     for line, text in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if text.strip():
             yield line, text
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON: {error}") from None
+    from calipers.inputs.jsonl import json_value  # noqa: PLC0415 - as above
+
+    row = json_value(text)
     if not isinstance(row, dict):
         raise InputError('must be an object such as {"prompt": "...", "response": "..."}')
     return row

@@ -63,8 +63,7 @@ def _show_server(url: str, *, as_json: bool) -> int:
     try:
         checked_url(url, "/models")
     except ConfigError as error:
-        given = "" if {"@", "?"} & {*url} else f" {_line(url)}"  # it may hold a secret
-        raise ConfigError(f"--base-url{given}: {error}") from None
+        raise ConfigError(f"--base-url: {error}") from None
     shown = url_without_password(url)
     server = replace(asyncio.run(find_server(url)), base_url=shown)
     if as_json:

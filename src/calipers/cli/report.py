@@ -98,8 +98,9 @@ def report(
     with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
         count = write_report(sources, Path(out), redact=redact)
     views = _counted(sources)
-    if bad.count and not count and not views:
-        raise InputError("no line in it can be read; the page shows no group", source=source[0])
+    if not count and not views:
+        why = "no line in it can be read" if bad.count else "it holds no judged groups"
+        raise InputError(f"{why}; the page shows no group", source=source[0])
     lacking = f", {sources.notes.without_texts:,} without texts" if sources.notes.without_texts else ""
     size = Path(out).stat().st_size / 1e6
     groups_shown = [f"{count:,} group{'s' * (count != 1)}{lacking}"] if count or not views else []

@@ -52,19 +52,23 @@ def show(result: str, group: str | None, groups: str | None, run: int | None, *,
         if not (sources.results or sources.ledgers):
             raise InputError("has no judged groups; calipers report writes a page of it", source=result)
         if group is None:
-            _print_overview(sources)
+            if not _print_overview(sources):
+                raise InputError("holds no judged groups", source=result)
         else:
             _print_group(sources, result, group, full=full)
     return 1 if bad.count else 0
 
 
-def _print_overview(sources: Sources) -> None:
+def _print_overview(sources: Sources) -> int:
+    """Print a line for each group; return how many there are."""
     from calipers.report.details import details_of, index_row  # noqa: PLC0415 - --help stays quick
     from calipers.report.plain import overview_line  # noqa: PLC0415 - likewise
 
-    for judged in sources:
+    count = 0
+    for count, judged in enumerate(sources, start=1):  # noqa: B007 - it is returned
         detail = details_of(judged)
         click.echo(printable(overview_line(index_row(detail), detail)))
+    return count
 
 
 def _print_group(sources: Sources, result: str, group: str, *, full: bool) -> None:

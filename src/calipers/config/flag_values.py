@@ -85,6 +85,8 @@ def read_budget(texts: Sequence[str]) -> dict[str, float]:
             raise ConfigError(f"--budget {text}: write {kind}= and a number, as in {_BUDGETS[kind]}") from None
         if not 0 < found[kind] < math.inf:
             raise ConfigError(f"--budget {text}: it must be a finite number above 0, as in {_BUDGETS[kind]}")
+        if kind != "usd" and not found[kind].is_integer():
+            raise ConfigError(f"--budget {text}: {kind} are counted whole, as in {_BUDGETS[kind]}")
     return found
 
 

@@ -6,7 +6,6 @@ Not responsible for sampling responses (``sampling``).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.jsonl import decompressed_stream
+from calipers.inputs.jsonl import decompressed_stream, json_line_rows, json_value, open_binary
 from calipers.rubric.dataset_forms import row_prompt
 from calipers.types import Message
 
@@ -117,22 +116,15 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
 
 
 def _lines(path: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    try:
-        with Path(path).open("rb") as file, decompressed_stream(file) as stream:
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    yield number, _object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=path) from None
-    except (OSError, EOFError) as error:
-        raise InputError(f"cannot be read: {error}", source=path) from None
+    with open_binary(Path(path)) as file:
+        yield from json_line_rows(decompressed_stream(file), parse=_object)
 
 
 def _object(line: bytes) -> dict[str, Any] | str:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
+        row = json_value(line)
+    except InputError as error:
+        return str(error)
     return row if isinstance(row, dict) else 'must be an object such as {"prompt": "..."}'
 
 

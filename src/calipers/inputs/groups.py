@@ -216,6 +216,8 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         if "status" in value and "reason" in value:
             raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
         raise InputError(f"{where}has no 'messages'; {_meant('messages', value)}{_SHAPE}")
+    if messages is None and (meant := _meant("messages", value)):
+        raise InputError(f"{where}has no 'messages'; {meant.strip()}")
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")

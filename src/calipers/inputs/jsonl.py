@@ -33,6 +33,7 @@ _SPREAD = (
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
 _COMPRESSED = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"PK\x03\x04": "zip"}
 """How files begin that are compressed otherwise than by gzip."""
 
@@ -84,7 +85,7 @@ def read_json_or_lines(path: Path) -> Iterator[Row]:
         lines = _lines(decompressed_stream(stream), MAX_LINE)
         first, second = next(lines, None), next(lines, None)
     is_lines = second is not None and first is not None and isinstance(first[1], bytes)
-    if is_lines and first is not None and isinstance(_row(*first)[1], dict):
+    if is_lines and first is not None and isinstance(_row(*first, parse_json_line)[1], dict):
         yield from read_json_lines(path)
     else:
         yield from read_json_file(path)
@@ -134,26 +135,36 @@ def convert_rows(
             on_error(placed)
 
 
-def json_line_rows(stream: IO[bytes], *, max_line: int = MAX_LINE) -> Iterator[Row]:
+def json_line_rows(
+    stream: IO[bytes],
+    *,
+    max_line: int = MAX_LINE,
+    parse: Callable[[bytes], dict[str, Any] | str] | None = None,
+) -> Iterator[Row]:
     """Yield a row for every line of a groups file's ``stream`` that is not blank, in order.
 
     The last row of a damaged stream reports the damage. An object spread over several lines yields one row that reports
-    that problem, instead of an error for each line.
+    that problem, instead of an error for each line; so does a file of another kind, such as a ledger. ``parse`` reads a
+    line, or returns its problem as text; by default, lines are those of a groups file.
     """
+    read = parse or parse_json_line
     lines = _lines(stream, max_line)
     for number, line in lines:
+        if number == 1 and isinstance(line, bytes) and (problem := _other_kind(line)) is not None:
+            yield 1, problem
+            return
         if number == 1 and isinstance(line, bytes) and line.strip() in {b"{", b"["}:
             after = next(lines, None)
-            if after is not None and not isinstance(_row(*after)[1], dict):
+            if after is not None and not isinstance(_row(*after, read)[1], dict):
                 yield 1, _SPREAD
                 return
-            yield from (_row(*numbered) for numbered in ((number, line), after) if numbered is not None)
+            yield from (_row(*numbered, read) for numbered in ((number, line), after) if numbered is not None)
         else:
-            yield _row(number, line)
+            yield _row(number, line, read)
 
 
-def _row(number: int, line: bytes | str) -> Row:
-    return number, parse_json_line(line) if isinstance(line, bytes) else line
+def _row(number: int, line: bytes | str, read: Callable[[bytes], dict[str, Any] | str]) -> Row:
+    return number, read(line) if isinstance(line, bytes) else line
 
 
 def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]]:
@@ -181,27 +192,46 @@ def _lines(stream: IO[bytes], max_line: int) -> Iterator[tuple[int, bytes | str]
             yield number, line
 
 
-def parse_json_line(line: bytes) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each thing that can be wrong
-    """Return the JSON object in a line of a groups file, or the line's problem as text."""
+def _other_kind(line: bytes) -> str | None:
+    """Return which kind of file begins with ``line``, as the problem of the whole file; None if it may be JSON."""
+    if line.startswith(_SQLITE):
+        return "a SQLite database, such as a ledger, and no JSON lines; name the file with the lines instead"
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "not UTF-8 but UTF-16; save the file as UTF-8"
+    kind = next((name for head, name in _COMPRESSED.items() if line.startswith(head)), None)
+    if kind is not None:
+        return f"compressed with {kind}, which is not read; decompress the file, or compress it with gzip"
+    return None
+
+
+def json_value(line: bytes) -> Any:
+    """Return the JSON value in a line of a JSON lines file. Raises InputError, in words, if there is none."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        if line.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return "not UTF-8 but UTF-16; save the file as UTF-8"
-        kind = next((name for head, name in _COMPRESSED.items() if line.startswith(head)), None)
-        if kind is not None:
-            return f"compressed with {kind}, which is not read; decompress the file, or compress it with gzip"
-        return f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
+        problem = _other_kind(line) or f"not UTF-8 at byte {error.start + 1} of the line; save the file as UTF-8"
+        raise InputError(problem) from None
     try:
-        value = json.loads(text)
-        # Only JSON escapes can produce lone surrogates, which cannot be hashed, sent or written.
-        value = without_surrogates(value) if _SURROGATE.search(text) else value
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        return _syntax(text, error)
+        raise InputError(_other_kind(line) or _syntax(text, error)) from None
+    except RecursionError:
+        raise InputError("not readable: nested too deeply") from None
+    except ValueError as error:  # raised for an integer of thousands of digits
+        raise InputError(f"not readable JSON: {error}") from None
+
+
+def parse_json_line(line: bytes) -> dict[str, Any] | str:
+    """Return the JSON object in a line of a groups file, or the line's problem as text."""
+    try:
+        value = json_value(line)
+    except InputError as error:
+        return str(error)
+    # Only JSON escapes can produce lone surrogates, which cannot be hashed, sent or written.
+    try:
+        value = without_surrogates(value) if _SURROGATE.search(line.decode()) else value
     except RecursionError:
         return "not readable: nested too deeply"
-    except ValueError as error:  # raised for an integer of thousands of digits
-        return f"not readable JSON: {error}"
     if not isinstance(value, dict):
         what = type_in_words(value)
         hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""

@@ -44,6 +44,8 @@ _OF_TRAJECTORY: Final = frozenset({
     "rubric", "rubrics", "checkers", "instruction_id_list", "constraints", "reference", "reference_answer",
     "ground_truth",
 })  # fmt: skip
+_KEYS_OF_TRAJECTORY: Final = ("gold", "reward", "metadata", "artifacts")
+_DERIVED_ID: Final = re.compile("g[0-9a-f]{16}")
 _TRAJECTORY_RULE: Final = (
     "a trajectory is graded by its own 'rubric' if that is an object with criteria, otherwise by its group's"
 )
@@ -66,7 +68,10 @@ def unused_standards(group: TrajectoryGroup, *, checklist: bool) -> list[str]:
                 key for key in trajectory.extra if key in _OF_TRAJECTORY or kind_of_key(str(key)) in ("rubric", "rules")
             )
             notes += [f"not used: {key!r} of a trajectory; {_TRAJECTORY_RULE}" for key in keys]
+            notes += _misspelt(trajectory.extra, _KEYS_OF_TRAJECTORY, " of a trajectory")
     if group.extra:
+        if _DERIVED_ID.fullmatch(group.group_id):
+            notes += _misspelt(group.extra, ("group_id",), "")
         if group.extra.get("constraints") is not None:
             notes.append(f"not used: the group's 'constraints'; {_CHECKS}")
         if not STANDARDS_KEYS.isdisjoint(group.extra):
@@ -99,6 +104,16 @@ def unread_standards(
     known = (READ_KEYS | {"rubric", "constraints", *near}) - keys_in_no_known_form(group.extra)
     kinds: tuple[Kind, ...] = ("rubric", "rules") if graded or references else get_args(Kind)
     return notes + unknown_key_warnings(group.extra, read=known, inside=_OBJECTS, kinds=kinds)
+
+
+def _misspelt(extra: Mapping[str, Any], known: Sequence[str], where: str) -> list[str]:
+    """Return a sentence for each unknown key that is one of ``known`` misspelt; a plural is a word of its own."""
+    near = {key: get_close_matches(str(key).lower()[:_MOST], known, n=1, cutoff=0.85) for key in list(extra)[:_MOST]}
+    return [
+        f"not used: the unknown key {key!r}{where}; did you mean {meant[0]!r}?"
+        for key, meant in near.items()
+        if meant and key != f"{meant[0]}s"
+    ]
 
 
 def keys_in_no_known_form(row: Mapping[str, Any]) -> set[str]:
