@@ -279,7 +279,7 @@ def test_wrong_keys_in_the_file_are_named(folder: Path, content: str, words: str
         ('out = "o.jsonl"', "calipers.toml:3: 'out' names a file to write"),
         ("budget = -1e400", "calipers.toml:3: not valid TOML: -1e400 is not a number"),
         ("tie-margin = [\n 1,\n nan]", "calipers.toml:5: not valid TOML: nan is not a number"),
-        ("estimate = 2", "calipers.toml:3: estimate: '2' is not a valid boolean"),
+        ("estimate = 2", "calipers.toml:3: estimate: '2' is neither true nor false"),
         ('OPENAI_API_KEY = "s3cret"', "calipers.toml:3: 'OPENAI_API_KEY': a secret does not belong"),
         ('judge = "https://me:s3cret@h/v1"', "calipers.toml:3: 'https://h/v1' is an address and not a judge name"),
         ('judge = "opnai/https://me:s3cret@h/v1"', "calipers.toml:3: unknown provider 'opnai'"),

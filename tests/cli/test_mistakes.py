@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -121,6 +122,15 @@ def test_a_judge_that_refuses_everything_leaves_no_ledger(folder: Path, faulty: 
     assert not (folder / "o.jsonl.ledger.db").exists()
 
 
+def _write_two(path: Path, first: GroupResult, resource: ModuleType) -> None:
+    """Write a result, and another for which there is no room."""
+    with Output(str(path)) as output:
+        output.write(first)
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, most))
+        output.write(GroupResult("g2" * 500, "scored", ()))
+
+
 def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path: Path):
     resource = pytest.importorskip("resource")
     signal = pytest.importorskip("signal")
@@ -128,10 +138,8 @@ def test_a_result_file_that_could_not_be_written_ends_with_a_whole_line(tmp_path
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     first = GroupResult("g1", "scored", ())
     try:
-        with pytest.raises(ConfigError, match="cannot be written"), Output(str(path)) as output:
-            output.write(first)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, before[1]))
-            output.write(GroupResult("g2" * 500, "scored", ()))
+        with pytest.raises(ConfigError, match="cannot be written"):
+            _write_two(path, first, resource)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
