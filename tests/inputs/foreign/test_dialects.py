@@ -170,3 +170,38 @@ def test_an_otel_reply_that_was_cut_off_says_so():
     messages = canonical(OTEL)
     assert messages[-1] == {"role": "assistant", "content": "say answer", "finish_reason": "length"}
     assert [part["image_url"]["url"] for part in messages[0]["content"][1:]] == [IMAGE, "https://x/say.png"]
+
+
+def request_of(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"kind": "request", "parts": list(parts), **more}
+
+
+def returned(content: Any) -> Any:
+    part = {"part_kind": "tool-return", "tool_name": "look", "tool_call_id": "p1", "content": content}
+    return canonical([request_of(part)])[0]["content"]
+
+
+def test_instructions_that_each_request_of_pydantic_ai_repeats_are_told_once():
+    asked = {"part_kind": "user-prompt", "content": "q"}
+    rules = [request_of(asked, instructions=text) for text in ("one", "one", "two")]
+    assert [(one["role"], one["content"]) for one in canonical(rules)] == [
+        ("system", "one"), ("user", "q"), ("user", "q"), ("system", "two"), ("user", "q"),
+    ]  # fmt: skip
+
+
+def test_what_a_tool_of_pydantic_ai_returned_is_whole_and_its_files_are_no_text():
+    page = {"kind": "page", "url": "http://a", "body": "long"}
+    assert json.loads(returned(page)) == page
+    assert json.loads(returned([page])) == [page]
+    image = {"kind": "binary", "data": "AAAA", "media_type": "image/png"}
+    assert returned([1, page, image]) == [
+        {"type": "text", "text": "1"},
+        {"type": "text", "text": json.dumps(page, separators=(",", ":"))},
+        {"type": "image_url", "image_url": {"url": IMAGE}},
+    ]
+
+
+def test_a_reply_of_pydantic_ai_that_was_cut_off_says_so_and_a_hidden_compaction_is_no_message():
+    parts = [{"part_kind": "compaction", "content": None}, {"part_kind": "text", "content": "t"}]
+    reply = {"kind": "response", "parts": parts, "finish_reason": "length"}
+    assert canonical([reply]) == ({"role": "assistant", "content": "t", "finish_reason": "length"},)

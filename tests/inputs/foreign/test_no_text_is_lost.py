@@ -35,7 +35,6 @@ NOT_READ: dict[str, tuple[str, ...]] = {
         "content.context",
         "redacted",
         "output.completion",
-        "output.choices",
     ),
     "SMOLAGENTS": ("model_input_messages",),
     "GEMINI": ("thoughtSignature", "usageMetadata"),

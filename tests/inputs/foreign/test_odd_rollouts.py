@@ -215,6 +215,21 @@ def test_an_epoch_alone_is_no_sample_of_inspect(tmp_path: Path):
     said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
     (group,) = read_groups(written(tmp_path / "a.jsonl", {"epoch": 3, "messages": said}), reader="rollouts")
     assert (group.trajectories[0].messages[0]["content"], group.trajectories[0].metadata) == ("a", {"epoch": 3})
+    trained = {"id": 7, "epoch": 3, "messages": said, "reward": 0.5}
+    (group,) = read_groups(written(tmp_path / "b.jsonl", trained), reader="rollouts")
+    assert (group.group_id == "7", group.trajectories[0].reward) == (False, 0.5)
+
+
+def test_the_output_of_a_sample_of_inspect_is_its_answer_where_no_message_is_one():
+    asked, output = {"role": "user", "content": "q"}, {"choices": [{"message": {"role": "assistant", "content": "a"}}]}
+    sample = {"id": 1, "epoch": 1, "input": "q", "target": "t", "messages": [asked], "output": output}
+    (one,) = as_group(sample).trajectories
+    assert (contents(one.messages), "output" in one.metadata) == (["q", "a"], False)
+    reply = {"role": "assistant", "content": "b"}
+    (one,) = as_group(sample | {"messages": [asked, reply]}).trajectories
+    assert (contents(one.messages), one.metadata["output"]) == (["q", "b"], "a")
+    (one,) = as_group(sample | {"messages": [asked, reply | {"content": "so: a"}]}).trajectories
+    assert (contents(one.messages), "output" in one.metadata) == (["q", "so: a"], False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from calipers.inputs.foreign.rollout import rest_of
-from calipers.inputs.parts import REASONING
+from calipers.inputs.parts import REASONING, joined_block_text
 
 _NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store", "timelines", "output")
 
@@ -20,6 +20,7 @@ def notes_of_sample(sample: dict[str, Any]) -> dict[str, Any]:
     output = sample.get("output") or {}
     own = {
         "output_error": output.get("error"),
+        "output": _unsaid_answer(sample),
         "other_outputs": [choice["message"] for choice in (output.get("choices") or [])[1:]],
         "input": sample.get("input") if not _is_repeated(sample.get("input"), sample.get("messages")) else None,
     }
@@ -36,14 +37,32 @@ def _is_repeated(given: Any, messages: Any) -> bool:
 
 
 def messages_of_sample(sample: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a sample's messages, with attachments in their places; without messages, its input and output."""
+    """Return a sample's messages, with attachments in their places; its input where there are none, and its output
+    where none is a reply: a solver may set the output, which is scored, without a message.
+    """
     attachments = sample.get("attachments") or {}
-    given = sample.get("messages") or []
+    given, answer = list(sample.get("messages") or []), _answer(sample)
     if not given:
         asked = sample.get("input")
         given = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
-        given += [choice["message"] for choice in ((sample.get("output") or {}).get("choices") or [])[:1]]
+    if answer and not _replies(sample):
+        given.append(answer)
     return [_message(_attached(message, attachments)) for message in given]
+
+
+def _answer(sample: dict[str, Any]) -> dict[str, Any] | None:
+    choices = (sample.get("output") or {}).get("choices")
+    return choices[0]["message"] if choices else None
+
+
+def _replies(sample: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message for message in sample.get("messages") or [] if message["role"] == "assistant"]
+
+
+def _unsaid_answer(sample: dict[str, Any]) -> str | None:
+    """Return the text of a sample's output if there are replies, and none repeats it."""
+    replies, text = _replies(sample), joined_block_text((_answer(sample) or {}).get("content"))
+    return text if replies and not any(text in joined_block_text(one.get("content")) for one in replies) else None
 
 
 def _attached(value: Any, attachments: dict[str, str]) -> Any:

@@ -16,7 +16,8 @@ class Request(NamedTuple):
 
 @dataclass(slots=True)
 class Pending:
-    """The calls without a result, as name and id, JSON-RPC requests without a reply, and final answers already said.
+    """The calls without a result, as name and id, JSON-RPC requests without a reply, final answers already said, and
+    the instructions of the last request.
 
     ``number`` is the 1-based number of the message that is read; ids made here derive from it.
     """
@@ -25,6 +26,7 @@ class Pending:
     calls: list[tuple[str, str]] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
     finals: set[str] = field(default_factory=set)
+    instructions: str | None = None
     _made: int = 0
     _used: set[str] = field(default_factory=set)
 

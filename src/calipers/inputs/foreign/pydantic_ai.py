@@ -21,6 +21,8 @@ _TEXTS = {
     "file": "assistant", "retry-feedback": "user", "compaction": "user",
 }  # fmt: skip
 _CALLS = frozenset(("tool-call", "builtin-tool-call"))
+_MEDIA = frozenset(("image-url", "audio-url", "video-url", "document-url", "binary"))
+"""The kinds of a file. A tool's own data may have a ``kind`` and a ``url``, too."""
 
 
 def is_pydantic_ai(value: dict[str, Any]) -> bool:
@@ -30,9 +32,7 @@ def is_pydantic_ai(value: dict[str, Any]) -> bool:
 
 def chat_messages_of_pydantic_ai(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
     """Translate a message of pydantic-ai to chat messages: a response to one, a request to one for each part."""
-    found: list[dict[str, Any]] = []
-    if isinstance(value.get("instructions"), str):
-        found.append({"role": "system", "content": value["instructions"]})
+    found = _instructions(value, pending)
     blocks: list[dict[str, Any]] = []
     for number, part in enumerate(value["parts"], start=1):
         if not isinstance(part, dict):
@@ -46,7 +46,17 @@ def chat_messages_of_pydantic_ai(value: dict[str, Any], pending: Pending) -> lis
             found += _turn(blocks)
             found.append(message)
             blocks = []
-    return found + _turn(blocks)
+    ended = {"finish_reason": value["finish_reason"]} if value.get("finish_reason") else {}
+    return found + [turn | ended for turn in _turn(blocks)]
+
+
+def _instructions(value: dict[str, Any], pending: Pending) -> list[dict[str, Any]]:
+    """Return a request's instructions as a message, unless they are those of the request before: each repeats them."""
+    given = value.get("instructions")
+    if not isinstance(given, str) or given == pending.instructions:
+        return []
+    pending.instructions = given
+    return [{"role": "system", "content": given}]
 
 
 def _turn(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -57,7 +67,7 @@ def _message(  # noqa: PLR0911 - one return per kind
     part: dict[str, Any], pending: Pending, number: int
 ) -> dict[str, Any] | None:
     kind, name = str(part.get("part_kind")), part.get("tool_name")
-    if kind in _SILENT:
+    if kind in _SILENT or (kind == "compaction" and part.get("content") is None):  # kept by the provider
         return None
     if kind in _CALLS:
         call = tool_call(pending.opened(str(name), part.get("tool_call_id")), str(name), part.get("args"))
@@ -84,9 +94,11 @@ def _speech(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _returned(content: Any) -> Any:
-    if isinstance(content, list) and content and all(map(_is_media, content)):
+    """Return what a tool returned: as parts if there is a file in it, or texts alone, else as text."""
+    listed = content if isinstance(content, list) else [content]
+    if any(map(_is_media, listed)) or (listed is content and listed and all(isinstance(item, str) for item in listed)):
         return _contents(content)
-    return _contents(content) if _is_media(content) and isinstance(content, dict) else _text(content)
+    return _text(content)
 
 
 def _text(content: Any) -> str:
@@ -94,7 +106,7 @@ def _text(content: Any) -> str:
 
 
 def _is_media(item: Any) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and "kind" in item and ("url" in item or "data" in item))
+    return isinstance(item, dict) and str(item.get("kind")) in _MEDIA and ("url" in item or "data" in item)
 
 
 def _contents(content: Any) -> list[dict[str, Any]]:
@@ -106,8 +118,10 @@ def _contents(content: Any) -> list[dict[str, Any]]:
 def _content(item: Any) -> dict[str, Any]:
     if not isinstance(item, dict):
         return {"type": "text", "text": "" if item is None else _text(item)}
-    if isinstance(item.get("content"), str):  # a TextContent
+    if item.get("kind", "text-content") == "text-content" and isinstance(item.get("content"), str):
         return {"type": "text", "text": item["content"]}
+    if not _is_media(item):
+        return {"type": "text", "text": compact_json(item)}
     mime = str(item.get("media_type") or "")
     kind = str(item.get("kind") or "")
     where = {"url": item["url"]} if "url" in item else {"data": item.get("data"), "mime_type": mime}
@@ -115,6 +129,4 @@ def _content(item: Any) -> dict[str, Any]:
         return {"type": "image", **where}
     if mime.startswith("audio/") and "data" in where:
         return {"type": "audio", **where}
-    if "url" in item or "data" in item:
-        return {"type": "file", **where}
-    return {"type": "text", "text": compact_json(item)}
+    return {"type": "file", **where}

@@ -334,6 +334,9 @@ def _inspect_sample(sample: Row, task: str | None = None) -> Rollout:
     return Rollout(inspect_log.messages_of_sample(sample), name, metadata=inspect_log.notes_of_sample(sample))
 
 
+_SAMPLE_KEYS: Final = frozenset(("id", "epoch", "input", "target"))
+"""What every sample of inspect_ai has. A trainer's rows may have an id and an epoch, too."""
+
 FAMILIES: Final[Mapping[str, Family]] = {
     "sharegpt": Family(lambda row: isinstance(row.get("conversations"), list), sharegpt_rollouts),
     "nemo_gym": Family(
@@ -353,7 +356,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "inspect_ai": Family(
         lambda row: (
             (isinstance(row.get("eval"), dict) and "samples" in row)
-            or ("epoch" in row and "id" in row and isinstance(row.get("messages"), list))
+            or (_SAMPLE_KEYS <= row.keys() and isinstance(row.get("messages"), list))
         ),
         _inspect,
         _inspect_samples,
