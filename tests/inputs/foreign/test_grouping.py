@@ -115,8 +115,8 @@ def test_a_bad_run_costs_itself_and_not_the_other_runs_of_its_file(tmp_path: Pat
     (group,), problems = read(written(tmp_path / "t.jsonl", tau2_file("airline", *runs)))
     assert [one.reward for one in group.trajectories] == [1.0, None]
     assert problems == [
-        ":1: 'reward' is 'inf', which is no finite number; write null if it is unknown",
-        ":1: simulation 3: looks like the format tau2, but a field has an unexpected type",
+        ":1: simulation 2: 'reward' is 'inf', which is no finite number; write null if it is unknown",
+        ":1: simulation 3: looks like the format tau2, but has no 'messages'",
     ]
 
 
@@ -230,3 +230,45 @@ def test_rollouts_in_memory_make_up_groups_as_those_of_a_file_do(tmp_path: Path)
         "<list>:3: is a TrajectoryGroup among rollouts, each of which is a dict",
         "<list>:4: is a number among rollouts, each of which is a dict",
     ]
+
+
+def test_ids_and_times_of_messages_make_no_other_prompt(tmp_path: Path):
+    def stamped(number: int, said: str, **more: Any) -> dict[str, Any]:
+        asked = {"role": "user", "content": "q", "id": f"m{number}", "timestamp": number, **more}
+        return {"messages": [asked, {"role": "assistant", "content": said}]}
+
+    rows = [stamped(1, "a"), stamped(2, "b"), stamped(3, "c", documents=["d"])]
+    path = written(tmp_path / "r.jsonl", *rows)
+    groups = list(read_groups(path, reader="rollouts"))
+    assert [len(group.trajectories) for group in groups] == [2, 1]
+
+
+def test_a_reply_in_the_prompt_is_no_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    turns = [{"role": role, "parts": [{"text": role}]} for role in ("user", "model", "user")]
+    refused = {"request": {"contents": turns}, "response": {"candidates": [{"finishReason": "SAFETY"}]}}
+    (group,), problems = read(written(tmp_path / "b.jsonl", refused))
+    assert (len(group.context), problems) == (3, [])
+    assert "is a rollout without a message of an assistant" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"error": {"code": 8}}, 'its error is {"code":8}'),
+        ({"response": {"promptFeedback": {"blockReason": "SAFETY"}}}, 'its error is {"blockReason":"SAFETY"}'),
+        ({"response": {}}, "its response has no candidates"),
+    ],
+)
+def test_a_request_of_gemini_that_failed_is_not_its_last_reply(more: dict[str, Any], reason: str, tmp_path: Path):
+    turns = [{"role": role, "parts": [{"text": role}]} for role in ("user", "model", "user")]
+    groups, problems = read(written(tmp_path / "b.jsonl", {"request": {"contents": turns}} | more))
+    assert (groups, problems) == ([], [f":1: has no answer; {reason}"])
+
+
+def test_one_reward_for_several_candidates_is_nobodys(tmp_path: Path):
+    answers = [{"content": {"role": "model", "parts": [{"text": text}]}} for text in ("a", "b")]
+    asked = {"contents": [{"role": "user", "parts": [{"text": "q"}]}], "reward": 1.0}
+    groups, problems = read(written(tmp_path / "b.jsonl", asked | {"response": {"candidates": answers}}))
+    assert (groups, problems[0][:40]) == ([], ":1: has one 'reward' for 2 candidates; w")
+    (group,), _ = read(written(tmp_path / "c.jsonl", asked | {"response": {"candidates": answers[:1]}}))
+    assert group.trajectories[0].reward == 1.0

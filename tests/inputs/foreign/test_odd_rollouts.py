@@ -245,3 +245,25 @@ def test_a_command_of_openhands_that_still_runs_is_no_command_that_ended(code: i
     for messages in (canonical([call, result]), canonical([asked, old])):
         content = messages[-1]["content"]
         assert [part["text"] for part in (content if isinstance(content, list) else [text(content)])] == ["out", *told]
+
+
+NEMO_ZERO = {key: item for key, item in NEMO_GYM.items() if key != "response"} | {"reward": 0.0}
+ANSWERED: dict[str, Any] = {"output": [{"type": "message", "role": "assistant", "content": "a"}]}
+TAU2_ZERO = {"task_id": "0", "reward_info": {"reward": 0.0}, "messages": [{"role": "assistant", "content": "a"}]}
+EVENT = {"kind": "MessageEvent", "source": "user", "llm_message": {"role": "user", "content": [text()]}}
+OPENHANDS_ZERO = {"instance_id": "i", "history": [EVENT], "report": {"resolved": False}}
+
+
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        (NEMO_ZERO | {"response": ANSWERED}, {"_ng_failure_class": "transient"}),
+        (NEMO_ZERO | {"response": ANSWERED}, {"response": ANSWERED | {"error": {"code": "server_error"}}}),
+        (OPENHANDS_ZERO, {"error": "AgentRuntimeDisconnectedError"}),
+        (TAU2_ZERO, {"termination_reason": "infrastructure_error"}),
+        (TAU2_ZERO, {"termination_reason": "context_window_exceeded"}),
+    ],
+)
+def test_the_zero_of_a_run_that_failed_is_no_reward(row: dict[str, Any], change: dict[str, Any]):
+    assert as_group(row).trajectories[0].reward == 0.0
+    assert as_group(row | change).trajectories[0].reward is None

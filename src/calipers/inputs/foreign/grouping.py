@@ -34,6 +34,9 @@ _NO_PROMPT: Final = (
 )
 
 
+_STAMPS: Final = frozenset(("id", "uuid", "timestamp", "created", "created_at", "createdAt"))
+"""Keys of a message that differ from run to run, and make no other prompt of it."""
+
 _NO_REPLY: Final = (
     "without a message of an assistant, in which a judge sees no answer; an answer that stands under another key of "
     "the row belongs to the messages, as the last one"
@@ -87,7 +90,7 @@ def grouped(
             try:
                 key, name, member = _placed(place, rollout, group_by, spool)
             except InputError as error:
-                yield place, str(error)
+                yield place, f"{rollout.where}{error}"
                 continue
             groups.setdefault(key, _Group(name)).members.append(member)
         names = _own_names(groups, note)
@@ -115,8 +118,9 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     value = None if group_by is None else _value_at(rollout, group_by)
     slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])
     asked = any(message["role"] == "user" for message in prompt)
-    answered = any(message["role"] == "assistant" for message in messages)
-    member = _Member(place, _digest(prompt), asked, answered, _digest(tools), slot)
+    answered = any(message["role"] == "assistant" for message in messages[len(prompt) :])
+    said = [{key: item for key, item in message.items() if key not in _STAMPS} for message in prompt]
+    member = _Member(place, _digest(said), asked, answered, _digest(tools), slot)
     if value is not None:
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:

@@ -19,7 +19,8 @@ class Rollout:
 
     ``is_index`` means that ``task`` is a place in a data set, which another data set has, too: rollouts are of one
     prompt only if their prompts are equal as well. ``asked`` is how many messages are the prompt, where its format says
-    so; elsewhere, those before the first reply are. ``left_out`` says what of its file is not in its messages.
+    so; elsewhere, those before the first reply are. ``left_out`` says what of its file is not in its messages, and
+    ``where`` which run of a row with several it is, for messages.
     """
 
     messages: list[Any]
@@ -30,6 +31,7 @@ class Rollout:
     is_index: bool = False
     asked: int | None = None
     left_out: str | None = None
+    where: str = ""
 
     def as_trajectory(self) -> Row:
         """Return the rollout as a trajectory object of a groups file, without an id."""

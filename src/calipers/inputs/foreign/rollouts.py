@@ -66,9 +66,11 @@ def _each_part(plain: Row, name: str) -> Iterator[Rollout | str]:
         return
     for where, read in parts:
         try:
-            yield from read()
+            yield from (replace(rollout, where=where) for rollout in read())
         except InputError as error:
             yield f"{where}{error}"
+        except KeyError as error:
+            yield f"{where}looks like the format {name}, but has no {str(error.args[0])[:40]!r}"
         except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError):  # a field of another type
             yield f"{where}{odd}"
 
@@ -138,6 +140,7 @@ def _verifiers(row: Row) -> list[Rollout]:
 
 
 def _nemo_gym(row: Row) -> list[Rollout]:
+    """A rollout that failed has no reward: NeMo-Gym writes 0 for it."""
     asked, answered = row["responses_create_params"], row["response"]
     instructions = asked.get("instructions")
     system = [{"role": "system", "content": instructions}] if instructions else []
@@ -148,7 +151,8 @@ def _nemo_gym(row: Row) -> list[Rollout]:
     notes = rest_of(row, "responses_create_params", "response", "reward") | ({"response": ended} if ended else {})
     name = None if task is None else f"task-{task}"
     tools = asked.get("tools") or answered.get("tools") or None
-    return [Rollout(messages, name, tools, row.get("reward"), notes, is_index=True, asked=len(prompt))]
+    reward = None if row.get("_ng_failure_class") or answered.get("error") else row.get("reward")
+    return [Rollout(messages, name, tools, reward, notes, is_index=True, asked=len(prompt))]
 
 
 def _output(items: list[Any]) -> list[Any]:
@@ -238,7 +242,11 @@ def _openhands(row: Row) -> list[Rollout]:
 
 
 def _resolved(row: Row) -> Any:
-    """Return whether an evaluation found the task resolved; None if it ended in an error, or there was none."""
+    """Return whether an evaluation found the task resolved; None if run or evaluation ended in an error, or there was
+    no evaluation.
+    """
+    if row.get("error"):
+        return None
     tested = row.get("test_result")
     report = row.get("report") or (tested.get("report") if isinstance(tested, dict) else None)
     if not isinstance(report, dict) or report.get("error_eval") or report.get("test_timeout"):
@@ -297,10 +305,14 @@ def _one(read: Callable[..., Rollout], *given: Any) -> list[Rollout]:
     return [read(*given)]
 
 
+_NO_RUN: Final = ("infrastructure_error", "context_window_exceeded")
+"""Why a run of tau2 ended that tau2 counts in no metric, though its reward is 0."""
+
+
 def _tau2_run(run: Row, domain: str | None = None) -> Rollout:
     """A run without its domain, where its row does not name it."""
     messages = messages_of_ticks(run["ticks"]) if run.get("ticks") else run["messages"]
-    reward = (run.get("reward_info") or {}).get("reward")
+    reward = None if run.get("termination_reason") in _NO_RUN else (run.get("reward_info") or {}).get("reward")
     rollout = Rollout(messages, str(run["task_id"]), reward=reward, metadata=rest_of(run, "messages", "ticks"))
     return in_domain(rollout, domain)
 
