@@ -314,3 +314,20 @@ def test_a_number_is_no_content(content: Any) -> None:
 def test_a_hole_under_another_formats_key_is_refused(message: Any) -> None:
     with pytest.raises(InputError, match="must be text or a list of parts, not nan"):
         canonical([message])
+
+
+def test_calls_as_json_text_are_calls():
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    (message,) = canonical([{"role": "assistant", "content": "", "tool_calls": [json.dumps(call)]}])
+    assert message["tool_calls"] == [call]
+    for text in ("{oops", "7", '"look"'):
+        with pytest.raises(InputError, match="message 1 a tool call must be an object with a name and arguments, not"):
+            canonical([{"role": "assistant", "content": "", "tool_calls": [text]}])
+
+
+def test_results_that_only_name_their_tool_go_to_its_calls_in_order():
+    calls = [{"name": name, "arguments": {}} for name in ("look", "go", "look")]
+    results = [{"role": "tool", "name": name, "content": "r"} for name in ("look", "look", "go", "other")]
+    asked, *told = canonical([{"role": "assistant", "content": None, "tool_calls": calls}, *results])
+    first, go, second = (call["id"] for call in asked["tool_calls"])
+    assert [one.get("tool_call_id") for one in told] == [first, second, go, None]

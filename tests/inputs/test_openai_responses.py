@@ -173,3 +173,12 @@ def test_the_answer_to_an_approval_request_is_its_result() -> None:
 def test_the_tools_that_a_tool_search_found_are_its_result() -> None:
     (found,) = canonical([{"type": "tool_search_output", "call_id": "t", "tools": [{"type": "function", "name": "f"}]}])
     assert found == {"role": "tool", "content": '[{"type":"function","name":"f"}]', "tool_call_id": "t"}
+
+
+def test_the_instructions_of_responses_are_told_once_and_first():
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+    answer = {"object": "response", "instructions": "rules", "output": [item]}
+    asked = {"role": "user", "content": "q"}
+    told = [(one["role"], one["content"]) for one in canonical([asked, answer, asked, answer])]
+    turn = [("user", "q"), ("assistant", "a")]
+    assert told == [("system", "rules"), *turn, *turn]

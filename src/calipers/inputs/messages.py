@@ -131,7 +131,7 @@ def _is_text(value: Any) -> bool:
 class _Reader:
     """Reads a message list in order.
 
-    It remembers two things between messages: the last message, and legacy function calls that have no result yet.
+    It remembers two things between messages: the last message, and calls without an id that have no result yet.
     """
 
     def __init__(self, dialects: DialectReader) -> None:
@@ -141,7 +141,7 @@ class _Reader:
         self.waiting: list[tuple[str, str]] = []
 
     def add(self, message: Any, number: int) -> None:
-        if _is_canonical(message):
+        if _is_canonical(message) and not self._is_awaited(message):
             self._append([message], item=False)
             return
         value, finish = _unwrapped_message(message)
@@ -155,12 +155,23 @@ class _Reader:
             if chat is not None:
                 self._append(self._chat(chat, fallback_id), item=False)
         elif value.get("object") == "response" and isinstance(value.get("output"), list) and "role" not in value:
+            self._instruct(value.get("instructions"))
             for place, item in enumerate(value["output"]):
                 self._item(item, f"{fallback_id}_{place}")
         elif openai_responses.is_responses_item(value) or value.get("type") == "message":
             self._item(value, fallback_id)
         else:
             self._append(self._chat(value | finish, fallback_id), item=False)
+
+    def _is_awaited(self, message: Message) -> bool:
+        """Return whether a message may be the result of a call that got its id here, and does not have that id yet."""
+        return bool(self.waiting) and message["role"] == "tool" and "tool_call_id" not in message
+
+    def _instruct(self, instructions: Any) -> None:
+        """Put the instructions of a response before all messages, unless they are there: each response repeats them."""
+        told = {"role": "system", "content": instructions}
+        if isinstance(instructions, str) and instructions and told not in self.done:
+            self.done.insert(0, without_surrogates(told))
 
     def _item(self, item: Any, fallback_id: str) -> None:
         if not isinstance(item, dict):
@@ -220,9 +231,9 @@ class _Reader:
         calls = value.pop("tool_calls", None) or []
         if not isinstance(calls, list):
             raise InputError(f"'tool_calls' must be a list, not {type_in_words(calls)}")
-        read = [
-            openai_tool_call(call, fallback_id=f"{fallback_id}_{place}") for place, call in enumerate(calls, start=1)
-        ]
+        made = [f"{fallback_id}_{place}" for place, _ in enumerate(calls, start=1)]
+        read = [openai_tool_call(call, fallback_id=own) for call, own in zip(calls, made, strict=True)]
+        self.waiting += [(call["function"]["name"], call["id"]) for call in read if call["id"] in made]
         legacy = value.pop("function_call", None)
         if legacy:
             read.append(openai_tool_call({"function": legacy}, fallback_id=fallback_id))
@@ -231,8 +242,8 @@ class _Reader:
             head["tool_calls"] = read
 
     def _answer(self, head: dict[str, Any]) -> None:
-        """Give a legacy function message, which only names its function, the id of the oldest call of that function
-        without a result.
+        """Give a result that only names its function, such as a legacy function message, the id of the oldest call of
+        that function without an id of its own and without a result.
         """
         for place, (name, call_id) in enumerate(self.waiting):
             if name == head.get("name"):

@@ -168,7 +168,7 @@ def _default_mime_type(block: Part) -> str:
 
 
 def _mime(origin: Part) -> str | None:
-    found = _first(origin, "media_type", "mime_type", "mimeType")
+    found = _first(origin, "media_type", "mime_type", "mimeType", "mediaType")
     return found if isinstance(found, str) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,8 +16,11 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
 
     Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``), Responses (``call_id``), and
     inspect_ai's and AgentDojo's calls, whose ``function`` is a name.
-    A call without an id gets ``fallback_id``. Raises InputError for a call without a name.
+    A call without an id gets ``fallback_id``; a call as JSON text, as verifiers wrote them, is parsed. Raises InputError
+    for a call without a name.
     """
+    if isinstance(call, str):
+        call = _parsed(call)
     if not isinstance(call, dict):
         raise InputError(f"a tool call must be an object with a name and arguments, not {type_in_words(call)}")
     body = call.get("function") or call.get("custom") or call
@@ -30,6 +34,13 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
         "type": "function",
         "function": {"name": body["name"], "arguments": _arguments(body)},
     }
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _arguments(body: Mapping[str, Any]) -> str:

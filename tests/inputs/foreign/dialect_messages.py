@@ -324,8 +324,59 @@ ADK: list[dict[str, Any]] = [
     {"author": "bot", "invocationId": "i", "errorCode": "X", "errorMessage": "say error"},
     {"author": "bot", "invocationId": "i", "outputTranscription": {"text": "say spoken"}},
 ]
+AI_SDK_MODEL: list[dict[str, Any]] = [
+    {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "say question"},
+            {"type": "file", "data": "QUJD", "mediaType": "application/pdf", "filename": "say file"},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "reasoning", "text": "say thought"},
+            {"type": "text", "text": "say text"},
+            {"type": "tool-call", "toolCallId": "t1", "toolName": "look", "input": {"at": "say argument"}},
+            {"type": "tool-call", "toolCallId": "t2", "toolName": "seek", "args": {"at": "say second"}},
+            {"type": "tool-call", "toolCallId": "t3", "toolName": "ask", "input": {}},
+        ],
+    },
+    {
+        "role": "tool",
+        "content": [
+            {
+                "type": "tool-result",
+                "toolCallId": "t1",
+                "toolName": "look",
+                "output": {
+                    "type": "content",
+                    "value": [
+                        {"type": "text", "text": "say result"},
+                        {"type": "media", "data": "AAAA", "mediaType": "image/png"},
+                    ],
+                },
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "t2",
+                "toolName": "seek",
+                "result": {"is": "say old"},
+                "isError": True,
+            },
+            {
+                "type": "tool-result",
+                "toolCallId": "t3",
+                "toolName": "ask",
+                "output": {"type": "execution-denied", "reason": "say no"},
+            },
+        ],
+    },
+    {"role": "assistant", "content": "say answer"},
+]
 DIALECTS = {
     "ai_sdk": AI_SDK,
+    "ai_sdk_model": AI_SDK_MODEL,
     "otel": OTEL,
     "adk": ADK,
     "gemini": GEMINI,

@@ -11,7 +11,18 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import canonical
-from inputs.foreign.dialect_messages import AI_SDK, BEDROCK, DIALECTS, GEMINI, IMAGE, MCP, OTEL, SMOLAGENTS, TAU2
+from inputs.foreign.dialect_messages import (
+    AI_SDK,
+    AI_SDK_MODEL,
+    BEDROCK,
+    DIALECTS,
+    GEMINI,
+    IMAGE,
+    MCP,
+    OTEL,
+    SMOLAGENTS,
+    TAU2,
+)
 
 CALLED = {name for name, given in DIALECTS.items() if "argument" in json.dumps(given)}
 
@@ -205,3 +216,11 @@ def test_a_reply_of_pydantic_ai_that_was_cut_off_says_so_and_a_hidden_compaction
     parts = [{"part_kind": "compaction", "content": None}, {"part_kind": "text", "content": "t"}]
     reply = {"kind": "response", "parts": parts, "finish_reason": "length"}
     assert canonical([reply]) == ({"role": "assistant", "content": "t", "finish_reason": "length"},)
+
+
+def test_results_of_the_ai_sdk_are_files_errors_and_refusals_as_they_were():
+    results = [one for one in canonical(AI_SDK_MODEL) if one["role"] == "tool"]
+    assert results[0]["content"][1] == {"type": "image_url", "image_url": {"url": IMAGE}}
+    assert [one.get("is_error") for one in results] == [None, True, True]
+    assert [one["content"] for one in results[1:]] == ['{"is":"say old"}', "denied: say no"]
+    assert "application/pdf" in canonical(AI_SDK_MODEL)[0]["content"][1]["file"]["file_data"]

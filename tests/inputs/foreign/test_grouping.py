@@ -272,3 +272,14 @@ def test_one_reward_for_several_candidates_is_nobodys(tmp_path: Path):
     assert (groups, problems[0][:40]) == ([], ":1: has one 'reward' for 2 candidates; w")
     (group,), _ = read(written(tmp_path / "c.jsonl", asked | {"response": {"candidates": answers[:1]}}))
     assert group.trajectories[0].reward == 1.0
+
+
+def test_another_attack_is_another_task_of_agentdojo(tmp_path: Path):
+    def attacked(attack: str | None, injection: str | None = "i1") -> dict[str, Any]:
+        said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+        task = {"suite_name": "s", "user_task_id": "u1", "injection_task_id": injection, "attack_type": attack}
+        return task | {"messages": said, "utility": True}
+
+    rows = [attacked("direct"), attacked("direct"), attacked("ignore"), attacked(None, None), attacked("none", None)]
+    groups, _ = read(written(tmp_path / "r.jsonl", *rows))
+    assert ids_of(groups) == [("s/u1/i1/direct", 2), ("s/u1/i1/ignore", 1), ("s/u1/none", 2)]

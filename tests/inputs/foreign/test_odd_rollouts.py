@@ -82,6 +82,14 @@ def test_a_trace_of_verifiers_is_its_last_branch_and_names_the_others(tmp_path: 
     assert problems == [":3: is an episode without a trace; its errors are not told"]
 
 
+def test_episodes_of_verifiers_are_grouped_as_their_trainer_did_and_keep_their_notes(tmp_path: Path):
+    rows = [VERIFIERS_TRACES | {"id": "e1", "group": {"id": name}, "errors": ["E"]} for name in ("g1", "g1", "g2")]
+    groups, problems = read(written(tmp_path / "traces.jsonl", *rows))
+    assert ([(one.group_id, len(one.trajectories)) for one in groups], problems) == ([("e/k/g1", 2), ("e/k/g2", 1)], [])
+    notes = groups[0].trajectories[0].metadata
+    assert (notes["id"], notes["group"], notes["errors"]) == ("e1", {"id": "g1"}, ["E"])
+
+
 def test_a_graph_of_verifiers_that_goes_in_circles_is_refused():
     nodes = [{"parent": 1, "message": {"role": "user", "content": "x"}}, {"parent": 0, "message": {}}, {"parent": 1}]
     row = json.loads(json.dumps(VERIFIERS_TRACES))

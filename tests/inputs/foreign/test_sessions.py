@@ -267,3 +267,17 @@ def test_a_compaction_that_preserves_messages_follows_what_was_said_before_it(tm
     assert said_in(groups) == [[["q", "a", "go on", "summary", "gone on", "thanks"]]]
     left_out = groups[0].trajectories[0].metadata["left_out"]
     assert left_out == "1 message of branches before a rewind; 1 line of type system"
+
+
+def test_several_sessions_in_one_file_are_not_one(tmp_path: Path):
+    other = [row | {"sessionId": "t"} for row in MAIN]
+    groups, problems = read(written(tmp_path / "s.jsonl", *MAIN, *other))
+    assert (groups, problems) == ([], [":1: the file has 2 sessions (s, t); give each a file of its own"])
+
+    def linked(session: str) -> list[dict[str, Any]]:
+        first, second = (row | {"sessionId": session} for row in MAIN)
+        return [first | {"uuid": f"{session}1", "parentUuid": None}, second | {"uuid": f"{session}2"} | {
+            "parentUuid": f"{session}1"}]  # fmt: skip
+
+    (group,), _ = read(written(tmp_path / "l.jsonl", *linked("s"), *linked("t")))
+    assert group.trajectories[0].metadata["left_out"] == "2 messages of other sessions"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from calipers.errors import InputError
 from calipers.inputs.foreign.pending import Pending
 from calipers.types.counted import counted
 
@@ -37,6 +38,7 @@ def main_conversation(rows: list[Row]) -> tuple[list[Row], str | None]:
     """Return the rows of a session's main conversation, and what was left out of it, as text.
 
     Rows of any other kind of file are all returned. A file with a sub-agent's lines alone is the sub-agent's session.
+    Raises InputError for lines of several sessions, none of which names the line before it.
     """
     if not any(map(is_session_line, rows)):
         return rows, None
@@ -46,11 +48,24 @@ def main_conversation(rows: list[Row]) -> tuple[list[Row], str | None]:
     other = [row for row in rows if not is_session_line(row)]
     kept = [row for row in other if "role" in row or not isinstance(row.get("type"), str)]  # reported where it is read
     left = [f"{counted(len(lines) - len(own), 'message')} of sub-agents"] if len(own) < len(lines) else []
-    left += [f"{counted(len(own) - len(main), 'message')} of branches before a rewind"] if len(main) < len(own) else []
+    left += _unread(own, main)
     kinds = Counter(str(row["type"])[:40] for row in other if isinstance(row.get("type"), str) and "role" not in row)
     left += [f"{counted(count, 'line')} of type {kind}" for kind, count in kinds.items() if kind != "summary"]
     chosen = {id(row) for row in (*main, *kept)}
     return [row for row in rows if id(row) in chosen], "; ".join(left) or None
+
+
+def _unread(own: list[Row], main: list[Row]) -> list[str]:
+    """Return what of a session's own lines is not in its main conversation, as texts."""
+    sessions = set(map(_session, main))
+    others = sum(_session(row) not in sessions for row in own)
+    undone = len(own) - len(main) - others
+    left = [f"{counted(others, 'message')} of other sessions"] if others else []
+    return left + ([f"{counted(undone, 'message')} of branches before a rewind"] if undone else [])
+
+
+def _session(row: Row) -> str:
+    return str(row.get("sessionId") or row.get("session_id"))
 
 
 def _is_of_sub_agent(row: Row) -> bool:
@@ -65,6 +80,9 @@ def _last_branch(lines: list[Row], rows: list[Row]) -> list[Row]:
     """
     named = [(row["uuid"], row) for row in lines if isinstance(row.get("uuid"), str)]
     if not any(isinstance(row.get("parentUuid"), str) for _, row in named):  # nothing says what follows what
+        if len(sessions := dict.fromkeys(map(_session, lines))) > 1:
+            named_as = ", ".join(sessions)[:100]
+            raise InputError(f"the file has {len(sessions)} sessions ({named_as}); give each a file of its own")
         return lines
     kept = _path(named[-1][0], rows)
     replies = {_reply(row) for own, row in named if own in kept} - {None}

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from calipers.errors import InputError
 from calipers.inputs.foreign.agentdojo import chat_messages_of_agentdojo, is_agentdojo
+from calipers.inputs.foreign.ai_sdk import chat_messages_of_ai_sdk, is_ai_sdk
 from calipers.inputs.foreign.atif import chat_messages_of_atif, is_atif
 from calipers.inputs.foreign.bedrock import chat_messages_of_bedrock, is_bedrock
 from calipers.inputs.foreign.claude_code import chat_messages_of_session_title, is_session_title
@@ -37,6 +38,7 @@ DIALECTS: Final[Mapping[str, Dialect]] = {
     "gemini": Dialect(is_gemini, chat_messages_of_gemini),
     "adk": Dialect(is_adk_event, chat_messages_of_adk),
     "bedrock": Dialect(is_bedrock, chat_messages_of_bedrock),
+    "ai_sdk": Dialect(is_ai_sdk, chat_messages_of_ai_sdk),
     "agentdojo": Dialect(is_agentdojo, chat_messages_of_agentdojo),
     "sharegpt": Dialect(is_sharegpt, chat_messages_of_sharegpt),
     "pydantic_ai": Dialect(is_pydantic_ai, chat_messages_of_pydantic_ai),

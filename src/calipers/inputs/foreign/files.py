@@ -149,7 +149,10 @@ def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
     if all(map(is_bare_step, messages)):
         return first, _unknown_keys(messages[0])
     own, bookkeeping = codex_items(messages)
-    main, others = main_conversation(own)
+    try:
+        main, others = main_conversation(own)
+    except InputError as error:
+        return first, str(error)
     left_out = "; ".join(text for text in (bookkeeping, others) if text)
     notes = {"file": path.name} | ({LEFT_OUT: left_out} if left_out else {})
     return first, Rollout(main, metadata=notes, left_out=left_out or None)

@@ -49,7 +49,9 @@ def each_rollout(row: Mapping[str, Any], *, family: str | None = None) -> Iterat
     if name is None:
         return None
     if not FAMILIES[name].recognises(plain):
-        raise InputError(f"is not of the format {name}; it has the keys {', '.join(plain)[:200] or 'none'}")
+        own = family_of(plain)
+        meant = f"it looks like {own}" if own else f"it has the keys {', '.join(plain)[:200] or 'none'}"
+        raise InputError(f"is not of the format {name}; {meant}")
     return _each_part(plain, name)
 
 
@@ -165,7 +167,10 @@ def _output(items: list[Any]) -> list[Any]:
 
 
 def _agentdojo(row: Row) -> list[Rollout]:
+    """A run's task with what is injected, and how: another attack writes other texts into the agent's tools."""
     task = "/".join(str(row.get(key) or "none") for key in ("suite_name", "user_task_id", "injection_task_id"))
+    if row.get("injection_task_id") and row.get("attack_type"):
+        task += f"/{row['attack_type']}"
     outcome = None if row.get("error") else row.get("utility")
     return [Rollout(row["messages"], task, None, _reward(row, outcome, "utility"), rest_of(row, "messages", "reward"))]
 
@@ -368,7 +373,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "inspect_ai": Family(
         lambda row: (
             (isinstance(row.get("eval"), dict) and "samples" in row)
-            or (_SAMPLE_KEYS <= row.keys() and isinstance(row.get("messages"), list))
+            or (row.keys() >= _SAMPLE_KEYS and isinstance(row.get("messages"), list))
         ),
         _inspect,
         _inspect_samples,

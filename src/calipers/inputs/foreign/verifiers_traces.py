@@ -9,8 +9,19 @@ from functools import partial
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.inputs.foreign.rollout import LEFT_OUT, Part, Rollout, Row, require_unused, rest_of, reward_of
+from calipers.inputs.foreign.rollout import (
+    LEFT_OUT,
+    Part,
+    Rollout,
+    Row,
+    beside,
+    require_unused,
+    rest_of,
+    reward_of,
+)
 from calipers.types.counted import counted
+
+_COUNTS = ("num_input_tokens", "num_output_tokens", "num_total_tokens")
 
 
 def is_episode(row: Row) -> bool:
@@ -39,7 +50,8 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
     own = task.get("key") or task.get("hash")
     agent = (trace.get("agent") or {}).get("name") or "" if len(row["traces"]) > 1 else ""
     notes = rest_of(trace, "nodes", "calls", "tools", "timing", "verifiers", "mm_token_type_id_map")
-    notes = ({"env": env} if env else {}) | notes
+    notes = ({"env": env} if env else {}) | beside(notes, "episode", rest_of(row, "traces", "task", "env", *_COUNTS))
+    group = (row.get("group") or {}).get("id") or ""
     left_out = f"{counted(others, 'other branch', 'other branches')} of the trace" if others else None
     if left_out is not None:
         require_unused(trace, LEFT_OUT)
@@ -47,7 +59,7 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
     return [
         Rollout(
             [node["message"] for node in path],
-            "/".join(str(name) for name in (env, own, agent) if name) if own else None,
+            "/".join(str(name) for name in (env, own, group, agent) if name) if own or group else None,
             trace.get("tools"),
             _reward(trace),
             notes,
