@@ -95,7 +95,7 @@ def test_lines_without_an_id_get_one_from_their_content_also_when_it_repeats(tmp
 def test_a_json_file_may_hold_an_array_or_one_group_over_many_lines(tmp_path: Path) -> None:
     path = tmp_path / "g.json"
     path.write_text(json.dumps([GROUP, GROUP | {"group_id": "g2"}, 5], indent=1))
-    assert collected(path) == (["g1", "g2"], ["3: not an object with 'trajectories'"])
+    assert collected(path) == (["g1", "g2"], ["3: the entry is a number, not an object with 'trajectories'"])
     path.write_text(json.dumps(GROUP, indent=1))
     assert collected(path) == (["g1"], [])
     path.write_text("[1,")

@@ -121,21 +121,30 @@ def unused_id(name: str, line: int, seen: dict[int, int], *, derived: bool) -> s
 
 def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     if source == "<stdin>":
-        return jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer))
+        return _with_rollouts(jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer)), source, reader)
     path = Path(source)
     read: Reader = registry.READERS.find(reader or _reader_of(path))
     return read(path)
 
 
 def _rows_in_memory(rows: object, source: str, reader: str | None) -> Iterator[tuple[int, object]]:
-    from calipers.inputs.foreign.files import is_rollout, rollout_groups  # noqa: PLC0415 - files do not need it
-    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - likewise
+    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - files do not need it
 
-    found = table_rows(rows)
-    head = list(islice(found, 1))
-    if reader == "rollouts" or (reader is None and any(is_rollout(row) for _, row in head)):
-        return rollout_groups(chain(head, found), source)
-    return chain(head, found)
+    return _with_rollouts(table_rows(rows), source, reader)
+
+
+def _with_rollouts(rows: Iterator[tuple[int, object]], source: str, reader: str | None) -> Iterator[tuple[int, object]]:
+    """Return rows that are read once, with the groups that they make up if the first known one is a rollout."""
+    from calipers.inputs.foreign.files import is_rollout, rollout_groups  # noqa: PLC0415 - files do not need it
+
+    head = []
+    for numbered in islice(rows, _LOOKED_AT):
+        head.append(numbered)
+        if not isinstance(numbered[1], str | dict) or _is_group(numbered[1]) or is_rollout(numbered[1]):
+            break
+    if reader == "rollouts" or (reader is None and head and is_rollout(head[-1][1])):
+        return rollout_groups(chain(head, rows), source)
+    return chain(head, rows)
 
 
 def _reader_of(path: Path) -> str:

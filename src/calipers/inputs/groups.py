@@ -127,10 +127,11 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
     if not isinstance(listed, list | tuple):
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
-        rows = "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
+        what = "rows with one rollout each are" if "messages" in value else "a file whose lines are messages is"
+        rows = f"; {what} read by calipers convert, or with reader='rollouts'"
         raise InputError(
             f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}"
-            f"{single if 'response' in value else rows if 'messages' in value else ''}"
+            f"{single if 'response' in value else rows if 'messages' in value or 'role' in value else ''}"
         )
     if listed and isinstance(listed[0], str):
         raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")

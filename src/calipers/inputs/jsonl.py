@@ -76,7 +76,7 @@ def _array(data: bytes, path: Path) -> Iterator[Row]:
         raise InputError(f"is not JSON: {error}", source=str(path)) from None
     scrubbed = without_surrogates(listed) if _SURROGATE.search(data.decode("utf-8", "replace")) else listed
     for number, value in enumerate(scrubbed, start=1):
-        yield number, value if isinstance(value, dict) else "not an object with 'trajectories'"
+        yield number, value if isinstance(value, dict) else _no_object(value, "the entry")
 
 
 def read_json_or_lines(path: Path) -> Iterator[Row]:
@@ -84,11 +84,18 @@ def read_json_or_lines(path: Path) -> Iterator[Row]:
     with open_binary(path) as stream:
         lines = _lines(decompressed_stream(stream), MAX_LINE)
         first, second = next(lines, None), next(lines, None)
-    is_lines = second is not None and first is not None and isinstance(first[1], bytes)
-    if is_lines and first is not None and isinstance(_row(*first, parse_json_line)[1], dict):
+    if first is not None and second is not None and isinstance(first[1], bytes) and _is_json(first[1]):
         yield from read_json_lines(path)
     else:
         yield from read_json_file(path)
+
+
+def _is_json(line: bytes) -> bool:
+    """Return whether a line is an object or a list, whole."""
+    try:
+        return isinstance(json.loads(line), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -232,11 +239,14 @@ def parse_json_line(line: bytes) -> dict[str, Any] | str:
         value = without_surrogates(value) if _SURROGATE.search(line.decode()) else value
     except RecursionError:
         return "not readable: nested too deeply"
-    if not isinstance(value, dict):
-        what = type_in_words(value)
-        hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
-        return f"the line is {what}, not an object with 'trajectories'{hint}"
-    return value
+    return value if isinstance(value, dict) else _no_object(value, "the line")
+
+
+def _no_object(value: Any, place: str) -> str:
+    """Return the problem of an entry of a file that is no object, with the remedy for a list, as of messages."""
+    what = type_in_words(value)
+    hint = '; wrap the message lists as {"trajectories": [{"messages": [...]}, ...]}' if what == "a list" else ""
+    return f"{place} is {what}, not an object with 'trajectories'{hint}"
 
 
 def _syntax(text: str, error: json.JSONDecodeError) -> str:

@@ -16,7 +16,7 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
 
     Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``), Responses (``call_id``), and
     inspect_ai's and AgentDojo's calls, whose ``function`` is a name.
-    A call without an id gets ``fallback_id``; a call as JSON text, as verifiers wrote them, is parsed. Raises InputError
+    A call without an id gets ``fallback_id``; JSON text of a call, as verifiers wrote it, is parsed. Raises InputError
     for a call without a name.
     """
     if isinstance(call, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,42 @@ def test_rollouts_in_memory_make_up_groups_as_those_of_a_file_do(tmp_path: Path)
     assert problems == [
         "<list>:3: is a TrajectoryGroup among rollouts, each of which is a dict",
         "<list>:4: is a number among rollouts, each of which is a dict",
+    ]
+
+
+def test_a_row_before_the_rollouts_in_memory_does_not_split_them(tmp_path: Path):
+    rows = [{"note": 1}, *({"prompt": "p", "completion": text} for text in "ab")]
+    problems: list[str] = []
+    (group,) = read_groups(rows, on_error=lambda error: problems.append(str(error)))
+    assert (len(group.trajectories), problems[0][:33]) == (2, "<list>:1: is of no known format; ")
+
+
+@pytest.mark.parametrize("reader", [None, "rollouts"])
+def test_rollouts_on_stdin_make_up_groups_as_those_of_a_file_do(
+    reader: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = written(tmp_path / "t.jsonl", *({"prompt": "p", "completion": text} for text in "ab"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert list(read_groups("-", reader=reader)) == list(read_groups(path))
+
+
+def test_lines_that_are_lists_are_named_with_the_remedy(tmp_path: Path):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    remedy = """a list, not an object with 'trajectories'; wrap the message lists as {"trajectories": [{"messages": """
+    for name, what in (("r.jsonl", "the line is"), ("r.json", "the entry is")):
+        rows = [messages] * 2
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows) if name == "r.jsonl" else json.dumps(rows))
+        for problem in (list(file_rollouts(path)), [(1, error) for error in read(path)[1]]):
+            assert f"{what} {remedy}" in str(problem[0][1])
+
+
+def test_a_wrong_format_is_answered_with_the_one_that_it_looks_like(tmp_path: Path):
+    path = written(tmp_path / "r.jsonl", row("p", "a"), {"x": 1})
+    problems = [problem for _, problem in file_rollouts(path, family="sharegpt")]
+    assert problems == [
+        "is not of the format sharegpt; it looks like verifiers",
+        "is not of the format sharegpt; it has the keys x",
     ]
 
 
