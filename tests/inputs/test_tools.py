@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -79,3 +80,17 @@ def test_no_tools_are_none_and_provider_tools_are_kept() -> None:
 def test_tools_that_are_no_definitions_are_refused(tools: Any) -> None:
     with pytest.raises(InputError, match="tool"):
         openai_tool_definitions(tools)
+
+
+def test_definitions_as_json_text_are_definitions() -> None:
+    own = {"name": "look", "parameters": {}}
+    read = openai_tool_definitions([own])
+    assert openai_tool_definitions(json.dumps([own])) == read
+    assert openai_tool_definitions([json.dumps(own)]) == read
+    (scrubbed,) = openai_tool_definitions('[{"name": "\\ud800", "parameters": {}}]') or ()
+    assert scrubbed["function"]["name"] == "\ufffd"
+    for text in ("", "f", "{oops", "7"):
+        with pytest.raises(InputError, match="'tools' must be a list of tool definitions or null, not"):
+            openai_tool_definitions(text)
+    with pytest.raises(InputError, match="a tool definition must be an object, not text"):
+        openai_tool_definitions(["f"])

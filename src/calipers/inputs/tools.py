@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.inputs.plain import compact_json, plain_data, type_in_words, without_nan
+from calipers.inputs.plain import compact_json, plain_data, type_in_words, without_nan, without_surrogates
 from calipers.types import Tool
 
 
@@ -38,7 +38,7 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return without_surrogates(json.loads(text))
     except (ValueError, RecursionError):
         return text
 
@@ -54,8 +54,11 @@ def _arguments(body: Mapping[str, Any]) -> str:
 def openai_tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
     """Convert foreign tool definitions to OpenAI's form, an empty list to None; providers' own tools stay unchanged.
 
-    Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions.
+    Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions, and JSON text of
+    one or of all, as data sets have it.
     """
+    if isinstance(tools, str):
+        tools = _parsed(tools)
     if not isinstance(tools, Sequence) or isinstance(tools, str | bytes):
         tools = plain_data(tools)
     if isinstance(tools, dict) and isinstance(tools.get("tools"), list):  # an MCP list_tools result
@@ -69,7 +72,7 @@ def _definition(given: Any) -> Tool:
     if type(given) is dict and given.get("type") == "function" and type(given.get("function")) is dict:
         kept: Tool = without_nan(given)
         return given if kept == given else kept
-    tool = plain_data(given)
+    tool = _parsed(given) if isinstance(given, str) else plain_data(given)
     if not isinstance(tool, dict):
         raise InputError(f"a tool definition must be an object, not {type_in_words(tool)}")
     tool = {key: item for key, item in tool.items() if item is not None}

@@ -269,6 +269,17 @@ def test_a_wrong_format_is_answered_with_the_one_that_it_looks_like(tmp_path: Pa
     ]
 
 
+def test_notes_name_the_run_of_a_row_with_several(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    runs = [run("0", "a") | {"messages": [{"role": "user", "content": text, "turn_idx": 0}]} for text in "ab"]
+    groups, _ = read(written(tmp_path / "t.jsonl", tau2_file("airline", *runs)))
+    assert ids_of(groups) == [("airline/0", 2)]
+    assert (
+        "t.jsonl:1: simulation 2: the rollouts of 'airline/0' have different prompts (compare line 1, simulation 1),"
+        in (caplog.text)
+    )
+    assert "t.jsonl:1: simulation 1: is the first of 2 rollouts without a message of an assistant" in caplog.text
+
+
 def test_ids_and_times_of_messages_make_no_other_prompt(tmp_path: Path):
     def stamped(number: int, said: str, **more: Any) -> dict[str, Any]:
         asked = {"role": "user", "content": "q", "id": f"m{number}", "timestamp": number, **more}

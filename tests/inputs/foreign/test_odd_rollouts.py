@@ -10,7 +10,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs import as_group, canonical, read_groups
-from inputs.foreign.full_rows import NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES, text
+from inputs.foreign.full_rows import ATIF, NEMO_GYM, OPENHANDS, SWE_AGENT, VERIFIERS_TRACES, text
 from inputs.foreign.written import read, written
 
 
@@ -275,3 +275,21 @@ OPENHANDS_ZERO = {"instance_id": "i", "history": [EVENT], "report": {"resolved":
 def test_the_zero_of_a_run_that_failed_is_no_reward(row: dict[str, Any], change: dict[str, Any]):
     assert as_group(row).trajectories[0].reward == 0.0
     assert as_group(row | change).trajectories[0].reward is None
+
+
+def test_a_trajectory_of_atif_that_goes_on_in_another_file_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    cut = ATIF | {"continued_trajectory_ref": "trajectory.cont-1.json"}
+    (group,), _ = read(written(tmp_path / "t.json", cut))
+    assert group.trajectories[0].metadata["left_out"] == "what follows in trajectory.cont-1.json"
+    assert "not in the rollout: what follows in trajectory.cont-1.json" in caplog.text
+
+
+def test_calls_of_a_sample_follow_the_tools_that_its_provider_ran():
+    parts = [{"type": "tool_use", "id": "w", "name": "web", "arguments": "{}", "result": "r"}, text()]
+    call = {"id": "c", "function": "look", "arguments": {}, "type": "function"}
+    said = {"role": "assistant", "content": parts, "tool_calls": [call]}
+    sample = {"id": 1, "epoch": 1, "input": "q", "target": "t", "messages": [{"role": "user", "content": "q"}, said]}
+    calls = [
+        [one["id"] for one in message.get("tool_calls", [])] for message in as_group(sample).trajectories[0].messages
+    ]
+    assert calls == [[], ["w"], [], ["c"]]

@@ -49,11 +49,12 @@ def _digest(value: Any) -> bytes:
 
 @dataclass(slots=True)
 class _Member(Generic[P]):
-    """A rollout that waits in the spool, with digests of its prompt and its tools, whether a user asks for it, and
-    whether an assistant answers.
+    """A rollout that waits in the spool, with its place, which run of its row it is, digests of its prompt and its
+    tools, whether a user asks for it, and whether an assistant answers.
     """
 
     place: P
+    where: str
     prompt: bytes
     is_asked: bool
     is_answered: bool
@@ -100,7 +101,7 @@ def grouped(
             if note is not None:
                 _report_unanswered(group, note)
             if note is not None and group.is_alone:
-                note(group.members[0].place, _NO_PROMPT)
+                _tell(note, group.members[0], _NO_PROMPT)
             yield group.members[0].place, _group_object(name, group.members, spool)
 
 
@@ -120,7 +121,7 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
     asked = any(message["role"] == "user" for message in prompt)
     answered = any(message["role"] == "assistant" for message in messages[len(prompt) :])
     said = [{key: item for key, item in message.items() if key not in _STAMPS} for message in prompt]
-    member = _Member(place, _digest(said), asked, answered, _digest(tools), slot)
+    member = _Member(place, rollout.where, _digest(said), asked, answered, _digest(tools), slot)
     if value is not None:
         return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if rollout.task is not None and not rollout.is_index:
@@ -167,34 +168,42 @@ def _own_names(groups: dict[str, _Group[P]], note: Note[P] | None) -> list[str |
         named.add(own)
         found.append(own)
         if note is not None:
-            note(
-                group.members[0].place,
+            _tell(
+                note,
+                group.members[0],
                 f"{name!r} is also the name of rollouts with another prompt or value ({_shown(first[name])}); these "
                 f"are the group {own!r}",
             )
     return found
 
 
+def _tell(note: Note[P], member: _Member[P], text: str) -> None:
+    note(member.place, f"{member.where}{text}")
+
+
 def _report_unanswered(group: _Group[P], note: Note[P]) -> None:
-    silent = [member.place for member in group.members if not member.is_answered]
+    silent = [member for member in group.members if not member.is_answered]
     if silent:
-        note(silent[0], f"is {'a rollout' if len(silent) == 1 else f'the first of {len(silent)} rollouts'} {_NO_REPLY}")
+        which = "a rollout" if len(silent) == 1 else f"the first of {len(silent)} rollouts"
+        _tell(note, silent[0], f"is {which} {_NO_REPLY}")
 
 
 def _compare_prompts(group: _Group[P], note: Note[P]) -> None:
     one = group.members[0]
     other = next((member for member in group.members if member.prompt != one.prompt), None)
     if other is not None:
-        note(
-            other.place,
+        _tell(
+            note,
+            other,
             f"the rollouts of {group.name!r} have different prompts (compare {_shown(group)}), and are one group all "
             "the same; if they are of different tasks, calipers convert --group-by KEY keeps them apart",
         )
 
 
 def _shown(group: _Group[P]) -> str:
-    place = group.members[0].place
-    return ":".join(map(str, place)) if isinstance(place, tuple) else f"line {place}"
+    place, where = group.members[0].place, group.members[0].where
+    shown = ":".join(map(str, place)) if isinstance(place, tuple) else f"line {place}"
+    return f"{shown}, {where.removesuffix(': ')}" if where else shown
 
 
 def _group_object(name: str | None, members: list[_Member[P]], spool: Spool) -> dict[str, Any]:

@@ -79,8 +79,11 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         content = [block for part in content for block in _blocks(part)]
     found = {"role": message["role"], "content": content}
     found |= {key: message[key] for key in REASONING if message.get(key)}  # its older logs had it beside the content
-    if message.get("tool_calls"):
-        found["tool_calls"] = message["tool_calls"]
+    calls = message.get("tool_calls")
+    if calls and isinstance(content, list):  # they follow the tools that the provider ran
+        found["content"] = [*content, *({**call, "type": "tool_use"} for call in calls)]
+    elif calls:
+        found["tool_calls"] = calls
     if message["role"] == "tool":
         error = message.get("error")
         found["tool_call_id"] = message.get("tool_call_id")

@@ -7,7 +7,6 @@ page on data set formats.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -94,4 +93,4 @@ def _exchange(pair: Any) -> list[Any]:
 
 def _tools(row: Row) -> Any:
     tools = row.get("tools")
-    return json.loads(tools) if isinstance(tools, str) and tools.strip() else tools or None
+    return None if isinstance(tools, str) and not tools.strip() else tools or None

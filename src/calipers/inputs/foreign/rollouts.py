@@ -18,7 +18,17 @@ from calipers.inputs.foreign.atif import STEP_KEYS
 from calipers.inputs.foreign.gemini import is_adk_event
 from calipers.inputs.foreign.gemini_rows import gemini_rollouts, is_gemini_row
 from calipers.inputs.foreign.preferences import is_preference, preference_rollouts, sharegpt_rollouts
-from calipers.inputs.foreign.rollout import Part, Rollout, Row, rest_of, reward_of, turn, with_unread
+from calipers.inputs.foreign.rollout import (
+    LEFT_OUT,
+    Part,
+    Rollout,
+    Row,
+    require_unused,
+    rest_of,
+    reward_of,
+    turn,
+    with_unread,
+)
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.parts import REASONING, joined_block_text
@@ -269,6 +279,10 @@ def _reward(row: Row, outcome: Any = None, named: str = "outcome") -> Any:
 def _atif(row: Row) -> list[Rollout]:
     tools = row["agent"].get("tool_definitions")
     notes, left_out = with_unread(rest_of(row, "steps", "reward"), row, row["steps"], STEP_KEYS)
+    if following := row.get("continued_trajectory_ref"):
+        require_unused(row, LEFT_OUT)
+        left_out = "; ".join(text for text in (left_out, f"what follows in {str(following)[:200]}") if text)
+        notes = notes | {LEFT_OUT: left_out}
     return [Rollout(row["steps"], tools=tools or None, reward=_reward(row), metadata=notes, left_out=left_out)]
 
 
