@@ -281,3 +281,12 @@ def test_several_sessions_in_one_file_are_not_one(tmp_path: Path):
 
     (group,), _ = read(written(tmp_path / "l.jsonl", *linked("s"), *linked("t")))
     assert group.trajectories[0].metadata["left_out"] == "2 messages of other sessions"
+
+
+def test_an_event_in_a_file_of_its_own_is_no_rollout(tmp_path: Path):
+    said = {"role": "user", "content": [{"type": "text", "text": "q"}]}
+    event = {"id": "e1", "kind": "MessageEvent", "source": "user", "llm_message": said}
+    groups, problems = read(written(tmp_path / "event-00001-e1.json", event))
+    assert (groups, problems[0][:71]) == ([], ":1: is one event of a conversation; write the events of a conversation ")
+    groups, problems = read(written(tmp_path / "conversation.jsonl", event, event))
+    assert (len(groups), problems) == (1, [])

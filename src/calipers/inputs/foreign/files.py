@@ -28,6 +28,10 @@ from calipers.inputs.plain import plain_data, type_in_words
 _log = logging.getLogger(__name__)
 Kind = Literal["group", "rollout", "message"]
 Numbered = tuple[int, Any]
+_ONE_EVENT = (
+    "is one event of a conversation; write the events of a conversation to one file, in their order, one a line: "
+    "jq -c . events/*.json > conversation.jsonl"
+)
 _GROUPS = "is a groups file already: calipers reads it as it is, so nothing has to be converted"
 
 
@@ -148,6 +152,8 @@ def _session(path: Path, rows: Iterable[Numbered]) -> tuple[int, Rollout | str]:
         messages.append(row)
     if all(map(is_bare_step, messages)):
         return first, _unknown_keys(messages[0])
+    if len(messages) == 1 and dialect_of(messages[0]) == "openhands":
+        return first, _ONE_EVENT
     own, bookkeeping = codex_items(messages)
     try:
         main, others = main_conversation(own)
