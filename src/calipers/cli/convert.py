@@ -182,7 +182,7 @@ def _rollouts(
                         yield (file, line), f"has the key {SOURCE!r}, which calipers writes; rename it"
                         continue
                     if rollout.left_out is not None:
-                        note((file, line), f"not in the rollout: {rollout.left_out}")
+                        note((file, line), f"{rollout.where}not in the rollout: {rollout.left_out}")
                     yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})
             except InputError as error:
                 problem = str(error).removeprefix(f"{path}: ")

@@ -44,7 +44,8 @@ def read_groups(
 
     Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
     anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups. Rows
-    that are rollouts of other libraries make up groups, as those of a file do; ``reader="rollouts"`` insists on it.
+    that are rollouts of other libraries, here and on stdin, make up groups, as those of a file do;
+    ``reader="rollouts"`` insists on it.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for Parquet without pyarrow.

@@ -37,10 +37,12 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> Any:
+    """Return what a text is the JSON of, else the text. Raises InputError for data nested too deeply."""
     try:
-        return without_surrogates(json.loads(text))
+        found = without_surrogates(json.loads(text))
     except (ValueError, RecursionError):
         return text
+    return plain_data(found)
 
 
 def _arguments(body: Mapping[str, Any]) -> str:

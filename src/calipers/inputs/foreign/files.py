@@ -70,7 +70,7 @@ def _with_notes(
 ) -> Iterator[tuple[int, Rollout | str]]:
     for line, rollout in rollouts:
         if isinstance(rollout, Rollout) and rollout.left_out is not None:
-            note(line, f"not in the rollout: {rollout.left_out}")
+            note(line, f"{rollout.where}not in the rollout: {rollout.left_out}")
         yield line, rollout
 
 
