@@ -54,7 +54,7 @@ def _rollouts(row: Row, trace: Row) -> list[Rollout]:
     group = (row.get("group") or {}).get("id") or ""
     left_out = f"{counted(others, 'other branch', 'other branches')} of the trace" if others else None
     if left_out is not None:
-        require_unused(trace, LEFT_OUT)
+        require_unused(row | trace, LEFT_OUT)
         notes[LEFT_OUT] = left_out
     return [
         Rollout(
