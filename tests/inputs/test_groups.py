@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
+import json
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -141,7 +144,7 @@ def one(**fields: Any) -> dict[str, Any]:
         (one(reward=10**400), "'reward' is inf"),
         (one(metadata=[1]), "trajectory 'a': 'metadata' must be an object or null, not a list"),
         (one(tools="f"), "trajectory 'a': 'tools' must be a list of tool definitions"),
-        (one(id=1.5), "trajectory 1: id must be non-empty text or an integer, not a number"),
+        (one(id=1.5), "trajectory 1: id must be non-empty text or an integer, not 1.5"),
         (one(id=True), "id must be non-empty text or an integer, not true or false"),
         (one(id=""), "id must be non-empty text or an integer, not empty"),
         (one(messages=None), "trajectory 'a': has no 'messages'"),
@@ -152,6 +155,7 @@ def one(**fields: Any) -> dict[str, Any]:
         (one(messages=ASKED), "trajectory 'a': messages must be a list of chat messages, not an object"),
         ({**one(), "context": [{"content": "x"}]}, "context: message 1 has no 'role'"),
         ({**one(), "rubric": 3}, "'rubric' must be text, an object with criteria, or null, not a number"),
+        ({**one(), "rubric": float("nan")}, "'rubric' must be text, an object with criteria, or null, not NaN"),
         ({**one(), "rubric": {"x": 1}}, "'rubric': the rubric: unknown field 'x'"),
         ({**one(), "group_id": ""}, "group_id must be non-empty text"),
         ({"trajectories": []}, "has no trajectories"),
@@ -171,6 +175,88 @@ def one(**fields: Any) -> dict[str, Any]:
 def test_what_cannot_be_read_is_refused_with_the_reason(value: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         as_group(value)
+
+
+def built(**fields: Any) -> TrajectoryGroup:
+    return TrajectoryGroup("g", (Trajectory(**{"id": "a", "messages": (ASKED,)} | fields),))
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (built(gold=float("nan")), "trajectory 'a': 'gold' is nan"),
+        (built(reward=float("inf")), "trajectory 'a': 'reward' is inf"),
+        (built(reward=10**400), "trajectory 'a': 'reward' is inf"),
+        (built(reward="1"), "trajectory 'a': 'reward' must be a number or null, not text"),
+        (built(id=""), "trajectory 1: id must be non-empty text or an integer, not empty"),
+        (built(id=True), "trajectory 1: id must be non-empty text or an integer, not true or false"),
+        (built(messages=None), "trajectory 'a': messages must be a list of chat messages, not null"),
+        (built(messages="x"), "trajectory 'a': messages must be a list of chat messages, not text"),
+        (built(metadata=3), "trajectory 'a': 'metadata' must be an object or null, not a number"),
+        (built(extra=3), "trajectory 1: 'extra' must be an object, not a number"),
+        (built(tools=3), "trajectory 'a': 'tools' must be a list of tool definitions"),
+        (built(artifacts={"log": 3}), "trajectory 'a': 'artifacts': 'log' must be text, not a number"),
+        (built(rubric={"criteria": []}), "trajectory 'a': 'rubric': the rubric has no criteria"),
+        (replace(built(), group_id=True), "group_id must be non-empty text or an integer, not true or false"),
+        (replace(built(), rubric=3), "'rubric' must be text, an object with criteria, or null, not a number"),
+        (replace(built(), tools=3), "'tools' must be a list of tool definitions or null, not a number"),
+        (replace(built(), context="x"), "context: messages must be a list of chat messages, not text"),
+        (replace(built(), trajectories=None), "has no list of trajectories but null"),
+    ],
+)
+def test_groups_that_a_user_built_are_checked_like_objects(value: TrajectoryGroup, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        as_group(value)
+
+
+def test_groups_that_a_user_built_are_read_like_objects() -> None:
+    rubric = {"criteria": [{"id": "a", "text": "b"}]}
+    given: Any = TrajectoryGroup(
+        7,  # type: ignore[arg-type]
+        (
+            Trajectory(None, (ASKED,), extra=None, metadata=None, reward=True),  # type: ignore[arg-type]
+            {"id": 5, "messages": [ASKED]},  # type: ignore[arg-type]
+            [ASKED],  # type: ignore[arg-type]
+        ),
+        rubric=rubric,  # type: ignore[arg-type]
+        extra={"when": dt.date(2026, 1, 2)},
+    )
+    members = [{"messages": [ASKED], "reward": 1.0}, {"id": "5", "messages": [ASKED]}, {"messages": [ASKED]}]
+    assert as_group(given) == as_group(
+        {"group_id": "7", "trajectories": members, "rubric": rubric, "when": "2026-01-02"}
+    )
+
+
+def test_a_foreign_object_that_is_a_group_keeps_its_id_and_its_standards() -> None:
+    @dataclass
+    class Rollouts:
+        group_id: str
+        trajectories: list[list[dict[str, Any]]]
+        rubric: str
+        context: list[dict[str, Any]]
+        metadata: dict[str, Any]
+
+    group = as_group(Rollouts("mine", [[ANSWER]], "Be kind.", [ASKED], {"step": 1}))
+    assert (group.group_id, group.rubric, group.context) == ("mine", "Be kind.", (ASKED,))
+    assert group.extra == {"metadata": {"step": 1}}
+
+
+def test_what_is_copied_to_the_result_has_a_json_form_that_is_the_same_in_every_run() -> None:
+    copied = {"day": dt.date(2026, 1, 2), "loss": np.float32(0.5), "ids": np.array([1, 2]), "seen": {3}, 4: object()}
+    read = {"day": "2026-01-02", "loss": 0.5, "ids": [1, 2], "seen": [3], "4": "<object object>"}
+    given = {"messages": [ASKED], "metadata": copied, "logs": copied}
+    for group in (
+        as_group({"trajectories": [given], "copy": copied}),
+        as_group(built(metadata=copied, extra={"logs": copied})),
+    ):
+        assert group.trajectories[0].metadata == read
+        assert group.trajectories[0].extra == {"logs": read}
+        json.dumps(group.to_dict())
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    member = as_group(one(gold=np.bool_(1), reward=np.float32(0.5))).trajectories[0]
+    assert (member.gold, member.reward) == (1.0, 0.5)
 
 
 def test_messages_may_be_missing_where_there_is_gold() -> None:

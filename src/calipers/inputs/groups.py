@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import numbers
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -19,7 +20,7 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import art
 from calipers.inputs.messages import canonical
-from calipers.inputs.plain import plain_data, record_fields, type_in_words, without_nan
+from calipers.inputs.plain import is_plain, plain_data, record_fields, type_in_words
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_forms import row_prompt
@@ -27,8 +28,10 @@ from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_r
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps
 
-_TRAJECTORY = frozenset(("id", "messages", "tools", "reward", "gold", "metadata", "artifacts"))
-_GROUP = frozenset(("group_id", "context", "tools", "rubric", "trajectories", "artifacts"))
+_FIELDS_OF_TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
+_TRAJECTORY = frozenset(_FIELDS_OF_TRAJECTORY)
+_FIELDS_OF_GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
+_GROUP = frozenset(_FIELDS_OF_GROUP)
 _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
 
 
@@ -54,12 +57,17 @@ def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[Trajecto
         value = value.tolist()
     if isinstance(value, list | tuple):
         return (yield from _from_object({"trajectories": value}, group_id))
-    members = getattr(value, "trajectories", None)
-    if isinstance(members, list | tuple):
-        metadata = getattr(value, "metadata", None)
-        found = {"trajectories": members} | ({"metadata": metadata} if metadata else {})
-        return (yield from _from_object(found, group_id))
+    if isinstance(getattr(value, "trajectories", None), list | tuple):
+        return (yield from _from_object(_group_fields(value), group_id))
     raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
+
+
+def _group_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a foreign object that is a group, such as ART's, as an object of a groups file."""
+    named = {name: getattr(value, name, None) for name in _FIELDS_OF_GROUP}
+    found = {name: item for name, item in named.items() if item is not None and not callable(item)}
+    metadata = getattr(value, "metadata", None)
+    return found | ({"metadata": metadata} if metadata else {})
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
@@ -69,14 +77,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
-        if value.prepared is not None and value.prepared.messages is value.messages:
-            return value  # a prepared trajectory was checked before
-        where = f"trajectory {value.id!r}: "
-        _checked_plain_values(
-            {"metadata": value.metadata, **value.extra}, where
-        )  # called for its check: it refuses values nested too deeply
-        messages = canonical(value.messages, where=where)
-        return value if messages is value.messages else replace(value, messages=messages)
+        return _checked_trajectory(value, default_id)
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
@@ -101,16 +102,59 @@ def _extra(value: Any) -> dict[str, Any]:
     return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
 
 
+def _checked_trajectory(value: Trajectory, default_id: str) -> Trajectory:
+    if value.prepared is not None and value.prepared.messages is value.messages:
+        return value  # a prepared trajectory was checked before
+    if not _is_checked(value):
+        own = {name: getattr(value, name) for name in _FIELDS_OF_TRAJECTORY}
+        own |= {} if value.rubric is None else {"rubric": value.rubric}
+        return _trajectory(_with_extra(own, value.extra, f"trajectory {default_id}: "), default_id)
+    messages = canonical(value.messages, where=f"trajectory {value.id!r}: ")
+    return value if messages is value.messages else replace(value, messages=messages)
+
+
+def _is_checked(value: Any) -> bool:
+    """Return whether the fields of a Trajectory, except its messages, are as reading it from an object makes them.
+
+    Users build Trajectories themselves, with any values.
+    """
+    measured = (one for one in (value.reward, value.gold) if one is not None)
+    finite = all(type(one) in (float, int) and abs(one) <= sys.float_info.max for one in measured)
+    return finite and type(value.id) is str and bool(value.id) and _has_checked_fields(value, Rubric)
+
+
+def _has_checked_fields(value: Any, *rubrics: type) -> bool:
+    """Return whether the fields that a Trajectory and a TrajectoryGroup share are as reading makes them."""
+    return (
+        (value.rubric is None or isinstance(value.rubric, rubrics))
+        and (value.tools is None or (type(value.tools) is tuple and is_plain(value.tools)))
+        and type(value.extra) is type(value.artifacts) is dict
+        and all(is_plain(getattr(value, name, None)) for name in ("extra", "metadata"))
+        and isinstance(getattr(value, "metadata", {}), dict)
+        and all(type(text) is str for pair in value.artifacts.items() for text in pair)
+    )
+
+
+def _with_extra(own: dict[str, Any], extra: Any, where: str) -> dict[str, Any]:
+    """Return the fields ``own`` of a trajectory or group that a user built, with its ``extra`` keys beside them."""
+    if not isinstance(extra, Mapping | None):
+        raise InputError(f"{where}'extra' must be an object, not {type_in_words(extra)}")
+    return {**(extra or {}), **own}
+
+
 def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[TrajectoryGroup]:
+    named: Any = group.group_id  # users build groups themselves, with any values
+    if not (type(named) is str and named and _has_checked_fields(group, str, Rubric)):
+        own = {name: getattr(group, name) for name in _FIELDS_OF_GROUP}
+        return (yield from _from_object(_with_extra(own, group.extra, ""), group_id))
+    if not isinstance(group.trajectories, list | tuple):
+        raise InputError(f"has no list of trajectories but {type_in_words(group.trajectories)}; {_SHAPE}")
     read = []
-    for member in group.trajectories:
-        read.append(as_trajectory(member, default_id=member.id))
+    for place, member in enumerate(group.trajectories, start=1):
+        read.append(as_trajectory(member, default_id=str(place)))
         yield
     members = tuple(read)
     _check_members(members)
-    _checked_plain_values(
-        {"tools": group.tools, **group.extra}, ""
-    )  # called for its check: it refuses values nested too deeply
     context = canonical(group.context, where="context: ")
     changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
     if changed or context is not group.context:
@@ -261,14 +305,15 @@ def _artifacts(value: Any, where: str) -> Mapping[str, str]:
 
 
 def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return values that are copied to the result unchanged, as plain data.
+    """Return values that are copied to the result, as plain data: what JSON cannot hold (a date, an array) is text or
+    a list.
 
     Raises InputError if a value is nested too deeply.
     """
     found = {}
     for key, value in values.items():
         try:
-            found[key] = without_nan(dict(value)) if isinstance(value, Mapping) else without_nan(value)
+            found[key] = plain_data(value)
         except InputError as error:
             raise InputError(f"{where}{key!r} {error}") from None
     return found
@@ -318,9 +363,8 @@ def _id(given: Any, what: str) -> str:
     if isinstance(given, numbers.Integral) and not isinstance(given, bool):
         return str(int(given))
     if not isinstance(given, str) or not given:
-        raise InputError(
-            f"{what} must be non-empty text or an integer, not {'empty' if given == '' else type_in_words(given)}"
-        )
+        shown = "empty" if given == "" else str(given) if isinstance(given, float) else type_in_words(given)
+        raise InputError(f"{what} must be non-empty text or an integer, not {shown}")
     return given
 
 
@@ -329,6 +373,8 @@ def finite_number(given: Any, what: str) -> float | None:
     if given is None:
         return None
     # Booleans count as numbers: many data sets write True for solved and False for not solved.
+    if callable(getattr(given, "tolist", None)):  # a number of NumPy
+        given = given.tolist()
     if not isinstance(given, numbers.Real):
         raise InputError(f"{what} must be a number or null, not {type_in_words(given)}")
     try:

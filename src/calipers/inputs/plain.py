@@ -11,6 +11,7 @@ import dataclasses
 import enum
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,6 +23,22 @@ between 300 and 1,000 levels, depending on the call stack.
 """
 TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
+_ADDRESS = re.compile(" at 0x[0-9A-Fa-f]{1,16}")
+"""Where an object is in memory, which differs in every run."""
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Return whether a foreign ``value`` is JSON-like data already: text, finite numbers, None, and lists and dicts of
+    these.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return kind is not float or math.isfinite(value)
+    if depth >= MAX_DEPTH:
+        return False
+    if kind is dict:
+        return all(type(key) is str and is_plain(item, depth + 1) for key, item in value.items())
+    return kind in (list, tuple) and all(is_plain(item, depth + 1) for item in value)
 
 
 def plain_data(value: Any, depth: int = 0) -> Any:
@@ -57,7 +74,7 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
         return plain_data(value.tolist(), depth)
     if isinstance(value, Iterable):
         return [plain_data(item, depth) for item in value]
-    return str(value)  # dates, decimals, UUIDs, URLs
+    return _ADDRESS.sub("", str(value))  # dates, decimals, UUIDs, URLs
 
 
 def record_fields(value: Any) -> dict[str, Any] | None:
@@ -126,4 +143,6 @@ def type_in_words(value: Any) -> str:
         return "an object"
     if isinstance(value, list | tuple):
         return "a list"
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"  # how a data frame writes a missing value
     return names.get(type(value), f"a {type(value).__name__}")
