@@ -275,6 +275,12 @@ async def test_verifiers_see_the_shared_context() -> None:
     assert seen == ["Why?"] * 4
 
 
+def test_what_a_hybrid_shows_of_itself() -> None:
+    assert repr(Hybrid("embedded", checks=RULES)) == "Hybrid(Judge('embedded'), checks=2, gates=0, combine='product')"
+    by_group = Hybrid("embedded", checks=lambda group: Constraints(), gates=RULES, combine="min")  # noqa: ARG005
+    assert repr(by_group) == "Hybrid(Judge('embedded'), checks=by group, gates=2, combine='min')"
+
+
 async def test_many_groups_stream_in_order() -> None:
     hybrid = Hybrid(Judge(Scripted(SCORES)), checks=RULES)
     groups = [group_of(ANSWERS, group_id=f"g{number}") for number in range(20)]
@@ -287,6 +293,7 @@ async def test_many_groups_stream_in_order() -> None:
     ({"floor": -1}, "floor=-1"),
     ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
     ({"checks": ["regex"]}, "'regex' is not a verifier"),
+    ({"gates": 7}, "gates=7: it must be a list of verifiers"),
     ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
     ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
     ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),

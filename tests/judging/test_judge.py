@@ -7,14 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import calipers
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, LedgerError, PermanentError, TransientError
+from calipers.judging.loop import Strategies
 from calipers.ledger import Ledger, Replayer
+from calipers.monitoring.monitor import Monitor
 from calipers.testing import Flaky, Noise, OffScale, PermutedIds, PositionBias, ReorderedRows, SimulatedJudge
-from calipers.types import Completion, JudgeRequest, Usage
+from calipers.types import Completion, JudgeRequest, Usage, no_scores
 from groups import FOUR, QUALITY, group_of
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
@@ -240,6 +243,104 @@ async def test_a_reader_of_your_own_is_held_to_the_same_contract(answer: dict[st
     assert words in (result.trajectories[0].reason or "")
 
 
+async def test_a_reader_of_your_own_that_returns_no_scores_is_a_reason():
+    result = await calipers.Judge(Replies("x"), parse=lambda *_: None).score_group(GROUP)  # type: ignore[arg-type,return-value]
+    assert result.trajectories[0].reason == "parse= returned NoneType and not scores by key"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, "complete() must return a Completion, not NoneType"),
+        ('{"scores": {}}', "complete() must return a Completion, not str"),
+        (Completion(None), "needs text as its text"),  # type: ignore[arg-type]
+        (Completion("x", usage=3), "a Usage as its usage"),  # type: ignore[arg-type]
+        (asyncio.CancelledError(), "it cancelled its own call"),
+    ],
+)
+async def test_a_backend_of_your_own_that_breaks_the_contract_is_a_failure(answer: object, words: str):
+    class Broken:
+        endpoint, model = "broken", "b"
+
+        async def complete(self, request: JudgeRequest) -> Completion:
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer  # type: ignore[return-value]
+
+    result = await calipers.Judge(Broken()).score_group(GROUP)
+    assert (result.status, result.rewards) == ("failed", [None] * len(FOUR))
+    assert words in (result.trajectories[0].reason or "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"complete": len}, "its endpoint must be text, not None"),
+        ({"complete": len, "endpoint": "here", "model": 3}, "its model must be text, not 3"),
+        ({"score_group": len}, r"is a judge already: call its own score_group\(...\)"),
+    ],
+)
+def test_what_is_no_backend_is_refused_with_what_it_lacks(fields: dict[str, Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        calipers.Judge(type("Own", (), fields)())
+    with pytest.raises(ConfigError, match="is a class: make an instance of it"):
+        calipers.Judge(Replies)  # type: ignore[arg-type]
+
+
+def rewards_of(given: Sequence[Any]) -> tuple[list[float | None], tuple[str, ...]]:
+    strategies = Strategies(*[None] * 3, reward=lambda *_: given)  # type: ignore[arg-type]
+    return strategies.rewards(no_scores(4), view=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ((0.5, float("nan"), None, float("inf")), [0.5, None, None, None]),
+        ((1, 0.25, 0.0, -1), [1, 0.25, 0.0, -1]),
+        (list(np.array([1, 0.5, 0, 0.25], np.float32)), [1.0, 0.5, 0.0, 0.25]),
+    ],
+)
+def test_a_reward_of_your_own_is_a_finite_number_or_no_signal(given: Sequence[Any], found: list[float | None]):
+    rewards, notes = rewards_of(given)
+    assert rewards == found
+    assert all(one is None or type(one) in (int, float) for one in rewards)
+    assert notes == (("the reward gives nan for a candidate: no signal",) if None in found else ())
+
+
+@pytest.mark.parametrize(("given", "words"), [((1.0,), "1 rewards for 4 candidates"), (("a",) * 4, "gives 'a', where")])
+def test_a_reward_of_your_own_that_is_no_list_of_numbers_is_an_error(given: Sequence[Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        rewards_of(given)
+
+
+async def test_a_judge_that_was_closed_says_so(tmp_path: Path):
+    judge = calipers.Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "l.db")
+    await judge.score_group(GROUP)
+    judge.close()
+    with pytest.raises(LedgerError, match="Its Judge was closed: make a new one"):
+        await judge.score_group(group_of(FOUR, group_id="another"))
+
+
+@pytest.mark.parametrize("concurrency", [0, -1, 1.5, "4", True])
+async def test_how_many_groups_at_a_time_is_a_whole_number(concurrency: Any):
+    for judge in (calipers.Judge("embedded"), calipers.Hybrid("embedded")):
+        with pytest.raises(ConfigError, match="concurrency="):
+            await anext(judge.score_groups([GROUP], concurrency=concurrency))
+
+
+@pytest.mark.parametrize(
+    ("judge", "rubric", "words"),
+    [
+        (calipers.Judge("embedded"), "Be kind.", "is not used with a Judge"),
+        ("embedded", {"criteria": []}, "is text here: for criteria use Judge"),
+        ("embedded", calipers.Rubric((calipers.Criterion("a", "b"),)), "is text here: for criteria use Judge"),
+    ],
+)
+async def test_a_rubric_that_would_not_be_used_is_refused(judge: Any, rubric: Any, words: str):
+    with pytest.raises(ConfigError, match=words):
+        await calipers.score_group(GROUP, judge=judge, rubric=rubric)
+
+
 async def test_a_reader_of_your_own_that_crashes_is_a_reason():
     def parse(text: str, keys: Sequence[str]) -> dict[str, float]:
         raise LookupError("oops")
@@ -312,6 +413,10 @@ def test_one_judge_serves_several_event_loops():
         ({"reward_range": (1, 0)}, "reward: range="),
         ({"reward_range": 5}, "reward: range=5"),
         ({"orders": "2"}, "orders='2'"),
+        ({"watchers": 3}, "watchers=3: it must be a list of watchers"),
+        ({"watchers": [3]}, "3 is not a watcher"),
+        ({"watchers": [Monitor]}, "is not a watcher"),
+        ({"rubric": calipers.Rubric(("a",)), "protocol": "checklist"}, "criterion 1 is not a Criterion: 'a'"),  # type: ignore[arg-type]
         ({"timeout": "5"}, "timeout='5'"),
         ({"timeout": float("inf")}, "timeout=inf"),
         ({"out_of_range": "foo"}, "reask, rescale"),

@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from calipers.errors import InputError
 from calipers.judging.streaming import readable_groups, stream_results
+from calipers.types import TrajectoryGroup
 
 
 async def test_no_more_than_limit_run_at_once():
@@ -189,6 +192,23 @@ async def test_closing_ends_the_source_that_is_waited_for():
         assert await anext(results) == 1
     assert ended
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (b"groups.jsonl", "takes groups and not a path"),
+        (TrajectoryGroup("g", ()), r"takes several groups; score_group\(group\) judges one"),
+        ({"trajectories": []}, "takes several groups"),
+        ({"train": []}, r"takes groups and not an object; read them with calipers\.read_groups"),
+        (SimpleNamespace(columns=[], itertuples=list), r"not a SimpleNamespace; read them with calipers\.read_groups"),
+        (None, "takes an iterable of groups, not null"),
+        (3, "takes an iterable of groups, not a number"),
+    ],
+)
+def test_what_is_no_groups_is_told_what_to_write(groups: Any, words: str):
+    with pytest.raises(InputError, match=words):
+        readable_groups(groups, None)
 
 
 @pytest.mark.parametrize("path", ["groups.jsonl", Path("groups.jsonl")])

@@ -39,9 +39,21 @@ def connect(
         return found[0] if len(found) == 1 else Pool(found)
     if base_url is not None or api_key is not None:
         raise ConfigError("base_url and api_key belong to a judge given by name, not to a Backend of your own")
+    _require_backend(judge)
+    return full(judge)
+
+
+def _require_backend(judge: object) -> None:
+    """Raise ConfigError unless a caller's own ``judge`` has what a Backend must have."""
+    if callable(getattr(judge, "score_group", None)) and not isinstance(judge, type):
+        raise ConfigError(f"judge={judge!r} is a judge already: call its own score_group(...)")
     if not callable(getattr(judge, "complete", None)):
         raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
-    return full(judge)
+    if isinstance(judge, type):
+        raise ConfigError(f"judge={judge!r} is a class: make an instance of it")
+    for name in ("endpoint", "model"):
+        if not isinstance(value := getattr(judge, name, None), str):
+            raise ConfigError(f"judge={judge!r}: its {name} must be text, not {value!r}; it names the judge in records")
 
 
 def find_backend(

@@ -84,6 +84,15 @@ def require_params(name: str, value: object) -> None:
         raise ConfigError(f"{name}={value!r} cannot be written as JSON: {error}") from error
 
 
+def require_watchers(name: str, value: object) -> None:
+    """Raise ConfigError unless ``value`` is a list of objects that may watch judging, each with a method ``seen``."""
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{name}={value!r}: it must be a list of watchers, such as [Monitor()]")
+    for one in value:
+        if isinstance(one, type) or not callable(getattr(one, "seen", None)):
+            raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen")
+
+
 def require_switch(name: str, value: object) -> None:
     """Raise ConfigError unless ``value`` can be a judge's option ``wake`` or ``rest``, or a mapping of these."""
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calipers.config.arguments import require_params, require_switch
+from calipers.config.arguments import require_params, require_switch, require_watchers
 from calipers.config.flag_values import read_aspects, read_gradings, read_params, read_price
 from calipers.config.option import (
     DEFENCE,
@@ -279,7 +279,10 @@ class Records(Group):
         link="resolution.md#what-the-ledger-teaches",
     )
     watchers: Sequence[Watcher] = any_value(
-        (), "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue.", link="health.md"
+        (),
+        "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue.",
+        check=require_watchers,
+        link="health.md",
     )
     observer: Observer | None = function(
         "A function that is called with (request, completion, reading) for every answer."

@@ -114,10 +114,7 @@ def _checked_trajectory(value: Trajectory, default_id: str) -> Trajectory:
 
 
 def _is_checked(value: Any) -> bool:
-    """Return whether the fields of a Trajectory, except its messages, are as reading it from an object makes them.
-
-    Users build Trajectories themselves, with any values.
-    """
+    """Return whether a Trajectory, which users may build, has fields (but messages) as reading an object makes them."""
     measured = (one for one in (value.reward, value.gold) if one is not None)
     finite = all(type(one) in (float, int) and abs(one) <= sys.float_info.max for one in measured)
     return finite and type(value.id) is str and bool(value.id) and _has_checked_fields(value, Rubric)
@@ -131,6 +128,7 @@ def _has_checked_fields(value: Any, *rubrics: type) -> bool:
         and type(value.extra) is type(value.artifacts) is dict
         and all(is_plain(getattr(value, name, None)) for name in ("extra", "metadata"))
         and isinstance(getattr(value, "metadata", {}), dict)
+        and isinstance(getattr(value, "trajectories", ()), list | tuple)
         and all(type(text) is str for pair in value.artifacts.items() for text in pair)
     )
 
@@ -147,8 +145,6 @@ def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[Trajec
     if not (type(named) is str and named and _has_checked_fields(group, str, Rubric)):
         own = {name: getattr(group, name) for name in _FIELDS_OF_GROUP}
         return (yield from _from_object(_with_extra(own, group.extra, ""), group_id))
-    if not isinstance(group.trajectories, list | tuple):
-        raise InputError(f"has no list of trajectories but {type_in_words(group.trajectories)}; {_SHAPE}")
     read = []
     for place, member in enumerate(group.trajectories, start=1):
         read.append(as_trajectory(member, default_id=str(place)))

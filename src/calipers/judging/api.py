@@ -5,7 +5,7 @@ Not responsible for options other than the judge and its rubric: build a ``Judge
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from calipers.backends.names import split_judge_name
@@ -14,7 +14,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Backend
 from calipers.judging.connecting import judges_in
 from calipers.judging.judge import Judge
-from calipers.types import GroupResult
+from calipers.types import GroupResult, Rubric
 
 
 async def score_group(
@@ -23,8 +23,8 @@ async def score_group(
     """Judge the trajectories of one group against one another.
 
     ``group`` is a TrajectoryGroup, an object of the groups file, a list of message lists, or a trainer's own group.
-    ``judge`` is a name such as ``"openai/gpt-5-mini"``, a Backend, or several of these (a panel). To set other options,
-    pass a Judge.
+    ``judge`` is a name such as ``"openai/gpt-5-mini"``, a Backend, or several of these (a panel). ``rubric`` is text,
+    for groups that bring none. To set other options, pass a Judge.
 
     Never raises because of a judge: each trajectory of the result is ``scored``, ``abstained`` or ``failed``, with a
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
@@ -57,7 +57,11 @@ def _as_judge(
     judge: str | Backend | Sequence[str | Backend] | Judge, rubric: str | None, concurrency: int = 64
 ) -> Judge:
     if isinstance(judge, Judge):
+        if rubric is not None:
+            raise ConfigError("rubric= is not used with a Judge: give the Judge its own, Judge(..., rubric=...)")
         return judge
+    if isinstance(rubric, Rubric | Mapping | list | tuple):
+        raise ConfigError('rubric= is text here: for criteria use Judge(..., protocol="checklist", rubric=...)')
     names = judges_in(judge)
     named = tuple(one for one in names if isinstance(one, str))
     if len(named) < len(names):

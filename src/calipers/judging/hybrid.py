@@ -23,7 +23,7 @@ from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlyChecks, Prepare
 from calipers.judging.results import group_status, keys_carried_over
-from calipers.judging.streaming import stream_results
+from calipers.judging.streaming import readable_groups, stream_results
 from calipers.rewards.reliability import reliability_of
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import STANDARDS_KEYS
@@ -136,6 +136,8 @@ class Hybrid:
         if combine in _NAMED_COMBINATIONS and code is not None:
             raise ConfigError(f"combine={combine!r} fixes how rules are counted: leave code= out")
         _require_shares(threshold=threshold, floor=floor, cap=cap)
+        if not isinstance(gates, Sequence):
+            raise ConfigError(f"gates={gates!r}: it must be a list of verifiers")
         _require_verifiers(*gates, *(checks if isinstance(checks, Sequence) else (checks,)))
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
         if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
@@ -153,6 +155,12 @@ class Hybrid:
         self._floor = float(floor)
         self._cap = cap
         self._only_open = _require_flag(only_open)
+        self._combine = combine
+
+    def __repr__(self) -> str:
+        """Show the judge, how many checks and gates there are, and how they are combined."""
+        checks = len(self._checks) if isinstance(self._checks, Sequence) else "by group"
+        return f"Hybrid({self.judge!r}, checks={checks}, gates={len(self._gates)}, combine={self._combine!r})"
 
     async def score_group(self, group: object) -> GroupResult:
         """Judge one group, as ``Judge.score_group`` does. Never raises because of a judge or a rule.
@@ -228,8 +236,9 @@ class Hybrid:
 
         Raises InputError for a group that cannot be read.
         """
-        limit = concurrency or self.judge.concurrency
-        work = stream_results(groups, lambda group: self._begin(as_group(group)), limit=limit, ordered=ordered)
+        limit = self.judge.concurrency if concurrency is None else concurrency
+        readable = readable_groups(groups, None)
+        work = stream_results(readable, self._begin, limit=limit, ordered=ordered)
         async with aclosing(work):
             async for result in work:
                 yield result

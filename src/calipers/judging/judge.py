@@ -237,8 +237,8 @@ class Judge(Configured):
         A group that cannot be read is passed to ``on_error`` as an InputError that names it, and skipped; without
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
-        limit, average = concurrency or self.concurrency + self._ahead, self.settings.presentations
-        readable = readable_groups(groups, on_error)
+        limit = self.concurrency + self._ahead if concurrency is None else concurrency
+        readable, average = readable_groups(groups, on_error), self.settings.presentations
         results = stream_judged(readable, self._begin, presentations=average, limit=limit, ordered=ordered)
         async with self._judges.batch(), aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
@@ -322,7 +322,8 @@ class Judge(Configured):
         if settings.resolve is not None:
             scores, notes = apply_unresolved(scores, settings.resolve)
             warnings = (*notes, *warnings)
-        rewards = self._strategies.reward(scores, view)
+        rewards, notes = self._strategies.rewards(scores, view)
+        warnings = (*notes, *warnings)
         result = assemble_result(
             group,
             view,

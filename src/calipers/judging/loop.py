@@ -7,13 +7,15 @@ Not responsible for what questions look like (``protocols``), which are asked (`
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 from calipers.backends.limits.metered import Meter
 from calipers.config.question_options import Observer
 from calipers.config.settings import Settings
-from calipers.errors import BackendError, CalipersError, PermanentError
+from calipers.errors import BackendError, CalipersError, ConfigError, PermanentError
 from calipers.interfaces import (
     Aggregator,
     FullBackend,
@@ -53,6 +55,19 @@ class Strategies:
     planner: Planner
     aggregate: Aggregator
     reward: RewardTransform
+
+    def rewards(self, scores: Scores, view: RenderedGroup) -> tuple[list[float | None], tuple[str, ...]]:
+        """After judging a group, return the rewards for its scores, and a warning if some are no numbers.
+
+        The transform may be a user's: NaN and infinity are no signal. Raises ConfigError if it gives anything but a
+        number or None for each candidate.
+        """
+        given = self.reward(scores, view)
+        if len(given) != len(scores.values):
+            raise ConfigError(f"the reward gives {len(given)} rewards for {len(scores.values)} candidates")
+        found = [_finite(one) for one in given]
+        lost = [one for one, kept in zip(given, found, strict=True) if one is not None and kept is None]
+        return found, (f"the reward gives {lost[0]} for a candidate: no signal",) if lost else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +255,14 @@ class QueryLoop:
         if self.view.rubrics and isinstance(aggregate, GroupAggregator):
             aggregate = aggregate.of(self.view)
         return aggregate(judgments, len(self.view.candidates))
+
+
+def _finite(reward: object) -> float | None:
+    """Return a reward that a user's transform gives as a finite number, or None."""
+    if reward is not None and not isinstance(reward, Real):
+        raise ConfigError(f"the reward gives {reward!r:.80}, where a number or None (no signal) is needed")
+    number = reward if reward is None or isinstance(reward, int | float) else float(reward)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:

@@ -16,8 +16,10 @@ from collections.abc import (
 )
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from calipers.config.arguments import require_above_zero, require_whole
 from calipers.errors import InputError
 from calipers.inputs import as_group
+from calipers.inputs.plain import type_in_words
 from calipers.types import TrajectoryGroup
 
 _OnError: TypeAlias = Callable[[InputError], None] | None
@@ -39,8 +41,10 @@ async def stream_results(
     They come as they finish or (``ordered``) in input order. At most ``limit`` run at once; ``work`` is called in input
     order, in the consumer's own task. Results do not wait for a slow source. Memory stays bounded however long the
     source is and however slow the consumer. An exception of ``work`` or of the source, or closing the iterator, cancels
-    what still runs.
+    what still runs. Raises ConfigError for a ``limit`` below 1: nothing would ever begin.
     """
+    require_whole(concurrency=limit)
+    require_above_zero(concurrency=limit)
     news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
     tell = news.put_nowait
     items: _AsyncItems[S] | _Items[S]
@@ -153,11 +157,23 @@ def readable_groups(
 ) -> Iterator[TrajectoryGroup] | AsyncIterator[TrajectoryGroup]:
     """While judging, yield the groups that can be read; for others, pass an InputError to ``on_error``, or raise it.
 
-    The error names the group. Raises InputError for a path in place of groups.
+    The error names the group. Raises InputError for a path, a table or one group in place of groups.
     """
-    if isinstance(groups, str | os.PathLike):
-        raise InputError("score_groups() takes groups and not a path; read the file with calipers.read_groups(PATH)")
+    _require_groups(groups)
     return _readable_async(groups, on_error) if isinstance(groups, AsyncIterable) else _readable(groups, on_error)
+
+
+def _require_groups(groups: object) -> None:
+    if isinstance(groups, str | bytes | os.PathLike):
+        raise InputError("score_groups() takes groups and not a path; read the file with calipers.read_groups(PATH)")
+    if isinstance(groups, TrajectoryGroup) or (isinstance(groups, Mapping) and "trajectories" in groups):
+        raise InputError("score_groups() takes several groups; score_group(group) judges one")
+    if isinstance(groups, Mapping) or (hasattr(groups, "itertuples") and hasattr(groups, "columns")):
+        raise InputError(
+            f"score_groups() takes groups and not {type_in_words(groups)}; read them with calipers.read_groups(...)"
+        )
+    if not isinstance(groups, Iterable | AsyncIterable):
+        raise InputError(f"score_groups() takes an iterable of groups, not {type_in_words(groups)}")
 
 
 def _readable(groups: Iterable[object], on_error: _OnError) -> Iterator[TrajectoryGroup]:

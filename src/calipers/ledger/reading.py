@@ -19,6 +19,7 @@ DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can 
 _NO_LEDGER: Final = "It is JSON and not a ledger; calipers score writes the ledger of OUT as OUT.ledger.db."
 _PATIENCE: Final = 2.0
 """Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
+_CLOSED: Final = "Its Judge was closed: make a new one for further groups, which opens the ledger again."
 
 
 class LedgerFile(ReadableLedger):
@@ -86,8 +87,7 @@ class LedgerFile(ReadableLedger):
 
     def _failure(self, verb: str, error: sqlite3.DatabaseError) -> LedgerError:
         said = str(error).partition(" with text ")[0]  # SQLite quotes the contents, which may be megabytes
-        remedy = "It is a folder; name a file in it." if self.path.is_dir() else self._remedy(error)
-        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {remedy}")
+        return LedgerError(f"{self.path}: the ledger cannot be {verb} ({said}). {self._remedy(error)}")
 
     def _is_json(self) -> bool:
         try:
@@ -98,6 +98,10 @@ class LedgerFile(ReadableLedger):
 
     def _remedy(self, error: sqlite3.DatabaseError) -> str:
         text = str(error)
+        if self.path.is_dir():
+            return "It is a folder; name a file in it."
+        if "closed database" in text:
+            return _CLOSED
         if "locked" in text:
             return self._when_locked
         if "full" in text:

@@ -104,9 +104,9 @@ class ScoreProtocol:
             return self.extract_scores_of(keys, completion)
         try:
             parsed = self.parse(completion.text, keys)
+            return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything; here that is a failed reply
             return rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
-        return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
 
     def extract_scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
         """Return the numbers from 0 to ``top`` that a reply in this protocol's form gives under ``names``."""

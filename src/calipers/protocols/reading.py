@@ -106,6 +106,8 @@ def _anchor_shift(values: Mapping[int, float], anchors: Sequence[tuple[int, floa
 def validate_parsed_scores(parsed: Mapping[str, float], keys: Sequence[str]) -> ScoreReading:
     """Check the scores that a user's ``parse`` returned for a protocol's question: known keys, values on the scale."""
     low, high = SCALE
+    if not isinstance(parsed, Mapping):
+        return rejected_reading(keys, f"parse= returned {type(parsed).__name__} and not scores by key")
     if unknown := [key for key in parsed if key not in keys]:
         return rejected_reading(keys, f"parse= returned unknown keys {unknown}")
     if bad := [key for key, value in parsed.items() if not low <= value <= high]:

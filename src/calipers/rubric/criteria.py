@@ -128,6 +128,8 @@ def check_rubric(rubric: Rubric) -> None:
         raise ConfigError(f"all_negative={rubric.all_negative!r}: it must be refuse or from_one")
     seen: dict[str, int] = {}
     for place, criterion in enumerate(rubric.criteria, start=1):
+        if not isinstance(criterion, Criterion):
+            raise ConfigError(f"criterion {place} is not a Criterion: {criterion!r:.80}; {_SHAPE}")
         first = seen.setdefault(criterion.id, place)
         if first != place:
             raise ConfigError(f"criteria {first} and {place} have the same id {criterion.id!r}; each needs its own")

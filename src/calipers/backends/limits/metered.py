@@ -66,7 +66,7 @@ class Metered(Wrapper):
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the backend's answer with its cost. Raises what the backend raises."""
         try:
-            completion = await self._backend.complete(request)
+            completion = _require_completion(await self._backend.complete(request))
         except BackendError as error:
             if error.usage is not None:
                 error.usage = self._priced(error.usage)
@@ -77,6 +77,8 @@ class Metered(Wrapper):
                 error.counted = True  # type: ignore[union-attr]  # as a BackendError has; it may pass another Metered
                 kind = "broken_off" if isinstance(error, asyncio.CancelledError) else "internal"
                 report_failed_call(request, FailedCall(kind, self._unknown()))
+            if isinstance(error, asyncio.CancelledError) and not _is_cancelled():
+                raise RuntimeError("it cancelled its own call") from error
             raise
         usage = self._priced(completion.usage)
         return completion if usage is completion.usage else replace(completion, usage=usage)
@@ -90,6 +92,21 @@ class Metered(Wrapper):
     def _unknown(self) -> Usage | None:
         free = self._pricing is not None and self._pricing(Usage(10**6, 10**6)) == 0
         return _NOTHING if free else None
+
+
+def _require_completion(value: object) -> Completion:
+    """Return what a user's backend gave as the judge's answer. Raises TypeError if it is none."""
+    if not isinstance(value, Completion):
+        raise TypeError(f"complete() must return a Completion, not {type(value).__name__}")
+    if not isinstance(value.text, str) or not isinstance(value.usage, Usage):
+        raise TypeError("a Completion needs text as its text and a Usage as its usage")
+    return value
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody cancels the task that asks the judge; otherwise its backend raised CancelledError by itself."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def report_failed_call(request: JudgeRequest, call: FailedCall) -> None:
