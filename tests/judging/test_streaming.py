@@ -200,7 +200,7 @@ async def test_closing_ends_the_source_that_is_waited_for():
         (b"groups.jsonl", "takes groups and not a path"),
         (TrajectoryGroup("g", ()), r"takes several groups; score_group\(group\) judges one"),
         ({"trajectories": []}, "takes several groups"),
-        ({"train": []}, r"takes groups and not an object; read them with calipers\.read_groups"),
+        ({"train": []}, r"takes groups and not a dict; read them with calipers\.read_groups"),
         (SimpleNamespace(columns=[], itertuples=list), r"not a SimpleNamespace; read them with calipers\.read_groups"),
         (None, "takes an iterable of groups, not null"),
         (3, "takes an iterable of groups, not a number"),

@@ -166,12 +166,9 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
-        single = "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
-        what = "rows with one rollout each are" if "messages" in value else "a file whose lines are messages is"
-        rows = f"; {what} read by calipers convert, or with reader='rollouts'"
         raise InputError(
             f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}"
-            f"{single if 'response' in value else rows if 'messages' in value or 'role' in value else ''}"
+            f"{_reader_for(value, listed)}"
         )
     if listed and isinstance(listed[0], str):
         raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
@@ -338,6 +335,19 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
         names = [member.id for member in members]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
+
+
+def _reader_for(value: Mapping[str, Any], listed: object) -> str:
+    """Return what reads an object that is no group, as the end of a sentence; "" if that is not known."""
+    if "response" in value:
+        return "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
+    if isinstance(listed, str):
+        return "; calipers.read_groups reads rows with JSON text"
+    if "messages" in value:
+        return "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
+    if "role" in value:
+        return "; a file whose lines are messages is read by calipers convert, or with reader='rollouts'"
+    return ""
 
 
 def _meant(key: str, value: Mapping[str, Any]) -> str:

@@ -21,8 +21,10 @@ from calipers.inputs.plain import without_surrogates
 _BATCH = 64
 # Columns that may be JSON text, each with the fields inside it that may again be JSON text.
 _MESSAGES = {"tool_calls": dict[str, Any]()}
-_TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}}
-_ROW: Mapping[str, Any] = {"trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}}
+_TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {}}
+_ROW: Mapping[str, Any] = {
+    "trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {},
+}  # fmt: skip
 _ROLLOUT: Mapping[str, Any] = {"messages": _MESSAGES, "conversations": {}, "tools": {}}
 _FOREIGN = frozenset({
     "chosen", "completion", "contents", "conversations", "history", "responses_create_params", "samples", "simulations",
@@ -98,7 +100,20 @@ def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = _ROW) -> dic
         return f"a column of JSON text is not readable JSON: {error}"
     except RecursionError:
         return "not readable: nested too deeply"
+    if isinstance(rubric := value.get("rubric"), str):
+        value["rubric"] = _criteria(rubric)
     return cast("dict[str, Any]", without_surrogates(value))
+
+
+def _criteria(rubric: str) -> Any:
+    """Return a rubric with criteria that is JSON text as an object, and any other rubric as the text it is."""
+    if not rubric.lstrip().startswith("{"):
+        return rubric
+    try:
+        found = json.loads(rubric)
+    except (ValueError, RecursionError):
+        return rubric
+    return found if isinstance(found, dict) and "criteria" in found else rubric
 
 
 def _unpacked(value: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,12 +22,13 @@ def table_rows(source: object) -> Iterator[Row]:
     if isinstance(source, Mapping) and "trajectories" not in source and "responses" not in source:
         names = ", ".join(map(str, source))
         raise InputError(f"it has the splits {names}: read one of them, as in read_groups(dataset['train'])")
-    if not isinstance(source, Iterable):
+    if not isinstance(source, Iterable) or isinstance(source, bytes | bytearray):
         raise InputError("read_groups() takes a path, a list of groups, a data frame or a dataset")
     if hasattr(source, "itertuples") and hasattr(source, "columns"):
         yield from _rows_of_frame(source)
     elif hasattr(source, "column_names") and hasattr(source, "features"):
-        yield from ((number, row_as_object(dict(row))) for number, row in enumerate(source, start=1))
+        plain = source.with_format(None) if hasattr(source, "with_format") else source  # not tensors or data frames
+        yield from ((number, row_as_object(dict(row))) for number, row in enumerate(plain, start=1))
     else:
         yield from enumerate([source] if isinstance(source, Mapping) else source, start=1)
 
@@ -47,4 +48,5 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
-    return None if value is None or value != value else value  # noqa: PLR0124 - NaN, also of other types
+    # NaN and NaT differ from themselves; whether pandas' NA does is NA again, which is neither True nor False.
+    return value if (value == value) is True else None  # noqa: PLR0124 - see above

@@ -169,9 +169,8 @@ def _require_groups(groups: object) -> None:
     if isinstance(groups, TrajectoryGroup) or (isinstance(groups, Mapping) and "trajectories" in groups):
         raise InputError("score_groups() takes several groups; score_group(group) judges one")
     if isinstance(groups, Mapping) or (hasattr(groups, "itertuples") and hasattr(groups, "columns")):
-        raise InputError(
-            f"score_groups() takes groups and not {type_in_words(groups)}; read them with calipers.read_groups(...)"
-        )
+        kind = type(groups).__name__
+        raise InputError(f"score_groups() takes groups and not a {kind}; read them with calipers.read_groups(...)")
     if not isinstance(groups, Iterable | AsyncIterable):
         raise InputError(f"score_groups() takes an iterable of groups, not {type_in_words(groups)}")
 

@@ -19,7 +19,16 @@ DAMAGED: Final = "Move it aside to start a new one; `sqlite3 FILE .recover` can 
 _NO_LEDGER: Final = "It is JSON and not a ledger; calipers score writes the ledger of OUT as OUT.ledger.db."
 _PATIENCE: Final = 2.0
 """Seconds for which a reader waits for a ledger that is locked. A run that writes to it locks no reader out."""
-_CLOSED: Final = "Its Judge was closed: make a new one for further groups, which opens the ledger again."
+_NOT_WRITABLE: Final = "Check that the folder exists and that you may write there, or name another with --ledger."
+_REMEDIES: Final = {
+    "closed database": "Its Judge was closed: make a new one for further groups, which opens the ledger again.",
+    "full": "The disk is full: free some space and run the same command again, nothing recorded is lost.",
+    "disk I/O": "The disk or a quota is full or failing: fix that and run the same command again, nothing recorded is "
+    "lost.",
+    "readonly": _NOT_WRITABLE,
+    "unable to open": _NOT_WRITABLE,
+}
+"""What to do about an error of SQLite, by words in it."""
 
 
 class LedgerFile(ReadableLedger):
@@ -100,22 +109,12 @@ class LedgerFile(ReadableLedger):
         text = str(error)
         if self.path.is_dir():
             return "It is a folder; name a file in it."
-        if "closed database" in text:
-            return _CLOSED
         if "locked" in text:
             return self._when_locked
-        if "full" in text:
-            return "The disk is full: free some space and run the same command again, nothing recorded is lost."
-        if "disk I/O" in text:
-            return (
-                "The disk or a quota is full or failing: fix that and run the same command again, nothing recorded is "
-                "lost."
-            )
-        if "readonly" in text or "unable to open" in text:
-            return "Check that the folder exists and that you may write there, or name another with --ledger."
         if any(sign in text for sign in ("not a database", "malformed", "decode")):
             return _NO_LEDGER if self._is_json() else f"It is not a sound SQLite file. {DAMAGED}"
-        return "Run the same command again once this is fixed; nothing recorded is lost."
+        known = (remedy for sign, remedy in _REMEDIES.items() if sign in text)
+        return next(known, "Run the same command again once this is fixed; nothing recorded is lost.")
 
 
 class FileReader(LedgerFile):
