@@ -4,13 +4,14 @@ import gzip
 import json
 import math
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from calipers.calibration import calibrate
-from calipers.errors import InputError
+from calipers.calibration import CascadeTarget, calibrate
+from calipers.errors import ConfigError, InputError
 from judged import groups, rated
 
 GROUPS = groups(40)
@@ -56,6 +57,44 @@ def test_a_calibration_shows_fidelities_and_findings_in_one_line():
     assert "; panel of 2 fidelity " in repr(found)
     assert len(repr(found)) < 200
     assert repr(calibrate(GROUPS, [])).startswith("Calibration(")
+
+
+def test_groups_in_memory_are_read_as_a_file_of_them_is():
+    records = list(rated(GROUPS, "a", 0.5, calls=2))
+    whole = calibrate(GROUPS, records)
+    found = calibrate([*GROUPS, 3, GROUPS[0]], iter(records))
+    assert [str(one)[:9] for one in found.problems] == ["<list>:41", "<list>:42"]
+    assert found.to_dict()["judges"] == whole.to_dict()["judges"]
+    assert pickle.loads(pickle.dumps(whole)) == whole  # noqa: S301 - written here
+    with pytest.raises(InputError, match="takes a path, a list"):
+        calibrate(None, records)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="judgments are a file or a list of objects, not null"):
+        calibrate(GROUPS, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.heavy
+def test_groups_and_judgments_may_be_data_frames():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    records = list(rated(GROUPS, "a", 0.5, calls=2))
+    nested = calibrate(pd.DataFrame(GROUPS), pd.DataFrame(records))
+    texts = calibrate(GROUPS, pd.DataFrame([one | {"parsed": json.dumps(one["parsed"])} for one in records]))
+    assert nested.to_dict() == texts.to_dict() == calibrate(GROUPS, records).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"per_group": {"token": 20000}}, "it limits usd, tokens, shown, calls of a group"),
+        ({"per_group": {"tokens": -1}}, "it limits usd"),
+        ({"per_group": 20000}, "it limits usd"),
+        ({"cascade": 0.97}, "cascade=0.97: write CascadeTarget"),
+        ({"cascade": CascadeTarget("fidelity", 97)}, "a number from 0 to 1"),
+        ({"cascade": CascadeTarget("rank", 0.97)}, "'fidelity' or 'share'"),  # type: ignore[arg-type]
+    ],
+)
+def test_limits_and_targets_that_cannot_be_meant_are_refused(options: dict[str, Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        calibrate(GROUPS, [], **options)
 
 
 def test_nothing_to_measure_is_a_report_too():

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, get_args
 
 from calipers.calibration import curves, judges, panels, series, ways
-from calipers.calibration.cascade import CascadeFigures, CascadeTarget, cascade_figures
+from calipers.calibration.cascade import CascadeFigures, CascadeTarget, Kind, cascade_figures
 from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
 from calipers.calibration.findings import (
@@ -30,10 +30,11 @@ from calipers.calibration.panels import PanelFigures
 from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Record, as_records
 from calipers.calibration.ways import Way
-from calipers.errors import InputError
-from calipers.inputs import as_group, read_groups
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
 from calipers.types.counted import counted
+from calipers.types.encoding import finite_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,8 +135,10 @@ def calibrate(
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
     the rubric files of prompt variants by name, so that the recommendation can name them. ``cascade`` asks for the
     threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. Lines that cannot be read are passed to
-    ``on_error``, listed in ``problems`` and skipped. Raises InputError for a missing or empty file.
+    ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames or datasets. Raises
+    InputError for a missing or empty file, ConfigError for a limit or a target that cannot be meant.
     """
+    _require_targets(per_group, cascade)
     problems: list[InputError] = []
 
     def complain(error: InputError) -> None:
@@ -179,6 +182,18 @@ def _fidelity(value: float | None, groups: int) -> str:
 def _groups(
     groups: str | os.PathLike[str] | Iterable[object], complain: Callable[[InputError], None]
 ) -> Iterable[TrajectoryGroup]:
-    if isinstance(groups, str | os.PathLike):
-        return read_groups(cast("str", groups), on_error=complain)
-    return [as_group(one) for one in groups]
+    return [] if isinstance(groups, list | tuple) and not groups else read_groups(groups, on_error=complain)
+
+
+def _require_targets(per_group: object, cascade: object) -> None:
+    """Raise ConfigError for a limit or a cascade's target that cannot be meant."""
+    limits = per_group if isinstance(per_group, Mapping) else {} if per_group is None else {None: None}
+    known = get_args(Measure)
+    if any(name not in known or (finite_number(most) or 0) <= 0 for name, most in limits.items()):
+        raise ConfigError(
+            f"per_group={per_group!r}: it limits {', '.join(known)} of a group, as in {{'tokens': 20000}}"
+        )
+    if cascade is None:
+        return
+    if not isinstance(cascade, CascadeTarget) or cascade.kind not in get_args(Kind) or not 0 <= cascade.amount <= 1:
+        raise ConfigError(f"cascade={cascade!r}: write CascadeTarget('fidelity' or 'share', a number from 0 to 1)")

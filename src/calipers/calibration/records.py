@@ -10,17 +10,21 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from calipers.calibration.costs import NOTHING, Cost
 from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
 from calipers.inputs import jsonl
+from calipers.inputs.plain import type_in_words
+from calipers.inputs.tables import is_table, table_rows
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
 TIE = "tie"
+_JSON_COLUMNS: Final[Mapping[str, Any]] = {"parsed": {}, "scale": {}, "usage": {}}
+"""Columns of a data frame of judgments that may be JSON text."""
 _SHAPE = (
     '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], '
     '"parsed": {"scores": {"a": 7, "b": 4}}}'
@@ -91,11 +95,17 @@ def read_judgments(
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
-    """Yield records to calibrate from a path, or from an iterable of objects of a judgments file or of Records."""
+    """Yield records to calibrate from a path, or from an iterable of objects of a judgments file or of Records.
+
+    Raises InputError for anything else.
+    """
     if isinstance(judgments, str | os.PathLike):
         yield from read_judgments(judgments, on_error=on_error)
         return
-    for place, value in enumerate(cast("Iterable[object]", judgments), start=1):
+    if not isinstance(judgments, Iterable) or isinstance(judgments, bytes | Mapping):
+        raise InputError(f"judgments are a file or a list of objects, not {type_in_words(judgments)}")
+    rows = table_rows(judgments, _JSON_COLUMNS) if is_table(judgments) else enumerate(judgments, start=1)
+    for place, value in rows:
         try:
             yield value if isinstance(value, Record) else as_record(value)
         except InputError as error:

@@ -39,7 +39,7 @@ class Way:
     orders: int
     samples: int
     cost: Cost
-    fidelity: Array = field(repr=False)
+    fidelity: Array = field(repr=False, compare=False)
     prompt_variant: str | None = None
     temperature: float | None = None
     criterion: str | None = None

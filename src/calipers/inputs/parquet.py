@@ -22,7 +22,7 @@ _BATCH = 64
 # Columns that may be JSON text, each with the fields inside it that may again be JSON text.
 _MESSAGES = {"tool_calls": dict[str, Any]()}
 _TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {}}
-_ROW: Mapping[str, Any] = {
+GROUP_COLUMNS: Mapping[str, Any] = {
     "trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {},
 }  # fmt: skip
 _ROLLOUT: Mapping[str, Any] = {"messages": _MESSAGES, "conversations": {}, "tools": {}}
@@ -87,7 +87,7 @@ def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
     return _fields(row.items())
 
 
-def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = _ROW) -> dict[str, Any] | str:
+def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = GROUP_COLUMNS) -> dict[str, Any] | str:
     """Return a row of a Parquet groups file, or of a table like it, as a groups-file object, or what is wrong.
 
     ``columns`` are those that may be JSON text.

@@ -9,13 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.inputs.parquet import row_as_object
+from calipers.inputs.parquet import GROUP_COLUMNS, row_as_object
 
 Row = tuple[int, Any]
 
 
-def table_rows(source: object) -> Iterator[Row]:
+def is_table(source: object) -> bool:
+    """Return whether ``source`` is a data frame, or a dataset of groups or of anything else."""
+    columns = ("itertuples", "columns"), ("column_names", "features")
+    return any(all(hasattr(source, name) for name in names) for names in columns)
+
+
+def table_rows(source: object, columns: Mapping[str, Any] = GROUP_COLUMNS) -> Iterator[Row]:
     """Yield every row of ``source`` with its number from 1: an object of a groups file, or text on what is wrong.
+
+    ``columns`` of a data frame or a dataset may be JSON text.
 
     Raises InputError for a dataset with splits, and for what is no table.
     """
@@ -25,19 +33,19 @@ def table_rows(source: object) -> Iterator[Row]:
     if not isinstance(source, Iterable) or isinstance(source, bytes | bytearray):
         raise InputError("read_groups() takes a path, a list of groups, a data frame or a dataset")
     if hasattr(source, "itertuples") and hasattr(source, "columns"):
-        yield from _rows_of_frame(source)
+        yield from _rows_of_frame(source, columns)
     elif hasattr(source, "column_names") and hasattr(source, "features"):
         plain = source.with_format(None) if hasattr(source, "with_format") else source  # not tensors or data frames
-        yield from ((number, row_as_object(dict(row))) for number, row in enumerate(plain, start=1))
+        yield from ((number, row_as_object(dict(row), columns)) for number, row in enumerate(plain, start=1))
     else:
         yield from enumerate([source] if isinstance(source, Mapping) else source, start=1)
 
 
-def _rows_of_frame(frame: Any) -> Iterator[Row]:
+def _rows_of_frame(frame: Any, columns: Mapping[str, Any]) -> Iterator[Row]:
     names = [str(name) for name in frame.columns]
     for number, values in enumerate(frame.itertuples(index=False, name=None), start=1):
         row = {name: _plain(value) for name, value in zip(names, values, strict=True)}
-        yield number, row_as_object({name: value for name, value in row.items() if value is not None})
+        yield number, row_as_object({name: value for name, value in row.items() if value is not None}, columns)
 
 
 def _plain(value: Any) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import reply_zoo as zoo
-from calipers.replies import ScoreReading, extract_scores
+from calipers.errors import ConfigError
+from calipers.replies import ScoreReading, extract_choice, extract_ranking, extract_scores, extract_verdict
 
 REPLIES = Path(__file__).parents[2] / "fixtures" / "replies.jsonl"
 IDS = ("1", "2", "3")
@@ -57,6 +59,19 @@ def test_every_recorded_reply_is_exact(row: dict[str, object]) -> None:
     expected = row["expected"] or {}
     reading = extract_scores(str(row["text"]), row["ids"])  # type: ignore[arg-type]  # a JSON row
     assert reading.scores == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", [(10, 0), (1, 1), (0, float("nan")), (0, float("inf")), 10, (0, 1, 2), ("0", "1")])
+def test_a_scale_that_cannot_be_meant_is_refused(scale: Any) -> None:
+    with pytest.raises(ConfigError, match=r"scale=.*: it must be two finite numbers, the lower one first"):
+        extract_scores('{"1": 7}', IDS, scale=scale)
+
+
+def test_a_reply_without_text_is_an_empty_one() -> None:
+    assert extract_scores(None, IDS) == extract_scores("", IDS)
+    assert extract_choice(None, "AB") == extract_choice("", "AB")
+    assert extract_ranking(None, IDS) == extract_ranking("", IDS)
+    assert extract_verdict(None) == extract_verdict("")
 
 
 def test_outcomes_name_the_way_a_reply_was_read() -> None:

@@ -88,7 +88,7 @@ class _Found:
 
 
 def extract_choice(
-    text: str,
+    text: str | None,
     labels: Sequence[Label],
     *,
     tie: str | None = None,
@@ -104,8 +104,9 @@ def extract_choice(
     ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
     ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
     names, they are matched by name. Raises ConfigError for an unknown format or a format without a choice, and never
-    because of the text.
+    because of the text. ``text`` None is an empty reply.
     """
+    text = text or ""
     form = format_named(format, "choice") if format is not None else None
     try:
         if form is not None:

@@ -67,7 +67,7 @@ class _Order:
 
 
 def extract_ranking(
-    text: str,
+    text: str | None,
     ids: Sequence[Id],
     *,
     format: str | None = None,  # noqa: A002 - what people call it
@@ -77,8 +77,9 @@ def extract_ranking(
     The first mention of an id counts; repeats and unknown names are dropped and reported. ``2``, ``[2]``, ``Passage 2``
     all match id ``2``. An echo of the candidates, a template, tied positions and two different orders are rejected.
     ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
-    or a format without a ranking, and never because of the text.
+    or a format without a ranking, and never because of the text. ``text`` None is an empty reply.
     """
+    text = text or ""
     spelled = tuple(map(str, ids))
     form = format_named(format, "ranking") if format is not None else None
     try:

@@ -48,13 +48,14 @@ class VerdictReading:
     reason: str | None = None
 
 
-def extract_verdict(text: str, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
+def extract_verdict(text: str | None, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
     """Extract yes (True) or no (False) from a judge's reply, or None if a careful reader would not be sure.
 
     The result is None for *partly correct*, a condition, a refusal, and a *yes* that the next sentence contradicts.
     ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
-    or a format without a verdict, and never because of the text.
+    or a format without a verdict, and never because of the text. ``text`` None is an empty reply.
     """
+    text = text or ""
     form = format_named(format, "verdict") if format is not None else None
     try:
         return _read(text) if form is None else _in_format(text, form)

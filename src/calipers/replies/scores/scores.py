@@ -7,10 +7,12 @@ prose and tables. The planners decide what to ask after a reply that could not b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from calipers.errors import ConfigError
 from calipers.replies.rejected import Rejected
 from calipers.replies.scores.found import OFF_SCALE, Claim, Found, Unread, Value
 from calipers.replies.scores.scales import OutOfRange, mark_unclear_scores, scores_on_scale
@@ -46,7 +48,7 @@ class ScoreReading:
 
 
 def extract_scores(
-    text: str,
+    text: str | None,
     ids: Sequence[str],
     *,
     scale: tuple[float, float] | None = None,
@@ -62,8 +64,11 @@ def extract_scores(
 
     ``format`` names the format that the judge was asked for (docs/reading.md); several scores are in the order of
     ``ids``. Most formats have a scale of their own: scores are converted from it to ``scale``, or stay on it if no
-    ``scale`` is given. Raises ConfigError for an unknown format or a format without scores.
+    ``scale`` is given. Raises ConfigError for an unknown format, a format without scores, and a ``scale`` that is not
+    two finite numbers, the lower one first. ``text`` None, as SDKs return for a reply without text, is an empty reply.
     """
+    text = text or ""
+    _require_scale(scale)
     known = dict.fromkeys(ids)
     ids = tuple(known)
     cut = finish_reason == "length"
@@ -80,6 +85,15 @@ def extract_scores(
     except Rejected as reject:
         missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
         return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
+
+
+def _require_scale(scale: object) -> None:
+    match scale:
+        case None:
+            return
+        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
+            return
+    raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
 
 
 def _searched(
