@@ -71,6 +71,13 @@ def test_what_is_no_work_is_refused_with_what_to_write(wrong: object, hint: str)
         calipers.run(wrong)  # type: ignore[call-overload]
 
 
+async def test_a_future_is_told_to_be_awaited_in_its_own_loop():
+    task = asyncio.ensure_future(asyncio.sleep(0))
+    with pytest.raises(TypeError, match="it belongs to an event loop: await it there"):
+        calipers.run(task)  # type: ignore[call-overload]
+    await task
+
+
 _WORK = """
 import asyncio, calipers, signal, sys
 async def work():

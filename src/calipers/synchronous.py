@@ -40,6 +40,7 @@ def run(work: Coroutine[Any, Any, T] | AsyncIterable[T]) -> T | list[T]:
         main = work
     else:
         hint = "; call the function first, as in calipers.run(judge.score_group(group))" if callable(work) else ""
+        hint = "; it belongs to an event loop: await it there" if isinstance(work, asyncio.Future) else hint
         raise TypeError(f"calipers.run() takes a coroutine or an asynchronous iterator, not {work!r:.80}{hint}")
     try:
         asyncio.get_running_loop()

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+import calipers
 from calipers.errors import InputError
 from calipers.judging.streaming import readable_groups, stream_results
+from calipers.testing import SimulatedJudge
 from calipers.types import TrajectoryGroup
+from groups import FOUR, QUALITY, group_of
 
 
 async def test_no_more_than_limit_run_at_once():
@@ -209,6 +212,37 @@ async def test_closing_ends_the_source_that_is_waited_for():
 def test_what_is_no_groups_is_told_what_to_write(groups: Any, words: str):
     with pytest.raises(InputError, match=words):
         readable_groups(groups, None)
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        calipers.Judge(SimulatedJudge(QUALITY)),
+        calipers.Judge(SimulatedJudge(QUALITY), orders=2, resolve={"presentations": 2}),
+        calipers.Hybrid(SimulatedJudge(QUALITY)),
+    ],
+)
+def test_an_error_of_the_consumer_leaves_nothing_to_report_when_the_loop_ends(
+    judge: Any, caplog: pytest.LogCaptureFixture
+):
+    async def consume() -> None:
+        results = judge.score_groups([group_of(FOUR, group_id=f"g{number}") for number in range(9)], concurrency=2)
+        async for _ in results:  # held by a name, the iterator is open until the event loop closes it
+            raise LookupError("the consumer's own")
+
+    with pytest.raises(LookupError):
+        asyncio.run(consume())
+    assert caplog.messages == []
+
+
+async def test_a_stream_that_was_closed_has_no_more_results():
+    async def work(item: int) -> int:
+        return item
+
+    results = stream_results(range(9), work, limit=2)
+    assert await anext(results) == 0
+    await results.aclose()
+    assert [one async for one in results] == []
 
 
 @pytest.mark.parametrize("path", ["groups.jsonl", Path("groups.jsonl")])

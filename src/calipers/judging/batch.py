@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
-from calipers.judging.streaming import stream_results
+from calipers.judging.streaming import ResultStream, stream_results
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -125,7 +124,7 @@ def stream_judged(
     presentations: float | None,
     limit: int,
     ordered: bool,
-) -> AsyncGenerator[R, None]:
+) -> ResultStream[Any, R] | BatchStream[Any, R]:
     """Judge a stream of groups and yield the results as ``stream_results`` does, at most ``limit`` at a time.
 
     With ``presentations``, groups are judged in batches of SIZE that share this budget, and all of a batch are in
@@ -133,22 +132,41 @@ def stream_judged(
     """
     if presentations is None:
         return stream_results(groups, judge, limit=limit, ordered=ordered)
-    return _judged_in_batches(groups, judge, presentations, ordered=ordered)
+    return BatchStream(groups, judge, presentations, ordered=ordered)
 
 
-async def _judged_in_batches(
-    groups: Iterable[S] | AsyncIterable[S],
-    judge: Callable[..., Awaitable[R]],
-    presentations: float,
-    *,
-    ordered: bool,
-) -> AsyncGenerator[R, None]:
-    async for one in _in_batches(groups):
-        members = zip(one, Batch.of(len(one), presentations).members, strict=True)
-        judged = stream_results(members, lambda both: judge(*both), limit=len(one), ordered=ordered)
-        async with aclosing(judged):
-            async for result in judged:
-                yield result
+class BatchStream(AsyncIterator[R], Generic[S, R]):
+    """The results of judging groups in batches that share a budget; closed like ``ResultStream``, and a class as it."""
+
+    def __init__(
+        self,
+        groups: Iterable[S] | AsyncIterable[S],
+        judge: Callable[..., Awaitable[R]],
+        presentations: float,
+        *,
+        ordered: bool,
+    ) -> None:
+        self._batches, self._judge = _in_batches(groups), judge
+        self._presentations, self._ordered = presentations, ordered
+        self._judged: ResultStream[Any, R] | None = None
+
+    async def __anext__(self) -> R:
+        """Return the next result. Raises what judging or the source raises."""
+        while True:
+            judged = self._judged = self._judged or self._begun(await anext(self._batches))
+            try:
+                return await anext(judged)
+            except StopAsyncIteration:
+                self._judged = None
+
+    async def aclose(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        if self._judged is not None:
+            await self._judged.aclose()
+
+    def _begun(self, groups: Sequence[S]) -> ResultStream[Any, R]:
+        members = zip(groups, Batch.of(len(groups), self._presentations).members, strict=True)
+        return stream_results(members, lambda both: self._judge(*both), limit=len(groups), ordered=self._ordered)
 
 
 async def _in_batches(groups: Iterable[S] | AsyncIterable[S]) -> AsyncIterator[list[S]]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +123,22 @@ class JudgeInstance:
         return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
+class _Batch(AbstractAsyncContextManager[None]):
+    """``JudgeInstances.batch``; a class, and no generator, for the reason of ``streaming.ResultStream``."""
+
+    def __init__(self, held: AbstractContextManager[object], waking: Sequence[Waking]) -> None:
+        self._held = held
+        self._waking = waking
+
+    async def __aenter__(self) -> None:
+        self._held.__enter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        self._held.__exit__(*error)  # type: ignore[arg-type]
+        for one in self._waking if error[0] is None else ():
+            await one.rest()
+
+
 class _Held:
     """Holds servers that are woken and put to rest; it may be entered several times at once."""
 
@@ -165,16 +181,12 @@ class JudgeInstances:
         """All judges, and the writer of criteria if that is none of them."""
         return self._all if self.writer is None or self.writer in self._all else (*self._all, self.writer)
 
-    @asynccontextmanager
-    async def batch(self) -> AsyncIterator[None]:
+    def batch(self) -> AbstractAsyncContextManager[None]:
         """While a batch of groups is judged, keep judges' servers awake; in the end, put them to rest before going on.
 
         A trainer that lends its GPU to a judge needs it back when it has its rewards.
         """
-        with self.held:
-            yield
-        for one in self._waking:
-            await one.rest()
+        return _Batch(self.held, self._waking)
 
     async def check(self, *, all_needed: bool) -> list[str]:
         """Before judging, check all judges, and the writer of criteria; return their warnings.

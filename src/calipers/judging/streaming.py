@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -33,51 +32,90 @@ No more work begins when it is reached.
 """
 
 
-async def stream_results(
+class ResultStream(AsyncIterator[R], Generic[S, R]):
+    """The results of ``stream_results``. Close it with ``aclose``, as ``contextlib.aclosing`` does.
+
+    It is no asynchronous generator: an event loop that ends closes all of those at once, each inside another as well,
+    and reports that it cannot.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[S] | AsyncIterable[S],
+        work: Callable[[S], Awaitable[R]],
+        *,
+        limit: int,
+        ordered: bool,
+    ) -> None:
+        require_whole(concurrency=limit)
+        require_above_zero(concurrency=limit)
+        self._source, self._work, self._limit, self._ordered = source, work, limit, ordered
+        self._news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
+        self._items: _AsyncItems[S] | _Items[S] | None = None
+        self._running: dict[asyncio.Future[R], int] = {}
+        self._early: dict[int, R] = {}
+        self._begun = self._given = 0
+        self._closed = False
+
+    async def __anext__(self) -> R:
+        """Return the next result. Raises what the work or the source raises, once what still ran is cancelled."""
+        if self._closed:
+            raise StopAsyncIteration
+        try:
+            return await self._next()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def aclose(self) -> None:
+        """Cancel what still runs, and wait until it has ended."""
+        self._closed = True
+        left: list[asyncio.Future[Any]] = [*self._running, *(self._items.pending if self._items else ())]
+        for one in left:
+            one.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _next(self) -> R:
+        items = self._items = self._items or self._drawn()
+        while self._given not in self._early:
+            self._begin(items)
+            if not self._running and items.exhausted:
+                raise StopAsyncIteration
+            done = await self._news.get()
+            if done not in self._running:
+                continue  # the source has a new item, or has ended
+            number = self._running.pop(done)
+            self._early[number if self._ordered else self._given] = done.result()
+        self._given += 1
+        return self._early.pop(self._given - 1)
+
+    def _drawn(self) -> _AsyncItems[S] | _Items[S]:
+        source, tell = self._source, self._news.put_nowait
+        return _AsyncItems(source, tell) if isinstance(source, AsyncIterable) else _Items(source)
+
+    def _begin(self, items: _AsyncItems[S] | _Items[S]) -> None:
+        """Begin work on as many items as may run at once."""
+        most_ahead = self._limit * _AHEAD
+        while len(self._running) < self._limit and (not self._ordered or self._begun - self._given < most_ahead):
+            if not items.take():
+                return
+            task = asyncio.ensure_future(self._work(items.taken))
+            self._running[task] = self._begun
+            task.add_done_callback(self._news.put_nowait)
+            self._begun += 1
+
+
+def stream_results(
     source: Iterable[S] | AsyncIterable[S], work: Callable[[S], Awaitable[R]], *, limit: int, ordered: bool = False
-) -> AsyncGenerator[R, None]:
-    """Yield ``work(item)`` for each item of ``source``, such as the groups when judging many groups.
+) -> ResultStream[S, R]:
+    """Return the stream of ``work(item)`` for each item of ``source``, such as the groups when judging many groups.
 
     They come as they finish or (``ordered``) in input order. At most ``limit`` run at once; ``work`` is called in input
     order, in the consumer's own task. Results do not wait for a slow source. Memory stays bounded however long the
     source is and however slow the consumer. An exception of ``work`` or of the source, or closing the iterator, cancels
     what still runs. Raises ConfigError for a ``limit`` below 1: nothing would ever begin.
     """
-    require_whole(concurrency=limit)
-    require_above_zero(concurrency=limit)
-    news: asyncio.Queue[asyncio.Future[Any]] = asyncio.Queue()
-    tell = news.put_nowait
-    items: _AsyncItems[S] | _Items[S]
-    items = _AsyncItems(source, tell) if isinstance(source, AsyncIterable) else _Items(source)
-    running: dict[asyncio.Future[R], int] = {}
-    early: dict[int, R] = {}
-    begun = given = 0
-    try:
-        while True:
-            while len(running) < limit and (not ordered or begun - given < limit * _AHEAD) and items.take():
-                task = asyncio.ensure_future(work(items.taken))
-                running[task] = begun
-                task.add_done_callback(tell)
-                begun += 1
-            if not running and items.exhausted:
-                return
-            done = await news.get()
-            if done not in running:
-                continue  # the source has a new item, or has ended
-            number = running.pop(done)
-            if not ordered:
-                given += 1
-                yield done.result()
-                continue
-            early[number] = done.result()
-            while given in early:
-                given += 1
-                yield early.pop(given - 1)
-    finally:
-        left: list[asyncio.Future[Any]] = [*running, *items.pending]
-        for one in left:
-            one.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+    return ResultStream(source, work, limit=limit, ordered=ordered)
 
 
 class _Items(Generic[S]):
