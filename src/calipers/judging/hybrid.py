@@ -236,7 +236,7 @@ class Hybrid:
 
         Raises InputError for a group that cannot be read.
         """
-        limit = self.judge.concurrency if concurrency is None else concurrency
+        limit = concurrency or self.judge.concurrency
         readable = readable_groups(groups, None)
         work = stream_results(readable, self._begin, limit=limit, ordered=ordered)
         async with aclosing(work):

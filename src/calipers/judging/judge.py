@@ -237,7 +237,7 @@ class Judge(Configured):
         A group that cannot be read is passed to ``on_error`` as an InputError that names it, and skipped; without
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
-        limit = self.concurrency + self._ahead if concurrency is None else concurrency
+        limit = concurrency or self.concurrency + self._ahead
         readable, average = readable_groups(groups, on_error), self.settings.presentations
         results = stream_judged(readable, self._begin, presentations=average, limit=limit, ordered=ordered)
         async with self._judges.batch(), aclosing(results):  # if the consumer stops early, no call stays in flight
