@@ -36,7 +36,8 @@ assert judge.settings == same.settings == flat.settings
 ```
 
 `Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets behind
-it. In [calipers.toml](cli.md), keys are the flags' names. A lone value stands for the first field of a group:
+it. In [calipers.toml](cli.md), keys are the flags' names; `Judge.of` also takes these, with values as that file has
+them (`weights = "2,1"`). A lone value stands for the first field of a group:
 `panel="cycle"`, `reward="rank"`, `resolve=0.015`; `resolve=True` takes that group's defaults.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,37 @@ def test_a_missing_judge_is_said_of_judge_itself() -> None:
 def test_an_unknown_flat_name_is_told_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"unknown option 'ordres'\. Did you mean orders?"):
         calipers.Judge.of({"judge": JUDGE, "ordres": 2})
+
+
+def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp_path: Path) -> None:
+    """What calibrate recommends, and any other calipers.toml, works as an argument of Judge.of, too."""
+    (tmp_path / "strict.txt").write_text("Be strict.", encoding="utf-8")
+    a, b = "vllm/a@http://gpu1:8000/v1", "vllm/b@http://gpu1:8000/v1"
+    text = f"""
+        judge = ["{a}", "{b}"]
+        panel = "cascade"
+        judge_orders = "4,1"
+        confidence = "0.25"
+        param = ["temperature=0.5"]
+        budget = ["calls=100"]
+        rubric = "{tmp_path / "strict.txt"}"
+        judge-rubric = ["{b}={tmp_path / "strict.txt"}"]
+        aspect = ["correctness=2", "clarity"]
+        no_experience = true
+    """
+    judge = calipers.Judge.of(tomllib.loads(text))
+    settings = judge.settings
+    assert (settings.panel.judge_orders, settings.panel.confidence) == ((4, 1), (0.25,))
+    assert (settings.calls.params, settings.rubric) == ({"temperature": 0.5}, "Be strict.")
+    assert settings.judge_rubrics == (None, "Be strict.")
+    assert settings.question.aspects == (("correctness", 2.0), ("clarity", 1.0))
+    weighted = calipers.Judge.of({"judge": [a, b], "panel": "all", "weights": "0.75,0.25"})
+    assert weighted.settings.panel.weights == (0.75, 0.25)
+    assert calipers.Judge.of({"judge": "embedded", "rubric": "Prefer answers in a .txt"}).settings.rubric
+    with pytest.raises(ConfigError, match=r"--weights 1;2: write one number for each judge, as in 2,1,1"):
+        calipers.Judge.of({"judge": [a, b], "weights": "1;2"})
+    with pytest.raises(ConfigError, match=r"--rubric none.txt: cannot be read"):
+        calipers.Judge.of({"judge": a, "rubric": "none.txt"})
 
 
 def test_a_flat_name_goes_before_its_group_and_leaves_the_rest_of_it() -> None:

@@ -37,6 +37,11 @@ def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
     return text
 
 
+def names_rubric_file(text: str) -> bool:
+    """Return whether a judge's option ``rubric`` is the name of a file, as calipers.toml has it, and not standards."""
+    return len(text.split()) == 1 and text.endswith((".txt", ".md", *SUFFIXES))
+
+
 def read_pairs(texts: Sequence[str], *, flag: str, example: str) -> dict[str, Any]:
     """Read a judge's option from ``KEY=VALUE`` texts of ``flag`` into a mapping; a value that is JSON is decoded."""
     pairs: dict[str, Any] = {}

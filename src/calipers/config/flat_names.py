@@ -11,6 +11,7 @@ from functools import lru_cache, wraps
 from inspect import signature
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import Option, did_you_mean, nearest_name
 from calipers.config.options import GROUPS, flat_options, options_in_group
 from calipers.errors import ConfigError
@@ -47,6 +48,48 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
         whole = options_in_group(name, given)
         arguments[name] = whole and replace(whole, **values)
     return arguments
+
+
+def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a judge's options by flat names from ``given``, whose names and values may also be those of calipers.toml.
+
+    There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` and ``judge_rubric`` are flags' names. Raises
+    ConfigError for a text that cannot be read.
+    """
+    known = flat_options()
+    flags = {option.flag.replace("-", "_"): option for option in known.values() if option.section}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        option = known.get(name) or flags.get(name.replace("-", "_"))
+        if option is None or name in GROUPS:
+            found[name] = value
+        elif name in known:
+            found[name] = _from_text(option, value)
+        elif option.off and isinstance(value, bool):
+            found[option.key] = not value
+        else:
+            found[option.key] = _from_texts(option, value)
+    return found
+
+
+def _from_text(option: Option, value: Any) -> Any:
+    """Return the value of an option of a judge, which may be a flag's text.
+
+    Texts of ``rubric`` and ``judge_rubrics`` are standards, unless ``rubric`` is the name of a file.
+    """
+    if option.reads is None or option.key == "judge_rubrics":
+        return value
+    if option.many:
+        return _from_texts(option, value) if isinstance(value, list) else value
+    is_text = isinstance(value, str) and (option.key != "rubric" or names_rubric_file(value))
+    return option.reads(value) if is_text else value
+
+
+def _from_texts(option: Option, value: Any) -> Any:
+    texts = [value] if isinstance(value, str) else value
+    if option.reads is None or not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        return value
+    return option.reads(texts)
 
 
 _SWITCHES: Final = {"resolve": ("0.015", "--resolve 0.015"), "tools": ('"all"', "--tool all")}

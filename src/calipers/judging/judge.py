@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from calipers._version import __version__
 from calipers.backends.limits.concurrency import MOST
-from calipers.config.flat_names import judge_arguments, require_switched_on, takes_options
+from calipers.config.flat_names import judge_arguments, options_of_settings, require_switched_on, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
@@ -144,8 +144,10 @@ class Judge(Configured):
         """Build a judge from options by their flat names (docs/options.md), as flags, calipers.toml and trainers give
         them.
 
-        Raises ConfigError as the constructor does, and for an unknown name.
+        ``options`` may be the content of a TOML file that ``calipers --config`` takes, too. Raises ConfigError as the
+        constructor does, and for an unknown name.
         """
+        options = options_of_settings(options)
         require_switched_on(options)
         return cls(**judge_arguments(options))
 
