@@ -20,7 +20,7 @@ def test_a_sound_calibration_has_no_findings():
 def test_fewer_than_thirty_groups_say_what_they_cannot_show():
     found = kinds(*rated(GROUPS[:20], "j", 0.5, calls=4), of=GROUPS[:20])
     assert "20 groups" in found["few_groups"]
-    assert "cannot be distinguished" in found["few_groups"]
+    assert "known to ±" in found["few_groups"]
     assert "one group" in kinds(*rated(GROUPS[:1], "j", 0.5), of=GROUPS[:1])["few_groups"]
 
 

@@ -1,6 +1,7 @@
 """What 20, 50 and 200 groups with gold suffice for."""
 
 import math
+import re
 
 import pytest
 
@@ -31,6 +32,22 @@ def test_the_rival_is_of_other_judges_and_a_small_gap_needs_more_groups():
         assert found.groups_for_gap is not None
         needs.append(found.groups_for_gap)
     assert needs[0] > 3 * needs[1]
+
+
+def test_a_sentence_says_who_leads_by_how_much_and_whether_the_groups_are_enough():
+    every = groups(100)
+    told = []
+    for noise in (0.65, 3.0):
+        found = calibrate(every, [*rated(every, "a", 0.6), *rated(every, "b", noise)], per_group={"calls": 4}).labels
+        assert found is not None
+        assert found.other is not None
+        told.append(found.as_text({"a": "A", "b": "B"}))
+        assert f"{abs(found.gap or 0):.3f}" in told[-1]
+        assert found.compared == 100
+    lead = r"The chosen way leads [AB]: pointwise, v, 1 order by 0\.\d{3}; "
+    many = r"it takes about [\d,]+ groups to see that \(4 times in 5\), and these are 100\."
+    assert re.fullmatch(lead + many, told[0])
+    assert re.fullmatch(lead + r"\d+ groups are enough to see that \(4 times in 5\)\.", told[1])
 
 
 def test_one_judge_has_no_rival_and_nine_groups_say_nothing():

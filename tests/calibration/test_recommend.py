@@ -1,10 +1,14 @@
 """The recommendation is TOML, and follows from the figures."""
 
 import random
+import re
 import tomllib
 from typing import Any
 
-from calipers.calibration import calibrate
+import numpy as np
+import pytest
+
+from calipers.calibration import calibrate, measures
 from judged import compared, groups, rated
 
 GROUPS = groups(80)
@@ -110,3 +114,54 @@ def test_a_panels_related_errors_are_set_for_its_standard_errors():
     assert 0.2 < found["error_correlation"] < 0.55
     apart = recommended(*(line for judge in ("a", "b", "c") for line in rated(GROUPS, judge, 0.9)))
     assert apart.get("error_correlation", 0.0) < 0.15
+
+
+def test_other_ways_are_named_whole_with_fidelity_and_cost():
+    """Judges of panels are no ways: what is named can be asked as it stands, and was measured in the interval."""
+    usage = {"input_tokens": 400, "output_tokens": 40}
+    records = [
+        line
+        for judge, noise in (("a", 0.9), ("b", 0.95), ("c", 6.0))
+        for line in rated(GROUPS, judge, noise, calls=4, mode="listwise", usage=usage)
+    ]
+    found = calibrate(GROUPS, records)
+    assert found.choice is not None
+    low, _ = measures.bootstrap_interval(found.choice.way.fidelity) or (0.0, 0.0)
+    _, started, rest = found.recommendation.partition("# Also within its interval, at no higher cost:\n")
+    assert started
+    named = [line.removeprefix("# - ") for line in rest.splitlines() if line.startswith("# - ")]
+    by_name = {way.name: way for way in found.ways}
+    for line in named:
+        name, level, cost = re.fullmatch(r"(.*): (0\.\d{3}) for (.*)", line).groups()  # type: ignore[union-attr]
+        way = by_name[name]
+        assert float(level) == pytest.approx(float(np.nanmean(way.fidelity)), abs=0.001)
+        assert low <= float(level) + 0.0005
+        assert f"{way.cost.calls:.3g} call" in cost
+        assert (way.cost.of("tokens") or 0) <= (found.choice.way.cost.of("tokens") or 0)
+    assert 1 <= len(named) <= 3
+
+
+def test_the_dearest_way_is_not_called_the_cheapest():
+    usage = {"input_tokens": 400, "output_tokens": 40}
+    records = [
+        line
+        for judge, noise in (("a", 0.3), ("b", 0.3))
+        for line in rated(GROUPS, judge, noise, calls=4, mode="listwise", usage=usage)
+    ]
+    text = calibrate(GROUPS, records).recommendation
+    assert (
+        "# It is the cheapest, in tokens, with 98.5% of the best way's fidelity.\n# The best way costs more: " in text
+    )
+
+
+def test_comments_name_judges_without_their_servers_and_values_with_them():
+    judges = [f"vllm/{name}@http://gpu1:8000/v1" for name in "ab"]
+    said = [
+        line | {"judge": judge}
+        for judge, letter in zip(judges, "ab", strict=True)
+        for line in rated(GROUPS, letter, 1.0)
+    ]
+    text = calibrate(GROUPS, said).recommendation
+    assert tomllib.loads(text)["judge"] == judges
+    assert "# Weights, learned from gold: vllm/a 0." in text
+    assert not [line for line in text.splitlines() if line.startswith("#") and "http" in line]

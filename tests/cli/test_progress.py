@@ -88,6 +88,21 @@ def test_the_line_is_whole_in_a_narrow_terminal() -> None:
     assert "…" not in shown
 
 
+def test_in_a_narrow_terminal_the_rate_goes_before_the_line_does_not_fit() -> None:
+    """A judge's name of 20 characters leaves room for the groups, the tokens and the time left."""
+    out, clock = io.StringIO(), Clock()
+    console = Console(file=out, width=80, force_terminal=True)
+    said = "a-name-of-twenty-cha: 1,200 of 3,000 groups, 123,456 tokens"
+    with ProgressLine(console, total=3_000, clock=clock) as line:
+        line.move(0, said)
+        clock.now += 100.0
+        line.move(1_200, said)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
+    (last,) = {part.strip() for part in re.split(r"[\r\n]", shown) if "1,200 of" in part and " left" in part}
+    assert last.endswith(f"{said}, 2 min 30 s left")
+    assert len(last) <= 80
+
+
 def test_notes_that_are_not_listed_are_counted_and_said_to_be_in_the_results() -> None:
     out = io.StringIO()
     report = Report(Console(file=out, width=200), total=1)

@@ -6,6 +6,8 @@ Pure. Not responsible for which judge a name means (``connect``).
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,6 +30,13 @@ def split_judge_name(name: str) -> tuple[str, str | None]:
             before, _, after = name.partition(start)
             return before, start[1:] + after
     return name, None
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return for each of ``names`` the judge's name without its server's address, where that is unique among them."""
+    every = dict.fromkeys(names)
+    count = Counter(split_judge_name(name)[0] for name in every)
+    return {name: short if count[short := split_judge_name(name)[0]] == 1 else name for name in every}
 
 
 def is_address(name: str) -> bool:

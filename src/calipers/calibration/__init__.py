@@ -16,6 +16,7 @@ from calipers.calibration import curves, judges, panels, series, ways
 from calipers.calibration.cascade import CascadeFigures, CascadeTarget, Kind, cascade_figures
 from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
+from calipers.calibration.differences import Difference, paired_differences
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -52,7 +53,8 @@ class Calibration:
     ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
     judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
     are the lines that could not be read. ``labels`` says what other numbers of groups with gold would show.
-    ``cascade`` is the cascade for the target that was asked for.
+    ``cascade`` is the cascade for the target that was asked for. ``differences`` compare every two rows of ``judges``
+    on the same groups.
     """
 
     judges: tuple[JudgeFigures, ...]
@@ -64,11 +66,13 @@ class Calibration:
     problems: tuple[InputError, ...] = ()
     labels: LabelNeeds | None = None
     cascade: CascadeFigures | None = None
+    differences: tuple[Difference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration's JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
+            "differences": [judges.rounded_floats(one.to_dict()) for one in self.differences],
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,
             "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
@@ -172,6 +176,7 @@ def calibrate(
         tuple(problems),
         label_needs(choice, every),
         None if cascade is None else cascade_figures(units, frame, cascade),
+        paired_differences(built, measured, frame),
     )
 
 

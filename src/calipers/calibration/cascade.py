@@ -20,7 +20,7 @@ import numpy as np
 
 from calipers.aggregators.betting import evidence_above, upper_bound
 from calipers.aggregators.cascade import ConfidenceMeasure
-from calipers.backends.names import is_stand_in
+from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
 from calipers.calibration.arrays import Array, Flags, mean_of_known
 from calipers.calibration.panel_space import Unit
@@ -111,8 +111,9 @@ class CascadeFigures:
         if way is None:
             near = "" if self.best is None else f"# By its mean alone: {_levels(self.best)}.\n"
             return f"# No cascade: no threshold could be shown to keep {said}.\n{near}"
+        names = short_names(key.judge for key in way.keys)
         variants = [
-            f"# {_plain(key.judge)}: measured with the prompt variant {_plain(key.prompt_variant)}."
+            f"# {_plain(names[key.judge])}: measured with the prompt variant {_plain(key.prompt_variant)}."
             for key in way.keys
             if key.prompt_variant
         ]
@@ -149,9 +150,10 @@ def _target_text(target: CascadeTarget) -> str:
 
 
 def _levels(way: CascadeWay) -> str:
+    first, last = map(short_names(key.judge for key in way.keys).get, (key.judge for key in way.keys))
     return (
-        f"fidelity {way.fidelity:.3f}, with {way.share:.1%} of the groups for {_plain(way.keys[1].judge)} (alone "
-        f"{way.last_fidelity:.3f}; {_plain(way.keys[0].judge)} alone {way.first_fidelity:.3f}; random routing "
+        f"fidelity {way.fidelity:.3f}, with {way.share:.1%} of the groups for {_plain(last)} (alone "
+        f"{way.last_fidelity:.3f}; {_plain(first)} alone {way.first_fidelity:.3f}; random routing "
         f"{way.random_fidelity:.3f})"
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from calipers.backends.names import name_without_password
 from calipers.errors import InputError
@@ -27,12 +27,16 @@ from calipers.types import (
     Usage,
 )
 
+_TEXTS: Final = ("content", "text", "response", "completion", "output", "answer", "message")
+"""Keys under which files have a trajectory's text, and which calipers does not read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spent:
     """The cost of querying one judge, tests of its server included.
 
-    ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score.
+    ``cost_usd`` None is unknown; ``unscored`` counts trajectories without a score. ``reused`` of the ``calls`` were in
+    the ledger already, and ``probes`` are those that test the server.
     """
 
     judge: str
@@ -41,6 +45,8 @@ class Spent:
     output_tokens: int
     cost_usd: float | None
     unscored: int
+    reused: int = 0
+    probes: int = 0
 
 
 @dataclass(slots=True)
@@ -55,6 +61,7 @@ class JudgeAnswers:
     results: list[GroupResult] = field(default_factory=list)
     answered_groups: set[str] = field(default_factory=set)
     probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
+    reused: int = 0
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
         """Record one answer of the judge for calibration."""
@@ -105,7 +112,8 @@ class JudgeAnswers:
             usages.append(one.usage.without(Usage(**told["usage"])) if shared else one.usage)
             counted |= {told["question"]} if told.get("question") else set()
         usage = Usage.total(usages)
-        return Spent(self.judge, calls, usage.input_tokens, usage.output_tokens, usage.cost_usd, unscored)
+        tokens = usage.input_tokens, usage.output_tokens
+        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, more)
 
 
 def require_askable(name: str, **options: Any) -> None:
@@ -142,6 +150,7 @@ async def collect_judgments(
             await judge.require_answering()
             asked.results.append(result)
             asked.record_unanswered(result)
+        asked.reused = judge.store.reused
     finally:
         judge.close()
     asked.probed = judge.probed
@@ -153,10 +162,20 @@ def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric 
 
     Raises InputError if there is none.
     """
-    found = [group for group in groups if sum(bool(one.messages) for one in group.trajectories) > 1]
+    shown = list(groups)
+    found = [group for group in shown if sum(bool(one.messages) for one in group.trajectories) > 1]
     if not found:
-        raise InputError("no group has two trajectories with messages: there is nothing to ask a judge about")
+        none = "no group has two trajectories with messages: there is nothing to ask a judge about"
+        raise InputError(none + _meant(shown))
     return found if rubric is None else [without_rubrics(group) for group in found]
+
+
+def _meant(groups: Iterable[TrajectoryGroup]) -> str:
+    """Return how to write what trajectories have in place of messages; empty if nothing is found."""
+    held = [key for group in groups for one in group.trajectories for key in _TEXTS if one.extra.get(key)]
+    if not held:
+        return ""
+    return f'. Write {held[0]!r} as "messages": [{{"role": "assistant", "content": "..."}}]'
 
 
 def _usage(usage: Usage) -> dict[str, Any] | None:

@@ -181,8 +181,7 @@ def _agreement(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
     if 0 < found.groups < MIN_GROUPS and found.advantage_fidelity_interval:
         low, high = found.advantage_fidelity_interval
         sure = (
-            f"fidelity is known to ±{(high - low) / 2:.2g}, so judges that differ by less than "
-            f"{(high - low) / 2 * 1.4:.2g} cannot be distinguished"
+            f"fidelity is known to ±{(high - low) / 2:.2g}"
             if low < high
             else "fidelity is the same in each, which says nothing about other groups"
         )
@@ -267,11 +266,15 @@ def _reading(series: Series, found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
     elif found.stderr_ratio is not None and found.temperature != 0 and not 0.8 <= found.stderr_ratio <= 1.25:
         yield (
             "dishonest_errors",
-            (
-                f"two halves of its calls differ {found.stderr_ratio:.2f} times as much (squared) as its standard "
-                "errors imply"
-            ),
+            _about_errors(found.stderr_ratio),
         )
+
+
+def _about_errors(ratio: float) -> str:
+    """Return what a ratio of observed to stated squared errors means for who reads a judge's standard errors."""
+    if ratio < 1:
+        return f"its standard errors are too large ({ratio:.2f}; 1 is exact): differences are more certain than stated"
+    return f"its standard errors are too small ({ratio:.2f}; 1 is exact): differences are less certain than stated"
 
 
 def _pairs(series: Series) -> Iterator[tuple[Kind, str]]:

@@ -7,7 +7,7 @@ label.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,16 +38,44 @@ class LabelNeed:
 
 @dataclass(frozen=True, slots=True)
 class LabelNeeds:
-    """What numbers of groups with gold would show of the recommended way and ``rival``, the best way with other judges.
+    """What numbers of groups with gold would show of the recommended way and ``other``, the best way that does not ask
+    the same judges.
 
-    ``gap`` is the recommended way's fidelity less the rival's, and ``groups_for_gap`` the number of groups that would
-    show this gap in four of five samples (None if there is no gap or no rival).
+    ``gap`` is the recommended way's fidelity less the other's on the ``compared`` groups that both scored, and
+    ``groups_for_gap`` the number of groups that would show this gap in four of five samples (None if there is no gap or
+    no other way).
     """
 
     by_number: tuple[LabelNeed, ...]
-    rival: str | None
+    other: Way | None
     gap: float | None
     groups_for_gap: int | None
+    compared: int = 0
+
+    @property
+    def rival(self) -> str | None:
+        """The name of the other way that this calibration compares with; None if there is none."""
+        return None if self.other is None else self.other.name
+
+    def as_text(self, names: Mapping[str, str]) -> str:
+        """Return a sentence of a calibration on the recommended way's lead over the other; empty if there is none.
+
+        ``names`` are what judges are called.
+        """
+        if self.other is None or self.gap is None:
+            return ""
+        name = self.other.called(names)
+        told = f"The chosen way leads {name} by {self.gap:.3f}" if self.gap > 0 else (
+            f"The chosen way is {-self.gap:.3f} behind {name}"
+        )  # fmt: skip
+        if self.groups_for_gap is None:
+            return f"{told}."
+        if self.groups_for_gap <= self.compared:
+            return f"{told}; {self.groups_for_gap:,} groups are enough to see that (4 times in 5)."
+        return (
+            f"{told}; it takes about {self.groups_for_gap:,} groups to see that (4 times in 5), and these are "
+            f"{self.compared:,}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``labels`` of the calibration's JSON report."""
@@ -79,15 +107,17 @@ def label_needs(choice: Choice | None, ways: Sequence[Way]) -> LabelNeeds | None
         for count in LABELS
     )
     needed = math.ceil((_FOUND * spread / gap) ** 2) if spread and gap else None
-    return LabelNeeds(by_number, None if rival is None else rival.name, gap, needed)
+    return LabelNeeds(by_number, rival, gap, needed, len(apart))
 
 
 def _rival(way: Way, ways: Sequence[Way]) -> tuple[Way | None, Array]:
-    """Return the best way that shares no judge with ``way``, and the differences from it on common groups."""
+    """Return the best way that does not ask the same judges as ``way``, and the differences from it on common
+    groups.
+    """
     best: tuple[float, Way | None, Array] = (-math.inf, None, np.empty(0))
     for one in ways:
         apart = _known(way.fidelity - one.fidelity)
-        if set(one.judges).isdisjoint(way.judges) and len(apart) >= _FEWEST:
+        if set(one.judges) != set(way.judges) and len(apart) >= _FEWEST:
             level = measures.mean_over_groups(one.fidelity)
             if level is not None and level > best[0]:
                 best = (level, one, apart)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from calipers.backends.names import is_stand_in
+from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
 from calipers.calibration.choice import SHARE_OF_BEST, Choice
 from calipers.calibration.comparable import MIN_GROUPS
@@ -17,6 +17,8 @@ from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.ways import Way
 from calipers.calibration.written_variants import without_criteria
 
+_NEAR = 3
+"""The most ways that are named beside the chosen one."""
 _UNRELATED = 0.005
 """A lower correlation of errors would be written as 0."""
 _MOST_RELATED = 0.99
@@ -46,13 +48,18 @@ def recommendation_toml(
     """
     if choice is None:
         return _no_recommendation(judges, limit)
-    way = choice.way
-    lines = [*_measured(choice), *_unscored(way, judges), *_price(choice, limit), *_near_ways(choice)]
+    way, names = choice.way, short_names(one.judge for one in judges)
+    lines = [
+        *_measured(choice, names),
+        *_unscored(way, judges, names),
+        *_price(choice, limit, names),
+        *_near_ways(choice, names),
+    ]
     if len(way.judges) > 1:
-        lines += _panel(way)
+        lines += _panel(way, names)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_rubrics(way, rubrics or {}), *_questions(way, judges), *_tie_lines(way, judges)]
+    lines += [*_rubrics(way, rubrics or {}, names), *_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +68,11 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = sorted({_comment(one.judge) for one in measured})
         are = "is" if len(names) == 1 else "are"
-        return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
+        simulated = any(name.startswith("profile:") for name in names)
+        return (
+            f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
+            + simulated * "# Answers of profiles are simulated: these figures say little about the models themselves.\n"
+        )
     if limit and measured:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         return (
@@ -71,7 +82,7 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     return "# No recommendation: agreement with gold could not be measured.\n"
 
 
-def _measured(choice: Choice) -> list[str]:
+def _measured(choice: Choice, called: Mapping[str, str]) -> list[str]:
     way = choice.way
     known = int((way.fidelity == way.fidelity).sum())  # only NaN differs from itself
     groups = f"{known} group{'' if known == 1 else 's'}"
@@ -94,16 +105,16 @@ def _measured(choice: Choice) -> list[str]:
         lines.append(
             f"# On the {choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}."
         )
-    names = sorted({_comment(one.judges[0]) for one in choice.aside if len(one.judges) == 1})
+    names = sorted({_name(one.judges[0], called) for one in choice.aside if len(one.judges) == 1})
     if names:
         lines.append(f"# Not compared, because they scored too few groups: {', '.join(names)}.")
     return lines
 
 
-def _unscored(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
+def _unscored(way: Way, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> list[str]:
     """Return comment lines about groups that the judges of a way did not score; these groups teach nothing."""
     return [
-        f"# {_comment(one.judge)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
+        f"# {_name(one.judge, names)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
         f"{one.missing.as_text()}."
         for one in _figures_of(way, judges)
         if one.missing.total
@@ -114,19 +125,25 @@ def _interval(low_high: tuple[float, float] | None) -> str:
     return "" if low_high is None else f" [{low_high[0]:.3f}, {low_high[1]:.3f}]"
 
 
-def _price(choice: Choice, limit: Mapping[Measure, float] | None) -> list[str]:
+def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping[str, str]) -> list[str]:
     way, dearest = choice.way, choice.frontier[-1]
     lines = [f"# A group costs {_as_text(way.cost)}."]
     if limit:
         most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         lines.append(f"# The best way that costs at most {most} a group.")
     elif dearest is not way:
-        best = measures.mean_over_groups(dearest.fidelity) or 0.0
-        lines.append(
-            f"# The cheapest in {_UNITS[choice.measure]} that reaches {SHARE_OF_BEST:.1%} of the best: "
-            f"{_comment(dearest.name)}, {best:.3f} for {_as_text(dearest.cost)}."
-        )
+        lines += [
+            f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity.",
+            f"# The best way costs more: {_way(dearest, names)}.",
+        ]
     return lines
+
+
+def _way(way: Way, names: Mapping[str, str]) -> str:
+    """Return a whole way as text: what it is called, its fidelity, and the cost of a group."""
+    level = measures.mean_over_groups(way.fidelity)
+    fidelity = "unknown" if level is None else f"{level:.3f}"
+    return f"{_comment(way.called(names))}: {fidelity} for {_as_text(way.cost)}"
 
 
 def _as_text(cost: Cost) -> str:
@@ -137,19 +154,25 @@ def _as_text(cost: Cost) -> str:
     return ", ".join(parts)
 
 
-def _near_ways(choice: Choice) -> list[str]:
-    """Return a comment line that names judges of other ways in the chosen way's interval, at no higher cost."""
-    way = choice.way
-    low = (measures.bootstrap_interval(way.fidelity) or (1.0, 1.0))[0]
-    near = {
-        name for one in choice.rivals if (measures.mean_over_groups(one.fidelity) or 0.0) >= low for name in one.judges
-    } - set(way.judges)
-    return [f"# Also within its interval, at no higher cost: {_comment(', '.join(sorted(near)))}."] if near else []
+def _near_ways(choice: Choice, names: Mapping[str, str]) -> list[str]:
+    """Return comment lines with other ways in the chosen way's interval, at no higher cost: the cheapest first, then
+    those that are better than all before them.
+    """
+    low = (measures.bootstrap_interval(choice.way.fidelity) or (1.0, 1.0))[0]
+    near: list[Way] = []
+    for one in choice.rivals:
+        level = measures.mean_over_groups(one.fidelity)
+        best = measures.mean_over_groups(near[-1].fidelity) if near else None
+        if one is not choice.way and level is not None and level >= low and (best is None or level > best):
+            near.append(one)
+    if not near:
+        return []
+    return ["# Also within its interval, at no higher cost:", *(f"# - {_way(one, names)}" for one in near[:_NEAR])]
 
 
-def _panel(way: Way) -> list[str]:
+def _panel(way: Way, names: Mapping[str, str]) -> list[str]:
     weights = way.weights or ()
-    shares = ", ".join(f"{name} {share:.2f}" for name, share in zip(way.judges, weights, strict=True))
+    shares = ", ".join(f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, weights, strict=True))
     return [
         "# Together they beat the best single judge of no higher price by more than one standard error.",
         f"# Weights, learned from gold: {_comment(shares)}.",
@@ -170,7 +193,7 @@ def _related_errors(way: Way) -> list[str]:
     ]
 
 
-def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
+def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
     """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
     variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
     if len(set(variants.values())) < 2:
@@ -182,7 +205,7 @@ def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
         return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
     lines = [*(_WRITTEN if any(written for _, written in variants.values()) else [])]
     lines += [
-        f"# {_comment(judge)}: measured with the prompt variant {_comment(variant or 'of no name')}."
+        f"# {_name(judge, names)}: measured with the prompt variant {_comment(variant or 'of no name')}."
         for judge, (variant, _) in variants.items()
     ]
     named = {judge: variant for judge, (variant, _) in variants.items() if variant}
@@ -253,6 +276,10 @@ def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
     lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
     return [*lines, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
+
+
+def _name(judge: str, names: Mapping[str, str]) -> str:
+    return _comment(names.get(judge, judge))
 
 
 def _comment(text: str) -> str:

@@ -7,7 +7,7 @@ or for the text of the recommendation (``recommend``).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,21 +53,30 @@ class Way:
     @property
     def name(self) -> str:
         """A name that distinguishes this way from the others of a calibration."""
+        return self.called({})
+
+    def called(self, names: Mapping[str, str]) -> str:
+        """Return the name of this way in calibration, with ``names`` in place of the judges' names."""
         times = f"{self.orders} orders" if self.orders > 1 else "1 order"
         often = "" if self.samples == 1 else f" x {self.samples}"
         settled = "" if self.resolve is None else f", resolve {self.resolve:g}"
         asked = [self.protocol, *(one for one in (self.prompt_variant, self.criterion) if one)]
         if self.temperature is not None:
             asked.append(f"t={self.temperature:g}")
-        judges = map(self._member_name, self.members) if self.members else self.judges
-        return f"{' + '.join(judges)}: {', '.join(asked)}, {times}{often}{settled}"
+        shown = (
+            [self._member_name(key, names) for key in self.members]
+            if self.members
+            else [names.get(one, one) for one in self.judges]
+        )
+        return f"{' + '.join(shown)}: {', '.join(asked)}, {times}{often}{settled}"
 
-    def _member_name(self, key: Key) -> str:
+    def _member_name(self, key: Key, names: Mapping[str, str]) -> str:
         """Return a panel member's judge, with its prompt variant and temperature where the members differ in them."""
         own = [key.prompt_variant or "no variant"] if self.prompt_variant != key.prompt_variant else []
         if self.temperature != key.temperature and key.temperature is not None:
             own.append(f"t={key.temperature:g}")
-        return f"{key.judge} ({', '.join(own)})" if own else key.judge
+        name = names.get(key.judge, key.judge)
+        return f"{name} ({', '.join(own)})" if own else name
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object of ``ways`` in the calibration's JSON report, with its mean fidelity and interval."""

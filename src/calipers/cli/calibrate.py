@@ -14,6 +14,7 @@ from calipers.backends.names import url_without_password
 from calipers.cli.calibration_output import (
     require_writable,
     save_judgments,
+    save_recommendation,
 )
 from calipers.cli.calibration_queries import default_ledger, print_estimate_of_ways, query_judges
 from calipers.cli.calibration_report import print_report
@@ -29,7 +30,7 @@ from calipers.cli.command_options import (
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import judge_option
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
-from calipers.cli.overwriting import JUDGMENTS, add_force_option
+from calipers.cli.overwriting import JUDGMENTS, RECOMMENDATION, add_force_option
 from calipers.errors import ConfigError, InputError
 from calipers.registry import PROTOCOLS
 
@@ -114,12 +115,20 @@ if TYPE_CHECKING:
 @command_option(
     "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
 )
+@command_option(
+    "--recommendation",
+    named=True,
+    metavar="FILE",
+    help="Write the recommendation to a TOML file, for calipers --config FILE and, in Python, Judge.of.",
+)
 @estimate_options
 @add_force_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @env_file_option
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
     """Measure how far judges agree with the gold scores in GROUPS, and how biased and noisy they are.
+
+    Name judges with --judge PROVIDER/MODEL, and those on a server of your own with vllm/NAME@URL, or ollama/NAME.
 
     GROUPS may also be labelled criteria in HealthBench's meta-evaluation schema: then balanced F1 is measured, per
     category and against each annotator.
@@ -151,19 +160,14 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if options["estimate"]:
         return print_estimate_of_ways(groups, options)
     if is_labelled(groups):
-        for name in ("criteria", "per_group", "cascade"):
-            if is_typed(name):
-                flag = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
+        _require_about_criteria()
         return meta_evaluation(groups, judgments, options, as_json=as_json)
     if is_typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
     target = None if options["cascade"] is None else _read_target(options["cascade"])
-    if options["save"] is not None:
-        beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
-        require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
-    bad = BadLines()
+    _require_writable(groups, judgments, options)
+    bad = _Once(BadLines())
     ledger = None if options["ledger"] else default_ledger(groups, options)
     kept = options["ledger"] or ledger
     with tells_if_interrupted(
@@ -171,7 +175,7 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         if kept is None
         else f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
     ):
-        asked = query_judges(groups, options, ledger) if options["judge"] else []
+        asked = query_judges(groups, options, ledger, bad) if options["judge"] else []
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
@@ -180,15 +184,53 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, on_error=bad)
     _require_figures(found, judgments, bad)
     _warn_of_no_cascade(found, asked_for=target is not None)
+    _print(found, options["recommendation"], as_json=as_json)
+    return 1 if bad.told else 0
+
+
+class _Once:
+    """Reports each line that cannot be read once: groups are read to ask judges, and again to measure agreement."""
+
+    def __init__(self, tell: BadLines) -> None:
+        self._tell = tell
+        self.told: set[str] = set()
+
+    def __call__(self, error: InputError) -> None:
+        if str(error) not in self.told:
+            self.told.add(str(error))
+            self._tell(error)
+
+
+def _print(found: Calibration, recommendation: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
         print_report(found)
-    return 1 if bad.count else 0
+    if recommendation is not None:
+        save_recommendation(recommendation, found)
 
 
-def _require_figures(found: Calibration, judgments: str | None, bad: BadLines) -> None:
-    if judgments is not None and bad.count and not found.judges:
+def _require_about_criteria() -> None:
+    for name in ("criteria", "per_group", "cascade", "recommendation"):
+        if is_typed(name):
+            flag = f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
+
+
+def _require_writable(groups: str, judgments: str | None, options: dict[str, Any]) -> None:
+    """Raise ConfigError, before a judge is paid, for a file that cannot be written or must not be replaced."""
+    beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
+    if options["save"] is not None:
+        require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
+    if options["recommendation"] is not None:
+        beside |= {"the file of --save": options["save"]}
+        require_writable(
+            options["recommendation"], RECOMMENDATION, force=options["force"], beside=beside, flag="--recommendation"
+        )
+
+
+def _require_figures(found: Calibration, judgments: str | None, bad: _Once) -> None:
+    if judgments is not None and bad.told and not found.judges:
         raise InputError("no judgment in it is about a group that could be read", source=judgments)
 
 

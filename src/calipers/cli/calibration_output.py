@@ -9,21 +9,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calipers.cli.messages import print_message
-from calipers.cli.overwriting import Kind, require_replaceable
+from calipers.cli.overwriting import RECOMMENDED, Kind, require_replaceable
 from calipers.errors import ConfigError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
+    from calipers.calibration import Calibration
     from calipers.calibration.collect import Spent
     from calipers.types import GroupResult
 
 
-def print_cost(spent: Spent) -> None:
-    """Print on the command line, to stderr, what querying one judge for a calibration cost."""
-    cost = "unknown" if spent.cost_usd is None else f"${spent.cost_usd:.4f}"
+def print_cost(spent: Spent, name: str, *, sent: bool) -> None:
+    """Print on the command line, to stderr, what querying the judge ``name`` for a calibration cost.
+
+    ``sent`` is False if the judge, and all that helps it, answers within this process.
+    """
     missing = f", {counted(spent.unscored, 'trajectory', 'trajectories')} without a score" if spent.unscored else ""
-    tokens = f"{spent.input_tokens} tokens in, {spent.output_tokens} out, cost {cost}"
-    print_message(f"{spent.judge}: {counted(spent.calls, 'answer')}, {tokens}{missing}")
+    print_message(f"{name}: {_cost(spent, sent=sent)}{missing}")
+
+
+def _cost(spent: Spent, *, sent: bool) -> str:
+    """Return what was asked now, what was in the ledger already, and what it took."""
+    answers = spent.calls - spent.probes
+    probes = f", {counted(spent.probes, 'call')} to examine the server" if spent.probes else ""
+    told = f"{counted(answers, 'answer')}{probes}"
+    if not sent:
+        return f"{told}, computed here: nothing was sent"
+    if answers and spent.reused >= answers:
+        told = f"{counted(answers, 'answer')}, all from the ledger{probes}"
+        if not spent.probes:
+            return f"{told}: nothing was sent"
+    elif spent.reused:
+        told = f"{counted(answers, 'answer')}, {spent.reused:,} of them from the ledger{probes}"
+    cost = "cost unknown" if spent.cost_usd is None else f"cost ${spent.cost_usd:,.4f}"
+    paid = ", as first paid" if spent.reused else ""
+    return f"{told}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out, {cost}{paid}"
 
 
 def print_unused(results: Iterable[GroupResult]) -> None:
@@ -43,9 +63,11 @@ def print_missing_criteria(results: Iterable[GroupResult]) -> None:
         print_message(f"Warning: {counted(count, 'group')} judged without criteria of the prompt: {problem}")
 
 
-def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None]) -> None:
-    """Raise ConfigError, before a command pays for calls, if ``save_judgments`` cannot or must not write its file."""
-    require_replaceable("--save", path, kind, force=force, beside=beside)
+def require_writable(
+    path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None], flag: str = "--save"
+) -> None:
+    """Raise ConfigError, before a command pays for calls, if it cannot or must not write the file of ``flag``."""
+    require_replaceable(flag, path, kind, force=force, beside=beside)
     new = not Path(path).exists()
     try:
         with Path(path).open("a", encoding="utf-8"):
@@ -53,7 +75,22 @@ def require_writable(path: str, kind: Kind, *, force: bool, beside: Mapping[str,
         if new:
             Path(path).unlink()
     except OSError as error:
-        raise ConfigError(f"--save {path}: cannot be written ({error.strerror})") from error
+        raise ConfigError(f"{flag} {path}: cannot be written ({error.strerror})") from error
+
+
+def save_recommendation(path: str, found: Calibration) -> None:
+    """Write a calibration's recommendation to the file of ``--recommendation``; say so, or why there is none.
+
+    Without a recommendation, nothing is written: a run would take such a file for one. Raises ConfigError.
+    """
+    if found.choice is None:
+        print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
+        return
+    try:
+        Path(path).write_text(RECOMMENDED + found.recommendation, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--recommendation {path}: cannot be written ({error.strerror})") from error
+    print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")
 
 
 def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:

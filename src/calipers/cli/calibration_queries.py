@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calipers.backends.names import split_judge_name
+from calipers.backends.names import is_stand_in, name_without_password, short_names, split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.cli.calibration_output import print_cost, print_missing_criteria, print_unused
 from calipers.cli.judge_options import given_options
@@ -40,10 +40,10 @@ class _Way:
     prompt_variant: str | None
     options: dict[str, Any]
 
-    @property
-    def title(self) -> str:
-        """The way in a few words, for the progress line."""
-        return " ".join(filter(None, (_short_name(self.judge), self.protocol, self.prompt_variant)))
+    def title(self, several: bool) -> str:  # noqa: FBT001 - one question
+        """The way in a few words, for the progress line; with the protocol if there are ``several``."""
+        asked = self.protocol if several else None
+        return " ".join(filter(None, (_short_name(self.judge), asked, self.prompt_variant)))
 
 
 def _short_name(judge: str) -> str:
@@ -77,14 +77,13 @@ def print_estimate_of_ways(groups: str, options: dict[str, Any]) -> int:
     from calipers.capacity.spending import Estimate, estimate_judging  # noqa: PLC0415 - likewise
     from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
     from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
 
     bad, tokens = BadLines(), options["reply_tokens"]
     parts: list[Spending] = []
     most: list[Spending] = []
     beside: dict[str, None] = {}
     ranges: dict[str, None] = {}
-    shown = list(read_groups(groups, on_error=bad))
+    shown = _groups_with_gold(groups, bad)
     for way in _ways(options):
         flat = way.options | {"judge": way.judge, "protocol": way.protocol, "rubric": way.rubric, "ledger": None}
         asked = judgeable_groups(shown, rubric=way.rubric)
@@ -110,10 +109,13 @@ def default_ledger(groups: str, options: dict[str, Any]) -> str | None:
     return f"{options['save'] or Path(groups).name}.ledger.db"
 
 
-def query_judges(groups: str, options: dict[str, Any], ledger: str | None) -> list[dict[str, Any]]:
+def query_judges(
+    groups: str, options: dict[str, Any], ledger: str | None, on_error: Callable[[InputError], None]
+) -> list[dict[str, Any]]:
     """Query the judges about the groups and return their judgments; print progress and costs to stderr.
 
-    ``ledger`` is the default one, if the command names none.
+    ``ledger`` is the default one, if the command names none. Lines that cannot be read are passed to ``on_error``,
+    before any judge is asked.
     """
     from calipers.calibration.collect import (  # noqa: PLC0415 - likewise
         collect_judgments,
@@ -122,26 +124,20 @@ def query_judges(groups: str, options: dict[str, Any], ledger: str | None) -> li
     )
     from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
     from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
 
-    unread: list[InputError] = []  # a bad group is reported when agreement is measured
-    shown = list(read_groups(groups, on_error=unread.append))
-    if not shown:
-        bad = BadLines()
-        for error in unread:
-            bad(error)
-        raise InputError("no group in it can be read; no judge was asked", source=groups)
+    shown = _groups_with_gold(groups, on_error)
     _warn_of_own_rubrics(shown, options)
     judgments = []
     default = {} if ledger is None else {"ledger": ledger, "probe": False}
     ways = list(_ways(options))
+    several, names = len({way.protocol for way in ways}) > 1, short_names(way.judge for way in ways)
     for way in ways:  # before any judge is paid
         how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
         require_askable(way.judge, api_key=key_for(way.judge), **how)
     for way in ways:
         total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
-        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title) as report:
+        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title(several)) as report:
             finished.tell = report.finished
             asked = asyncio.run(
                 collect_judgments(
@@ -152,8 +148,38 @@ def query_judges(groups: str, options: dict[str, Any], ledger: str | None) -> li
         print_unused(asked.results)
         print_missing_criteria(asked.results)
         judgments += asked.judgments
-        print_cost(asked.spent())
+        sent = not all(map(is_stand_in, filter(None, (way.judge, way.options.get("criteria_writer")))))
+        print_cost(asked.spent(), name_without_password(names[way.judge]), sent=sent)
     return judgments
+
+
+def _groups_with_gold(groups: str, on_error: Callable[[InputError], None]) -> list[TrajectoryGroup]:
+    """Read the groups to ask judges about, before anything is spent.
+
+    Without gold, print a warning. Raises InputError if no line can be read, and if the gold has another name.
+    """
+    from calipers.calibration.gold_keys import has_gold, key_like_gold  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+
+    bad = 0
+
+    def complain(error: InputError) -> None:
+        nonlocal bad
+        bad += 1
+        on_error(error)
+
+    shown = list(read_groups(groups, on_error=complain))
+    if not shown and bad:
+        raise InputError("no group in it can be read; nothing was asked", source=groups)
+    if has_gold(shown):
+        return shown
+    none = "no trajectory has 'gold', so agreement cannot be measured"
+    if (key := key_like_gold(shown)) is not None:
+        raise InputError(f"{none}; nothing was asked. If {key!r} is the gold, name it 'gold'", source=groups)
+    rewards = any(one.reward is not None for group in shown for one in group.trajectories)
+    meant = "; if 'reward' is what you trust, name it 'gold'" if rewards else ""
+    print_message(f"Warning: {none}: only bias, noise and repeatability are{meant}")
+    return shown
 
 
 def _warn_of_own_rubrics(shown: Sequence[TrajectoryGroup], options: dict[str, Any]) -> None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from calipers.cli.messages import wrap_for_console
+from calipers.backends.names import short_names, split_judge_name
+from calipers.cli.messages import wrap_for_console, wrap_words
 from calipers.cli.tables import print_figures
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,40 +41,75 @@ _HEADS = (
 
 
 def print_report(found: Calibration) -> None:
-    """Print a calibration on the command line: judges, position bias, panel, frontier, findings, recommendation.
+    """Print a calibration on the command line: judges and how they differ, position bias, panel, frontier, findings.
 
-    The frontier is that of cost and accuracy. Everything goes to stdout.
+    The recommendation comes last. The frontier is that of cost and accuracy. Everything goes to stdout, with judges
+    named without the addresses of their servers, which are printed once.
     """
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
     console = table_console(width=_WIDTH)
-    _print_judges(console, found.judges)
-    _print_common(console, found.judges)
-    _print_places(console, found.judges)
-    _print_pairs(console, found.judges)
-    _print_equal_gold(console, found.judges)
-    _print_panel(console, found)
-    _print_frontier(console, found.choice)
-    _print_labels(console, found.labels)
+    names = short_names(one.judge for one in found.judges)
+    _print_judges(console, found.judges, names)
+    _print_addresses(console, names)
+    _print_differences(console, found, names)
+    _print_common(console, found.judges, names)
+    _print_places(console, found.judges, names)
+    _print_pairs(console, found.judges, names)
+    _print_equal_gold(console, found.judges, names)
+    _print_panel(console, found, names)
+    _print_frontier(console, found.choice, names)
+    _print_labels(console, found.labels, names)
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
-        for line in _findings(found.findings):
+        for line in _findings(found.findings, names):
             console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
-    console.print("\n[bold]Recommendation[/bold]")
-    console.print(found.recommendation, markup=False, soft_wrap=True, end="")
     if found.cascade is not None:
         console.print("\n[bold]Cascade[/bold]")
         console.print(found.cascade.toml(), markup=False, soft_wrap=True, end="")
+    usable = "" if found.choice is None else " (TOML for calipers --config FILE; --recommendation FILE writes it)"
+    console.print(f"\n[bold]Recommendation[/bold]{usable}")
+    for line in found.recommendation.removesuffix("\n").split("\n"):
+        console.print(_wrapped_comment(console, line), markup=False, soft_wrap=True)
 
 
-def _print_judges(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+def _wrapped_comment(console: Console, line: str) -> str:
+    """Return a line of TOML, wrapped for the console if it is a comment, so that what is copied is still TOML."""
+    if not console.is_terminal or not line.startswith("# "):
+        return line
+    return "\n".join(f"# {part}" for part in wrap_words(line.removeprefix("# "), console.width - 2).split("\n"))
+
+
+def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
+    """Print once the address of each server whose judges are named without it."""
+    servers: dict[str, list[str]] = {}
+    for name, short in names.items():
+        if short != name:
+            servers.setdefault(split_judge_name(name)[1] or "", []).append(short)
+    for address, judges in servers.items():
+        told = f"{', '.join(judges)}: {address}"
+        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+
+
+def _print_differences(console: Console, found: Calibration, names: Mapping[str, str]) -> None:
+    """Print how much more one judge agrees with gold than another, on the groups that both scored."""
+    from calipers.calibration.differences import difference_lines  # noqa: PLC0415 - --help stays quick
+
+    lines = difference_lines(found.differences, names)
+    if lines:
+        console.print("\n[bold]Differences[/bold] (of fidelity, on the same groups, 95 % interval)")
+    for line in lines:
+        console.print(wrap_for_console(console, f"  {line}"), markup=False, soft_wrap=True)
+
+
+def _print_judges(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
     rows = []
     silent = any(one.missing.total for one in judges)
     for one in judges:
         low_high = one.advantage_fidelity_interval
         rows.append(
             (
-                one.judge,
+                names[one.judge],
                 one.asked,
                 _figure(one.advantage_fidelity, 3),
                 f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else "",
@@ -95,7 +133,7 @@ def _missing(one: JudgeFigures) -> str:
     return f"{gone.abstained}+{gone.failed}+{gone.unrecorded}" if gone.total else ""
 
 
-def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+def _print_common(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
     """Print figures of the judges on the groups that all of them scored, if some scored more than others."""
     counts = {one.groups for one in judges}
     if len(counts) < 2:
@@ -110,20 +148,20 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
             else f"{one.common_fidelity:.3f}{interval} on {one.common_groups}, "
             f"{_figure(one.advantage_fidelity, 3)} on all {one.groups}"
         )
-        console.print(f"  {one.judge} ({one.asked}): {found}", markup=False, soft_wrap=True)
+        console.print(f"  {names[one.judge]} ({one.asked}): {found}", markup=False, soft_wrap=True)
 
 
-def _print_places(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+def _print_places(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
     """Print each judge's position bias in lists, if it is known and not zero."""
     leaning = [(one, one.place_curve) for one in judges if one.place_curve and any(one.place_curve.worth)]
     if leaning:
         console.print("\n[bold]Position bias[/bold] (what each position adds, first to last, in units of the scores)")
     for one, curve in leaning:
         worth = " ".join(f"{value:+.3g}" for value in curve.worth)
-        console.print(f"  {one.judge} ({one.asked}): {worth}", markup=False, soft_wrap=True)
+        console.print(f"  {names[one.judge]} ({one.asked}): {worth}", markup=False, soft_wrap=True)
 
 
-def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
     """Print how many pairs got the same answer in both orders, and how many of those are right.
 
     Answers that contradict each other count as a tie.
@@ -134,13 +172,13 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
     for one in swapped:
         right = "" if one.agreeing_accuracy is None else f", of which right {one.agreeing_accuracy:.0%}"
         console.print(
-            f"  {one.judge} ({one.asked}): both orders name one winner in {one.agreeing_share:.0%}{right}",
+            f"  {names[one.judge]} ({one.asked}): both orders name one winner in {one.agreeing_share:.0%}{right}",
             markup=False,
             soft_wrap=True,
         )
 
 
-def _print_equal_gold(console: Console, judges: tuple[JudgeFigures, ...]) -> None:
+def _print_equal_gold(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
     """Print what each judge's scores go with where all gold is equal, if it is known for ten groups or more."""
     rows = []
     for one in judges:
@@ -148,32 +186,30 @@ def _print_equal_gold(console: Console, judges: tuple[JudgeFigures, ...]) -> Non
             found = None if one.equal_gold is None else getattr(one.equal_gold, name)
             if found is not None and found.groups >= _FEWEST_GROUPS and found.interval is not None:
                 low, high = found.interval
-                rows.append((one.judge, one.asked, name, f"{found.correlation:+.2f}", f"{low:+.2f} to {high:+.2f}"))
+                rows.append(
+                    (names[one.judge], one.asked, name, f"{found.correlation:+.2f}", f"{low:+.2f} to {high:+.2f}")
+                )
     if rows:
         console.print()
         title = "Where all gold is equal: correlation of scores with other things (0 is right)"
         print_figures(console, title, ("judge", "asked"), ("with", "correlation", ""), rows)
 
 
-def _print_labels(console: Console, labels: LabelNeeds | None) -> None:
+def _print_labels(console: Console, labels: LabelNeeds | None, names: Mapping[str, str]) -> None:
     """Print what numbers of groups with gold suffice for."""
     if labels is None:
         return
-    console.print("\n[bold]Labels[/bold] (what so many groups with gold would show)")
+    console.print("\n[bold]Labels[/bold] (what so many groups with gold show of the chosen way)")
+    if told := labels.as_text(names):
+        console.print(wrap_for_console(console, f"  {told}"), markup=False, soft_wrap=True)
     for one in labels.by_number:
         least = (
-            "" if one.smallest_difference is None else f", differences from {one.smallest_difference:.3f} on are found"
+            "" if one.smallest_difference is None else f", a difference of {one.smallest_difference:.3f} from that way"
         )
-        console.print(f"  {one.groups:3} groups: fidelity known to ±{one.half_width:.3f}{least}", markup=False)
-    if labels.rival is not None and labels.gap is not None:
-        enough = (
-            "" if labels.groups_for_gap is None else f"; {labels.groups_for_gap:,} groups find this in 4 of 5 samples"
-        )
-        told = f"  now {labels.gap:+.3f} from {labels.rival}{enough}"
-        console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
+        console.print(f"  {one.groups:3} groups show its fidelity to ±{one.half_width:.3f}{least}", markup=False)
 
 
-def _print_frontier(console: Console, choice: Choice | None) -> None:
+def _print_frontier(console: Console, choice: Choice | None, names: Mapping[str, str]) -> None:
     """Print the cost-accuracy frontier: the ways to query judges that are better than every cheaper way."""
     from calipers.calibration import measures  # noqa: PLC0415 - likewise
 
@@ -185,7 +221,7 @@ def _print_frontier(console: Console, choice: Choice | None) -> None:
         low, high = measures.bootstrap_interval(way.fidelity) or (math.nan, math.nan)
         rows.append(
             (
-                way.name,
+                way.called(names),
                 f"{way.cost.calls:.3g}",
                 f"{way.cost.shown:.3g}",
                 "-" if tokens is None else f"{tokens:,.0f}",
@@ -208,14 +244,14 @@ def _figure(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _print_panel(console: Console, found: Calibration) -> None:
+def _print_panel(console: Console, found: Calibration, names: Mapping[str, str]) -> None:
     panel = found.panel
     if len(panel.members) < 2:
         return
     console.print("\n[bold]Panel[/bold] (one call each; weights learned without labels)")
     for name, weight, repeats in zip(panel.members, panel.weights, panel.repeatability, strict=True):
         again = "" if repeats is None else f", repeatability {repeats:.2f}"
-        console.print(f"  {weight:.2f}  {name}{again}", markup=False)
+        console.print(f"  {weight:.2f}  {names[name]}{again}", markup=False)
     if panel.advantage_fidelity is None:
         return
     low, high = panel.advantage_fidelity_interval or (float("nan"), float("nan"))
@@ -224,16 +260,19 @@ def _print_panel(console: Console, found: Calibration) -> None:
     )
     console.print(f"  equal weights {_figure(panel.equal_weights_fidelity, 3)}", markup=False)
     if best := panel.best_member:
-        console.print(f"  {best.judge} alone, calls a group: {best.calls}: {best.advantage_fidelity:.3f}", markup=False)
+        same = "the same " if best.calls == len(panel.members) else ""
+        told = f"  best member alone ({names[best.judge]}), with {same}{counted(best.calls, 'call')}: "
+        console.print(f"{told}{best.advantage_fidelity:.3f}", markup=False, soft_wrap=True)
 
 
-def _findings(findings: tuple[Finding, ...]) -> list[str]:
+def _findings(findings: tuple[Finding, ...], names: Mapping[str, str]) -> list[str]:
     """Return the findings of a calibration, one line each; a finding that several judges share appears once."""
     said = Counter(one.text if one.judge is None else f"{one.kind}\0{one.text}" for one in findings)
     lines = []
     for one in findings:
         count = said.pop(one.text if one.judge is None else f"{one.kind}\0{one.text}", 0)
         if count:
-            who = "" if one.judge is None else f"{one.judge} ({one.variant}): " if count == 1 else f"{count} series: "
+            name = names.get(one.judge or "", one.judge)
+            who = "" if one.judge is None else f"{name} ({one.variant}): " if count == 1 else f"{count} series: "
             lines.append(who + one.text)
     return lines

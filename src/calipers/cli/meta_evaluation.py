@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from calipers.backends.names import is_stand_in, name_without_password, short_names
 from calipers.cli.calibration_output import print_cost, require_writable, save_judgments
 from calipers.cli.command_options import is_typed
 from calipers.cli.judge_options import given_options
@@ -77,7 +78,8 @@ def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any
 
     settings = given_options(options, "grading", "samples", "params", "price", "ledger")
     asked = asyncio.run(collect_verdicts(rows, name, api_key=key_for(name), experience=False, **settings))
-    print_cost(asked.spent())
+    called = name_without_password(short_names(options["judge"])[name])
+    print_cost(asked.spent(), called, sent=not is_stand_in(name))
     return asked.judgments
 
 

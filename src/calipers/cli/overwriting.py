@@ -73,6 +73,15 @@ def _is_rubric(path: Path) -> bool:
     return isinstance(found.get("criteria"), list)
 
 
+def _is_recommendation(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(RECOMMENDED)) == RECOMMENDED.encode()
+
+
+RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
+"""The first line of a file that --recommendation writes."""
+
+
 def _is_collection(path: Path) -> bool:
     """Whether a file is ART's collection of scenarios, an object over many lines."""
     try:
@@ -112,6 +121,7 @@ JUDGMENTS: Final = Kind("a judgments file", _rows_with(frozenset({"group_id", "j
 GOLD: Final = Kind("gold of calipers label", _rows_with(frozenset({"group_id", "trajectories", "labels"})))
 GROUPS: Final = Kind("a groups file", _rows_with(frozenset({"group_id", "trajectories"})))
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
+RECOMMENDATION: Final = Kind("a recommendation of calipers calibrate", _is_recommendation)
 SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
 PROFILE: Final = Kind("a judge's profile", _is_profile)
 REPORT: Final = Kind("a report of calipers", _is_report)

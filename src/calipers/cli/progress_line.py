@@ -23,6 +23,8 @@ _PLAIN_EVERY = 10.0
 """Seconds between progress lines if stderr is not a terminal."""
 _LATELY = 60.0
 """The period in seconds over which the rate is measured."""
+_SPINNER = 3
+"""Columns of a terminal's line that the spinner and the gaps beside it take."""
 _BAR_FROM = 100
 """The width of a terminal, in columns, from which there is room for a bar beside the line."""
 
@@ -30,7 +32,7 @@ _BAR_FROM = 100
 class ProgressLine:
     """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal.
 
-    What does not fit a terminal's line goes on in the next one.
+    In a narrow terminal the rate is omitted, then the time left. What does not fit even then goes on in the next line.
     """
 
     def __init__(
@@ -95,7 +97,11 @@ class ProgressLine:
     def _line(self, done: int, shown: str) -> str:
         rate = self._rate()
         left = f", {span((self.total - done) / rate)} left" if self.total and rate else ""
-        return f"{shown}, {rate:,.1f}/s{left}"
+        whole = f"{shown}, {rate:,.1f}/s{left}"
+        if self._progress is None:
+            return whole
+        fits = (text for text in (whole, shown + left, shown) if len(text) <= self.console.width - _SPINNER)
+        return next(fits, whole)
 
     def _rate(self) -> float:
         """How many a second were done of late: a resumed run begins with recorded answers, which take no time."""

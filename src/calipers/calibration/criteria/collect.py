@@ -42,6 +42,7 @@ async def collect_verdicts(
             asked.results.append(result)
             (graded,) = result.trajectories
             asked.judgments += _verdicts(asked.judge, shared[result.group_id], graded)
+        asked.reused = asking.store.reused
     finally:
         asking.close()
     asked.probed = asking.probed
