@@ -51,7 +51,7 @@ def print_report(found: Calibration) -> None:
     console = table_console(width=_WIDTH)
     names = short_names(one.judge for one in found.judges)
     _print_judges(console, found.judges, names)
-    _print_addresses(console, names)
+    print_addresses(console, names)
     _print_differences(console, found, names)
     _print_common(console, found.judges, names)
     _print_places(console, found.judges, names)
@@ -67,7 +67,7 @@ def print_report(found: Calibration) -> None:
     if found.cascade is not None:
         console.print("\n[bold]Cascade[/bold]")
         console.print(found.cascade.toml(), markup=False, soft_wrap=True, end="")
-    usable = "" if found.choice is None else " (TOML for calipers --config FILE; --recommendation FILE writes it)"
+    usable = "" if found.choice is None else " (TOML: --recommendation FILE writes it, --config FILE reads it)"
     console.print(f"\n[bold]Recommendation[/bold]{usable}")
     for line in found.recommendation.removesuffix("\n").split("\n"):
         console.print(_wrapped_comment(console, line), markup=False, soft_wrap=True)
@@ -80,8 +80,8 @@ def _wrapped_comment(console: Console, line: str) -> str:
     return "\n".join(f"# {part}" for part in wrap_words(line.removeprefix("# "), console.width - 2).split("\n"))
 
 
-def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
-    """Print once the address of each server whose judges are named without it."""
+def print_addresses(console: Console, names: Mapping[str, str]) -> None:
+    """Print on the command line, once, the address of each server whose judges are named without it."""
     servers: dict[str, list[str]] = {}
     for name, short in names.items():
         if short != name:

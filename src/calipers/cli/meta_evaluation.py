@@ -6,12 +6,14 @@ import asyncio
 import itertools
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from calipers.backends.names import is_stand_in, name_without_password, short_names
 from calipers.cli.calibration_output import print_cost, require_writable, save_judgments
+from calipers.cli.calibration_report import print_addresses
 from calipers.cli.command_options import is_typed
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, wrap_for_console
@@ -87,13 +89,18 @@ def _print(found: MetaEvaluation) -> None:
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
     console = table_console(width=_WIDTH)
+    names = short_names(one.judge for one in found.judges)
+    found = replace(found, judges=tuple(replace(one, judge=names[one.judge]) for one in found.judges))
     _print_overall(console, found)
+    print_addresses(console, names)
     _print_rates(console, found)
     for judge in found.judges:
         _print_judge(console, judge, found.annotators)
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in found.findings:
+            for name, short in names.items():
+                line = line.replace(f"{name}: ", f"{short}: ").replace(f"{name} ", f"{short} ")  # noqa: PLW2901
             console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
 
 
