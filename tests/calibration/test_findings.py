@@ -1,8 +1,15 @@
 """A finding for everything a figure alone would hide."""
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from calipers.calibration import Calibration, calibrate
+from calipers.calibration.findings import findings_about_series
+from calipers.calibration.records import as_records
+from calipers.calibration.series import Frame, build_series
+from calipers.inputs import as_group
 from judged import compared, gold_of, group, groups, rated, record
 
 GROUPS = groups(60)
@@ -139,3 +146,17 @@ def test_errors_that_are_not_honest_are_named():
 
 def test_a_panel_without_common_groups_is_named():
     assert "no_panel" in kinds(*rated(GROUPS[:30], "a", 0.5), *rated(GROUPS[30:], "b", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (0.76, "too large (0.76; 1 is exact): differences are more certain"),
+        (1.6, "too small (1.60; 1 is exact): differences are less certain"),
+    ],
+)
+def test_standard_errors_that_are_wrong_are_said_to_be_too_large_or_too_small(ratio: float, words: str):
+    (series,) = build_series(as_records(list(rated(GROUPS, "j", 0.5, calls=4))), Frame.of(map(as_group, GROUPS)))[0]
+    (figures,) = calibrate(GROUPS, list(rated(GROUPS, "j", 0.5, calls=4))).judges
+    found = {one.kind: one.text for one in findings_about_series(series, replace(figures, stderr_ratio=ratio))}
+    assert f"its standard errors are {words} than stated" in found["dishonest_errors"]
