@@ -1,6 +1,7 @@
 """The figures in a real browser: what is drawn, what the table says, and what is said when nothing is known."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,49 @@ def test_a_figure_fits_a_phone(browser: Browser, tmp_path: Path):
     assert browser.run("return document.querySelector('.view').scrollWidth") <= 360
     browser.resize(1200, 800)
     browser.until("document.querySelector('canvas').getBoundingClientRect().width > 800")
+
+
+SAID = """
+const said = [];
+window.said = said;
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+  said.push(text);
+  return write.call(this, text, ...at);
+};
+"""
+"""Remembers what is written on a canvas."""
+
+
+@pytest.mark.parametrize("most", [2, 4, 8, 30])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_an_axis_of_whole_numbers_has_whole_ticks_each_once(browser: Browser, tmp_path: Path, most: int, width: int):
+    browser.resize(width, 800)
+    drawn = [{"x": n, "y": -n / most} for n in range(1, most + 1)]
+    axes = {"x": {"label": "calls", "integers": True}, "y": {"label": "fidelity"}}
+    opened(browser, tmp_path, SAID, figure("lineChart", title="t", **axes, series=[{"name": "a", "points": drawn}]))
+    browser.until("document.querySelector('canvas')")
+    ticks = [one for one in browser.run("return window.said") if re.fullmatch(r"[1-9][0-9.]*", one)]
+    assert len(ticks) == len(set(ticks)) > 0
+    assert all(one.isdigit() for one in ticks)
+
+
+def test_an_axis_whose_format_would_repeat_a_tick_is_written_with_more_digits(browser: Browser, tmp_path: Path):
+    drawn = "[{x: 1, y: 0.971}, {x: 2, y: 0.979}, {x: 3, y: 0.975}]"
+    axes = "x: {label: 'n', format: whole}, y: {label: 'f', format: two}"
+    chart = f"{{title: 't', {axes}, series: [{{name: 'a', points: {drawn}}}]}}"
+    opened(browser, tmp_path, SAID, f"main.append(lineChart({chart}));")
+    browser.until("document.querySelector('canvas')")
+    ticks = [one for one in browser.run("return window.said") if one.startswith("0.97")]
+    assert len(ticks) == len(set(ticks)) > 2
+
+
+def test_points_that_lie_on_each_other_are_both_seen(browser: Browser, tmp_path: Path):
+    drawn = [{"x": 1, "y": 0.5, "low": 0.4, "high": 0.6}, {"x": 2, "y": 0.7, "low": 0.6, "high": 0.8}]
+    series = [{"name": "measured", "points": drawn, "open": True}, {"name": "held out", "points": drawn}]
+    axes = {"x": {"label": "cost"}, "y": {"label": "fidelity"}}
+    opened(browser, tmp_path, figure("scatterChart", title="t", **axes, series=series))
+    browser.until("document.querySelector('canvas')")
+    assert ink(browser, 0) > 30
+    assert ink(browser, 1) > 30
+    assert browser.run("return document.querySelectorAll('.swatch .open').length") == 1

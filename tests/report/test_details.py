@@ -142,3 +142,55 @@ def test_reliability_is_printed_where_the_result_has_it() -> None:
     ]
     assert "reliability of these scores: 0.90, 95 % interval 0.62 to 0.97" in plain[0]
     assert "reliability" not in plain[1]
+
+
+def with_gold(**gold: float | None) -> TrajectoryGroup:
+    group = group_of(dict.fromkeys(gold, "an answer"))
+    return replace(group, trajectories=tuple(replace(one, gold=gold[one.id]) for one in group.trajectories))
+
+
+@pytest.mark.parametrize(("rewards", "gold", "wrong"), [
+    ({"a": 0.9, "b": 0.5, "c": 0.1}, {"a": 0.0, "b": 0.5, "c": 1.0}, {"a", "c"}),
+    ({"a": 0.9, "b": 0.5, "c": 0.1}, {"a": 7.0, "b": 5.0, "c": 1.0}, set()),
+    ({"a": 0.9, "b": 0.1, "c": None}, {"a": 0.0, "b": 1.0, "c": 1.0}, {"a", "b"}),
+    ({"a": 0.9, "b": 0.1, "c": 0.2}, {"a": None, "b": 0.0, "c": 1.0}, set()),
+    ({"a": 0.9, "b": 0.1}, {"a": 0.0, "b": None}, set()),
+    ({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 1.0}, set()),
+    ({"a": 0.5, "b": 0.5}, {"a": 0.0, "b": 1.0}, set()),
+])  # fmt: skip
+def test_gold_is_beside_the_reward_and_an_advantage_of_the_other_sign_is_marked(
+    rewards: dict[str, float | None], gold: dict[str, float | None], wrong: set[str]
+):
+    result = result_of("g", *(member(name, value) for name, value in rewards.items()))
+    detail = details_of(Judged(0, result, with_gold(**gold)))
+    assert {one["id"]: one["gold"] for one in detail["trajectories"]} == gold
+    assert {one["id"] for one in detail["trajectories"] if one["wrong_sign"]} == wrong
+    assert ("against-gold" in detail["flags"]) == bool(wrong)
+    text = describe_group(detail, width=100)
+    assert text.count("\u2260") == len(wrong) + bool(wrong)
+    kept = details_of(Judged(0, result, with_gold(**gold)), redact=True)
+    assert [one["gold"] for one in kept["trajectories"]] == [one["gold"] for one in detail["trajectories"]]
+
+
+def test_gold_that_nobody_gave_is_absent():
+    result = result_of("g", member("a", 0.9), member("b", 0.1))
+    for group in (None, with_gold(a=None, b=None)):
+        detail = details_of(Judged(0, result, group))
+        assert [one["gold"] for one in detail["trajectories"]] == [None, None]
+        assert "gold" not in describe_group(detail, width=100)
+
+
+def test_gold_is_the_ledgers_where_the_groups_file_has_none():
+    result = result_of("g", member("a", 0.9), member("b", 0.1))
+    detail = details_of(Judged(0, result, with_gold(a=None, b=None), with_gold(a=1.0, b=0.0)))
+    assert [one["gold"] for one in detail["trajectories"]] == [1.0, 0.0]
+
+
+async def test_a_question_of_a_panel_that_was_not_read_names_its_judge_as_the_others_do(tmp_path: Path):
+    judges: list[Backend] = [
+        SimulatedJudge(QUALITY, model="mild"),
+        SimulatedJudge(QUALITY, Flaky(empty=1.0), model="silent"),
+    ]
+    results, ledger = await judged(tmp_path, [group_of(FOUR)], judges, orders=2)
+    (detail,) = details_in(report_of(tmp_path, results, ledger))
+    assert {one["judge"] for one in detail["questions"] if one["outcome"] == "rejected"} == {"SimulatedJudge (silent)"}

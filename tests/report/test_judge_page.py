@@ -46,7 +46,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_views_are_chosen_by_link_and_by_address(browser: Browser, mixed: Path):
-    browser.open(mixed)
+    browser.open(mixed, "#view=groups")
     browser.group("biased")
     assert browser.texts(".views a") == ["Groups", "Judge", "Run"]
     browser.click(".views a", "Judge")
@@ -235,3 +235,71 @@ def test_the_keyboard_reaches_every_control(browser: Browser, mixed: Path):
     assert unreachable == 0
     browser.press("j", "k", "/", "d")
     assert browser.run("return document.querySelector('main.judges').checkVisibility()")
+
+
+ADDRESS = "http://10.0.0.1:8000/v1"
+
+
+def renamed(path: Path, names: dict[str, str]) -> Path:
+    """A calibration whose judges have other names."""
+    text = calibration_file(path).read_text(encoding="utf-8")
+    for name, other in names.items():
+        text = text.replace(name, other)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_judges_are_named_without_their_address_which_is_said_once(browser: Browser, tmp_path: Path):
+    names = {"steady": f"vllm/steady@{ADDRESS}", "hasty": f"vllm/hasty@{ADDRESS}"}
+    shown(browser, report_of(tmp_path, renamed(tmp_path / "c.json", names)), "")
+    assert browser.texts(".categories tbody th")[:3] == ["vllm/steady", "panel of 2, one call of each", "vllm/hasty"]
+    assert browser.text(".addresses") == f"vllm/hasty, vllm/steady at {ADDRESS}."
+    recommended = browser.text("details .text")
+    assert f'judge = ["vllm/steady@{ADDRESS}"' in recommended, "what is pasted into calipers.toml is whole"
+    assert browser.text("main.judges").replace(recommended, "").count(ADDRESS) == 1
+
+
+def test_judges_of_one_model_on_two_servers_keep_their_addresses(browser: Browser, tmp_path: Path):
+    names = {"steady": "vllm/one@http://a:1/v1", "hasty": "vllm/one@http://a:10/v1"}
+    shown(browser, report_of(tmp_path, renamed(tmp_path / "c.json", names)), "")
+    assert set(names.values()) <= set(browser.texts(".categories tbody th"))
+    assert browser.texts(".addresses") == []
+
+
+def test_the_best_judge_is_first_and_the_recommendation_is_open_above_the_figures(browser: Browser, tmp_path: Path):
+    told = json.loads(calibration_file(tmp_path / "c.json").read_text(encoding="utf-8"))
+    values = [one["advantage_fidelity"] for one in told["judges"]]
+    told["judges"] = sorted(told["judges"], key=lambda one: one["advantage_fidelity"])
+    (tmp_path / "c.json").write_text(json.dumps(told), encoding="utf-8")
+    shown(browser, report_of(tmp_path, tmp_path / "c.json"), "")
+    shares = [float(one) for one in browser.texts(".categories:first-child .with-interval b")]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == round(max(values), 2)
+    assert browser.run(
+        "const [fold, cards] = ['details.fold', '.cards'].map((one) => document.querySelector(`.judges ${one}`));"
+        "return fold.open && fold.innerText.startsWith('Recommendation') &&"
+        " Boolean(fold.compareDocumentPosition(cards) & Node.DOCUMENT_POSITION_FOLLOWING)"
+    )
+
+
+def test_gold_of_the_groups_is_said_where_judges_are(browser: Browser, tmp_path: Path):
+    group = group_of(FOUR)
+    asked = replace(group, trajectories=tuple(replace(one, gold=QUALITY[one.id]) for one in group.trajectories))
+    results = write_lines(tmp_path / "r.jsonl", [result_of("g", *(member(name, QUALITY[name]) for name in FOUR))])
+    groups = write_lines(tmp_path / "g.jsonl", [asked.to_dict()])
+    shown(browser, report_of(tmp_path, results, groups=groups))
+    text = browser.text("main.judges")
+    assert "agreement of rewards with gold\n1.00, in 1 group" in text
+    assert "Agreement with gold is not known" not in text
+    assert "For each judge's fidelity" in text
+
+
+def test_the_page_opens_the_view_of_the_source_that_is_named_first(browser: Browser, tmp_path: Path):
+    results = write_lines(tmp_path / "r.jsonl", [result_of("g", member("a"), member("b", 0.1))])
+    calibration = calibration_file(tmp_path / "c.json", calls=2, groups=8)
+    for sources, view in (((calibration, results), "Judge"), ((results, calibration), "Groups")):
+        page = report_of(tmp_path, *sources)
+        browser.open(page)
+        assert browser.texts(".views a[aria-current=page]") == [view]
+        browser.open(page, "#group=g")
+        assert browser.texts(".views a[aria-current=page]") == ["Groups"], "an address of a group is followed"

@@ -1,11 +1,12 @@
 """What results and ledgers say of judges: counts that are known from the data, and None for what is not."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from calipers.report.judge_tallies import SourceTally
+from calipers.report.judge_tallies import Agreement, SourceTally
 from calipers.testing import Flaky, Noise, PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 from reported import data_of, judged, member, report_of, result_of, write_lines
@@ -99,3 +100,21 @@ async def test_tallies_are_the_same_without_texts(tmp_path: Path, *, redact: boo
     (found,) = data_of(report_of(tmp_path, results, ledger, redact=redact))["judge"]
     assert found["judges"][0]["questions"] == 2
     assert found["judges"][0]["repeatability"] == pytest.approx(1)
+
+
+def agreement_of(*groups: Sequence[tuple[float | None, float | None]]) -> list[float | None]:
+    tally = Agreement()
+    for members in groups:
+        tally.add([{"id": str(at), "reward": reward, "gold": gold} for at, (reward, gold) in enumerate(members)])
+    return tally.to_list()
+
+
+def test_agreement_of_rewards_with_gold_is_over_groups_that_tell_it():
+    right, wrong = [(0.9, 1.0), (0.1, 0.0)], [(0.9, 0.0), (0.1, 1.0)]
+    assert agreement_of() == [None, None, None, 0]
+    assert agreement_of([(0.9, None), (0.1, None)], [(0.9, 1.0), (0.1, 1.0)], [(None, 1.0), (0.1, 0.0)])[3] == 0
+    assert agreement_of(right) == [1.0, None, None, 1]
+    mean, low, high, groups = agreement_of(right, right, right, wrong)
+    assert (mean, groups) == (0.5, 4)
+    assert (low, high) == (-1.0, 1.0), "an interval ends where the figure does"
+    assert agreement_of(right, right)[:3] == [1.0, 1.0, 1.0]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -475,3 +476,59 @@ def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path)
     ]  # fmt: skip
     browser.click(".image button", "Show the image")
     browser.until("document.images[0]?.naturalWidth === 1")
+
+
+def test_gold_is_shown_beside_the_reward_and_a_wrong_sign_is_marked(browser: Browser, tmp_path: Path):
+    lines = [result_of("g", member("a", 0.9), member("b", 0.2), member("c", 0.1), member("d", None))]
+    group = group_of(dict.fromkeys("abcd", "an answer"))
+    gold = {"a": 0.0, "b": 1.0, "c": -2.0, "d": None}
+    asked = replace(group, trajectories=tuple(replace(one, gold=gold[one.id]) for one in group.trajectories))
+    page = report_of(
+        tmp_path, write_lines(tmp_path / "r.jsonl", lines), groups=write_lines(tmp_path / "g.jsonl", [asked.to_dict()])
+    )
+    for width in (1360, 390):
+        browser.resize(width, 900)
+        browser.open(page, "#group=g")
+        browser.group("g")
+        assert browser.texts(".ranking .gold") == ["0", "1 \u2260", "\u22122", "\u2013"]
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+    assert browser.texts(".candidate header .gold") == ["gold 0", "gold 1 \u2260", "gold \u22122"]
+    assert "against-gold" in browser.texts(".group-head .flag")
+
+
+def test_without_gold_nothing_is_said_of_it(browser: Browser, tmp_path: Path):
+    browser.open(one_answer(tmp_path, "an answer"))
+    browser.group("g")
+    assert browser.texts(".gold") == []
+    assert "gold" not in browser.text("main")
+
+
+@pytest.mark.parametrize(("explanation", "calls", "said"), [
+    ("good", 1, "the judge says"),
+    ("good", 8, "the judge says, in one of its answers"),
+    ("by the rule on_attack='floor': a score of 0", 8, "note"),
+])  # fmt: skip
+def test_without_a_ledger_it_is_said_that_an_explanation_is_one_answers(
+    browser: Browser, tmp_path: Path, explanation: str, calls: int, said: str
+):
+    line = result_of("g", member("a", explanation=explanation), member("b"), judge_calls=calls)
+    browser.open(report_of(tmp_path, write_lines(tmp_path / "r.jsonl", [line])))
+    browser.group("g")
+    assert browser.texts(".judge-words .label") == [said]
+
+
+def test_an_explanation_says_of_how_many_answers_it_is_one(browser: Browser, asked: Path):
+    browser.open(asked)
+    browser.group("biased")
+    said = browser.texts(".judge-words .label")
+    assert said
+    assert set(said) == {"the judge says, in 1 of 2 answers"}
+
+
+def test_a_report_of_a_ledger_says_which_of_its_runs_it_shows(browser: Browser, tmp_path: Path):
+    for name in ("first", "second"):
+        judge = SimulatedJudge(QUALITY)
+        _, ledger = asyncio.run(judged(tmp_path, [group_of(FOUR, group_id=name)], [judge]))
+    browser.open(report_of(tmp_path, ledger))
+    browser.group("second")
+    assert "run 2 (of 2 in runs.db)" in browser.text("header.top .facts")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from report_browser import CONTRAST, Browser
+from report_charts import page_with
 from reported import data_of, report_of
 from reported_runs import simulation_file, trained, training_folder
 
@@ -47,6 +48,24 @@ def test_a_run_shows_its_alarms_first_and_the_numbers_of_its_curves(browser: Bro
     assert cells[0] == "2"
     assert cells[1].startswith(f"{reward['mean'][2]:.3f} ")
     assert len(browser.texts(".charts .chart:first-child tbody tr")) == 10
+
+
+def test_the_band_of_a_correlation_ends_at_one(browser: Browser, tmp_path: Path):
+    line = {"label": "with gold", "mean": [0.9, 0.2], "half": [0.3, 0.1]}
+    panels = [
+        {"key": "fidelity", "title": "bounded", "note": "", "within": [-1, 1], "lines": [line]},
+        {"key": "reward", "title": "free", "note": "", "within": [None, None], "lines": [line]},
+    ]
+    nothing = dict.fromkeys(("steady", "alarms", "examples", "lacks", "facts", "counts"), ())
+    run = {"name": "r", "title": "", "x": "step", "at": [0, 1], "from": [0, 1], "panels": panels, **nothing}
+    about: dict[str, list[str]] = {"runs": [], "sources": []}
+    code = f"const view = new RunView([{json.dumps(run)}], {json.dumps(about)}, []); main.append(view.element);"
+    browser.open(page_with(tmp_path, f"{code} view.follow(new URLSearchParams());"))
+    browser.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    browser.until("document.querySelectorAll('tbody tr').length === 4")
+    assert browser.texts("tbody td") == [
+        "0.900 (0.600 to 1.000)", "0.200 (0.100 to 0.300)", "0.900 (0.600 to 1.200)", "0.200 (0.100 to 0.300)",
+    ]  # fmt: skip
 
 
 def test_the_groups_of_a_step_are_links_to_them(browser: Browser, page: Path):

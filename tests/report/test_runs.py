@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.report.runs.panels import PANELS
+from calipers.report.runs.panels import LEDGER_PANELS
 from calipers.report.runs.shapes import MOST_POINTS, Curves, Panel, panels_of
 from calipers.report.runs.watched import blocks_of, watched_run
 from calipers.testing import Flaky, SimulatedJudge
@@ -29,7 +29,7 @@ async def test_the_metrics_of_a_ledger_are_those_that_a_monitor_saw(tmp_path: Pa
     run = await trained(tmp_path, steps=10)
     (shown,) = data_of(report_of(tmp_path, run.ledger))["run"]
     assert (shown["x"], shown["at"], shown["from"]) == ("step", list(range(10)), list(range(10)))
-    labels = {(one.key, label): name for one in PANELS for name, label in one.lines.items()}
+    labels = {(one.key, label): name for one in LEDGER_PANELS for name, label in one.lines.items()}
     compared = 0
     for one in shown["panels"]:
         for line in one["lines"]:
@@ -44,13 +44,13 @@ async def test_the_metrics_of_a_ledger_are_those_that_a_monitor_saw(tmp_path: Pa
     assert "position_correlation" in names
 
 
-async def test_rewards_have_intervals_over_groups_and_stand_beside_the_truth(tmp_path: Path):
+async def test_rewards_have_intervals_over_groups_and_stand_beside_gold(tmp_path: Path):
     run = await trained(tmp_path, steps=3)
     (shown,) = data_of(report_of(tmp_path, run.ledger))["run"]
     lines = panel(shown, "reward")
-    assert lines["truth"]["mean"] == [0.25] * 3
+    assert lines["gold"]["mean"] == [0.25] * 3
     assert all(0 < half < 0.3 for half in lines["judge's reward"]["half"])
-    assert panel(shown, "fidelity")["with truth"]["mean"][0] > 0.3
+    assert panel(shown, "fidelity")["with gold"]["mean"][0] > 0.3
     assert panel(shown, "length")["characters"]["mean"][2] - panel(shown, "length")["characters"]["mean"][1] == 5.0
     assert ["judged groups", "12"] in shown["facts"]
     assert {"title": "Responses without a reward", "label": "abstained", "value": 0.0} in shown["steady"]
@@ -66,8 +66,8 @@ async def test_a_late_group_counts_for_the_step_it_came_in_and_evaluation_has_cu
     (shown,) = data_of(report_of(tmp_path, ledger))["run"]
     assert (shown["x"], shown["at"]) == ("step", [0, 1, 2, 3])
     assert [one["groups"] for one in shown["examples"]] == [4, 3, 5, 4]
-    assert [one is None for one in panel(shown, "reward")["truth"]["mean"]] == [False, False, False, True]
-    assert {"title": "Held-out prompts", "label": "truth", "value": 0.25} in shown["steady"]
+    assert [one is None for one in panel(shown, "reward")["gold"]["mean"]] == [False, False, False, True]
+    assert {"title": "Held-out prompts", "label": "gold", "value": 0.25} in shown["steady"]
 
 
 @pytest.mark.parametrize("steps", [[0, 1] * 6, [9, 0, 1, 2], [0, 1, 2, 50, 3]])
@@ -197,3 +197,20 @@ def test_a_line_that_never_changes_is_said_and_not_drawn():
     assert steady == [{"title": "One", "label": "A", "value": 0.0}, {"title": "One", "label": "B", "value": 0.5}]
     assert shown[0]["lines"][1] == {"label": "B", "mean": [0.5, None], "half": [0.1, None]}
     assert curves.series["c"] == [None, (2.0, None)]
+
+
+async def test_a_bands_bounds_are_those_of_what_is_drawn(tmp_path: Path):
+    run = await trained(tmp_path, steps=3)
+    for shown in data_of(report_of(tmp_path, run.ledger, run.watched))["run"]:
+        within = {one["key"]: one["within"] for one in shown["panels"]}
+        assert within["fidelity"] == [-1.0, 1.0]
+        assert within["length"] == [0.0, None]
+        assert within["reward"] == [None, None]
+
+
+async def test_gold_is_called_gold_in_a_ledgers_run_and_truth_in_a_watched_one(tmp_path: Path):
+    run = await trained(tmp_path, steps=3)
+    recorded, watched = data_of(report_of(tmp_path, run.ledger, run.watched))["run"]
+    assert "truth" not in str([recorded["panels"], recorded["lacks"], recorded["steady"]])
+    assert "audit" not in str(recorded["panels"])
+    assert panel(watched, "fidelity").keys() == {"with truth", "with the audit"}

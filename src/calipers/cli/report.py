@@ -105,6 +105,9 @@ def report(
     size = Path(out).stat().st_size / 1e6
     groups_shown = [f"{count:,} group{'s' * (count != 1)}{lacking}"] if count or not views else []
     print_message(f"{out}: {', '.join([*groups_shown, *views])}, {size:,.1f} MB")
+    for one in sources.notes.runs if run is None else ():
+        if one["of"] > 1:
+            print_message(f"{one['source']} has {one['of']:,} runs; run {one['run']} is shown (--run names another)")
     return 1 if bad.count else 0
 
 

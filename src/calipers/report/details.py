@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 from calipers.report.candidates import candidate_ids
 from calipers.report.cascades import cascade_route
 from calipers.report.flags import flags_of
+from calipers.report.gold import gold_of, wrong_signs
 from calipers.report.group_texts import shared_and_own, shown_rubric, shown_tools
 from calipers.report.prompt_criteria import written_criteria
 from calipers.report.questions import Lines, questions_of
@@ -52,7 +53,13 @@ def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
     """
     result = judged.result
     shared, own = shared_and_own(judged.group)
-    members = [_trajectory(one, None if own is None else own.get(str(one["id"]))) for one in result["trajectories"]]
+    gold = gold_of(judged)
+    members = [
+        _trajectory(one, None if own is None else own.get(str(one["id"])), gold.get(str(one["id"])))
+        for one in result["trajectories"]
+    ]
+    wrong = wrong_signs({one["id"]: one["reward"] for one in members}, gold)
+    members = [one | {"wrong_sign": one["id"] in wrong} for one in members]
     lines = Lines(chain(shared or (), *(one["messages"] or () for one in members)))
     questions = None
     if judged.recorded is not None:
@@ -100,7 +107,7 @@ def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _trajectory(one: Mapping[str, Any], messages: Sequence[Message] | None) -> dict[str, Any]:
+def _trajectory(one: Mapping[str, Any], messages: Sequence[Message] | None, gold: float | None) -> dict[str, Any]:
     numbers = {name: measured_number(one.get(name)) for name in _NUMBERS}
     texts = {name: value if isinstance(value := one.get(name), str) else None for name in _TEXTS}
     criteria = one.get("criteria")
@@ -108,6 +115,7 @@ def _trajectory(one: Mapping[str, Any], messages: Sequence[Message] | None) -> d
         "id": str(one["id"]),
         "status": _one_of(_STATUSES, one.get("status")),
         **numbers,
+        "gold": measured_number(gold),
         **texts,
         "attacks": [_attack(hit) for hit in _list(one.get("attacks")) if isinstance(hit, dict)],
         "criteria": _criteria(criteria),

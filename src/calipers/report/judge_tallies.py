@@ -1,16 +1,20 @@
 """What results and ledgers say of their judges, counted while a report's groups are read: sums only, never the groups.
 
-Not responsible for agreement with gold, which needs a calibration (``judge_files``).
+Of agreement with gold, only how far rewards order candidates as gold does; fidelity needs a calibration
+(``judge_files``).
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from calipers.judging.audit import disagreement
 from calipers.report.flags import is_flipped, ratings_of
+from calipers.study.intervals import t_quantile
 from calipers.types.encoding import measured_number
 
 _MOST_JUDGES: Final = 100
@@ -39,6 +43,35 @@ class Sum:
     def to_list(self) -> list[float | None]:
         """Return total (None if nothing is known), the number of known values and of unknown ones, for a report."""
         return [self.total if self.known else None, self.known, self.unknown]
+
+
+@dataclass(slots=True)
+class Agreement:
+    """How far rewards agree with gold, over groups: sums of Somers' D within each group in which it is known."""
+
+    groups: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    def add(self, members: Sequence[Mapping[str, Any]]) -> None:
+        """Add a group's trajectories; one without gold that differs, or without rewards, tells nothing."""
+        gold = {one["id"]: one["gold"] for one in members if one.get("gold") is not None}
+        against = disagreement({one["id"]: one["reward"] for one in members}, gold) if gold else None
+        if against is not None:
+            self.groups += 1
+            self.total += 1 - 2 * against
+            self.squares += (1 - 2 * against) ** 2
+
+    def to_list(self) -> list[float | None]:
+        """Return the mean with its 95 % t-interval within -1 and 1, and of how many groups, for a report."""
+        if not self.groups:
+            return [None, None, None, 0]
+        mean = self.total / self.groups
+        if self.groups < 2:
+            return [mean, None, None, self.groups]
+        variance = max(0.0, self.squares - self.groups * mean**2) / (self.groups - 1)
+        half = t_quantile(0.975, self.groups - 1) * math.sqrt(variance / self.groups)
+        return [mean, max(-1.0, mean - half), min(1.0, mean + half), self.groups]
 
 
 @dataclass(slots=True)
@@ -159,6 +192,7 @@ class SourceTally:
     calls: Sum = field(default_factory=Sum)
     cost: Sum = field(default_factory=Sum)
     injected: int = 0
+    gold: Agreement = field(default_factory=Agreement)
     asked: int = 0
     judges: dict[str, JudgeTally] = field(default_factory=dict)
     parts: dict[str, tuple[Sum, Sum, Sum]] = field(default_factory=dict)
@@ -172,6 +206,7 @@ class SourceTally:
         self.calls.add(detail["judge_calls"])
         self.cost.add((detail["usage"] or {}).get("cost_usd"))
         self.injected += "injected" in detail["flags"]
+        self.gold.add(detail["trajectories"])
         if detail["questions"] is None:
             self._add_parts(detail["judges"])
             return
@@ -224,6 +259,7 @@ class SourceTally:
             "calls": self.calls.to_list(),
             "cost": self.cost.to_list(),
             "injected": self.injected,
+            "gold": self.gold.to_list(),
             "judges": [{"name": name} | one.to_dict() for name, one in self.judges.items()],
             "parts": [[name, *(one.to_list() for one in sums)] for name, sums in self.parts.items()],
         }

@@ -81,18 +81,26 @@ def _ranking(members: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     low, high = min([0.0, *scores]), max([1.0, *scores])
     ids = max(len(_short(one["id"], 32)) for one in members) if members else 0
     rewards = [one["reward"] for one in members if one["reward"] is not None]
-    yield f"rank  {'':<{ids}}  reward  score, 95 % interval"
+    has_gold = any(one.get("gold") is not None for one in members)
+    yield f"rank  {'':<{ids}}  reward  {'  gold   ' if has_gold else ''}score, 95 % interval"
     for one in _ranked(members):
         name = f"{_short(one['id'], 32):<{ids}}"
         if one["reward"] is None:
-            yield f"   -  {name}  {one['status']}"
+            yield f"   -  {name}  {one['status']}" + (f", gold {_gold(one).strip()}" if has_gold else "")
             continue
         score = "-" if one["score"] is None else f"{one['score']:.3f}"
         error = "" if one["stderr"] is None else f" ± {_Z95 * one['stderr']:.3f}"
         bar = "" if one["score"] is None else _bar(one["score"], one["stderr"], low, high)
         rank = 1 + sum(other > one["reward"] for other in rewards)
         tied = "=" if rewards.count(one["reward"]) > 1 else " "
-        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {score + error:<15}  {bar}".rstrip()
+        gold = f"{_gold(one):>6} {'≠' if one['wrong_sign'] else ' '} " if has_gold else ""
+        yield f"{rank:>4}{tied} {name}  {one['reward']:>6.3f}  {gold}{score + error:<15}  {bar}".rstrip()
+    if any(one.get("wrong_sign") for one in members):
+        yield "≠: the reward less the group's mean has the other sign than gold less its mean"
+
+
+def _gold(one: Mapping[str, Any]) -> str:
+    return "-" if one["gold"] is None else f"{one['gold']:.4g}"
 
 
 def _reliability(found: Mapping[str, Any]) -> Iterator[str]:

@@ -67,11 +67,16 @@ def questions_of(judged: Judged, candidates: Sequence[Sequence[str]], lines: Lin
     ``candidates`` are the ids of each candidate's trajectories. ``order`` lists the first id of each candidate as it
     was shown, None where the answer does not say which it was.
     """
-    return [_question(one, judged.judges, candidates, lines) for one in judged.questions]
+    served = _served(judged)
+    return [_question(one, judged.judges, served, candidates, lines) for one in judged.questions]
 
 
 def _question(
-    one: RecordedQuestion, judges: Sequence[str], candidates: Sequence[Sequence[str]], lines: Lines
+    one: RecordedQuestion,
+    judges: Sequence[str],
+    served: Mapping[str, str],
+    candidates: Sequence[Sequence[str]],
+    lines: Lines,
 ) -> dict[str, Any]:
     judgments = [_judgment(item, candidates) for item in one.detail.get("judgments", ()) if isinstance(item, dict)]
     order = _order(judgments)
@@ -85,7 +90,7 @@ def _question(
         "outcome": one.outcome,
         "failed": "kind" in one.detail,
         "reason": one.reason,
-        "judge": judges[slot] if slot is not None and 0 <= slot < len(judges) else _model(one, judges),
+        "judge": judges[slot] if slot is not None and 0 <= slot < len(judges) else _model(one, judges, served),
         "slot": slot,
         "judgments": judgments,
         "order": order,
@@ -99,11 +104,33 @@ def _question(
     }
 
 
-def _model(one: RecordedQuestion, judges: Sequence[str]) -> str | None:
+def _model(one: RecordedQuestion, judges: Sequence[str], served: Mapping[str, str]) -> str | None:
+    """Return the judge of a question that no judgment names: as the group's other questions name it, if that is known,
+    else the model that answered.
+    """
     if len(judges) == 1:
         return judges[0]
-    served = (one.answer or {}).get("served_model")
-    return None if served is None else str(served)
+    model = (one.answer or {}).get("served_model")
+    return None if model is None else served.get(str(model), str(model))
+
+
+def _served(judged: Judged) -> dict[str, str]:
+    """Return the judges of a reported run by the models that serve them, without models of several judges.
+
+    A server may call a model otherwise than the judge's settings: answers that were read tell whose such a name is.
+    """
+    found: dict[str, set[str]] = {}
+    for asked, judge in zip(judged.models, judged.judges, strict=False):
+        found.setdefault(asked, set()).add(judge)
+    for one in judged.questions:
+        model = (one.answer or {}).get("served_model")
+        judgments = one.detail.get("judgments") or ()
+        slots = {item.get("slot", 0) for item in judgments if isinstance(item, dict)}
+        if isinstance(model, str) and len(slots) == 1:
+            slot = slots.pop()
+            if isinstance(slot, int) and 0 <= slot < len(judged.judges):
+                found.setdefault(model, set()).add(judged.judges[slot])
+    return {model: next(iter(judges)) for model, judges in found.items() if len(judges) == 1}
 
 
 def _judgment(item: Mapping[str, Any], candidates: Sequence[Sequence[str]]) -> dict[str, Any]:

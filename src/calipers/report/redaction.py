@@ -12,7 +12,7 @@ _OF_GROUP: Final = (
     "id", "source", "status", "flags", "judge_calls", "attempts", "unusable", "usage", "reliability", "trajectories",
     "questions", "shared",
 )  # fmt: skip
-_OF_TRAJECTORY: Final = ("id", "status", "reward", "score", "stderr")
+_OF_TRAJECTORY: Final = ("id", "status", "reward", "score", "stderr", "gold", "wrong_sign")
 _OF_ATTACK: Final = ("kind", "message", "role", "certainty")
 _OF_VERDICT: Final = ("id", "met", "share", "by", "asked")
 _OF_CRITERION: Final = ("id", "points", "veto", "guard", "saturation")

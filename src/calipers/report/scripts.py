@@ -15,9 +15,9 @@ from importlib.resources import files
 from typing import Final
 
 MODULES: Final = (
-    "elements", "numbers", "text", "markdown", "data", "search", "messages", "intervals", "ranking", "difference",
-    "candidates", "questions", "origins", "group", "list", "groups", "live", "plots", "charts", "categories",
-    "judgecards", "compared", "judged", "judge", "items", "run", "study", "keys", "main",
+    "elements", "numbers", "text", "judgenames", "markdown", "data", "search", "messages", "intervals", "ranking",
+    "difference", "candidates", "questions", "origins", "group", "list", "groups", "live", "plots", "charts",
+    "categories", "judgecards", "compared", "judged", "judge", "items", "run", "study", "keys", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
 STYLES: Final = ("base", "frame", "group", "text", "narrow", "charts", "judge", "runs")

@@ -31,7 +31,7 @@ from calipers.ledger.contents import (
 from calipers.ledger.opening import is_postgres
 from calipers.ledger.postgres.address import Address
 from calipers.report.candidates import shown_candidates
-from calipers.report.found import kinds_of
+from calipers.report.found import SourceKind, kinds_of
 from calipers.report.groups import GroupsById
 from calipers.types import RenderedGroup, TrajectoryGroup
 
@@ -42,8 +42,9 @@ class Judged:
 
     ``source`` is the position of the file among the report's sources. ``group`` holds the texts, or is None.
     ``recorded`` is the group as the judge's run had it, with ``questions`` about it, if a ledger has them. ``judges``
-    are the names of that run's judges by slot, and ``reasoning`` says whether they saw the candidates' reasoning.
-    ``run`` is the position of that run among the report's, and ``began`` when it began.
+    are the names of that run's judges by slot, and ``models`` those of the models that they ask for; ``reasoning`` says
+    whether they saw the candidates' reasoning. ``run`` is the position of that run among the report's, and ``began``
+    when it began.
     """
 
     source: int
@@ -55,6 +56,7 @@ class Judged:
     reasoning: str = "hidden"
     run: int | None = None
     began: str | None = None
+    models: tuple[str, ...] = ()
     _shown: list[RenderedGroup | None] = field(default_factory=list, compare=False, repr=False)
 
     def shown(self) -> RenderedGroup | None:
@@ -89,6 +91,7 @@ class _RecordedRun:
         self.recorded: RecordedRun = find_run(self.ledger, run)
         settings = self.recorded.settings
         self.judges = judge_names(settings["judges"])
+        self.models = tuple(str(one.get("model")) for one in settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
         self.extent: RunExtent = extent_of_run(self.ledger, self.recorded.id)
         self._name = name
@@ -99,7 +102,13 @@ class _RecordedRun:
     def about(self) -> dict[str, Any]:
         settings = self.recorded.settings
         known = {name: settings[name] for name in ("protocol", "orders", "samples", "seed") if name in settings}
-        told = {"run": self.recorded.id, "version": self.recorded.version, "judges": list(self.judges), **known}
+        told = {
+            "run": self.recorded.id,
+            "of": self.extent.of,
+            "version": self.recorded.version,
+            "judges": list(self.judges),
+            **known,
+        }
         return {"source": self._name, **told}
 
     def position(self, group_id: str) -> int | None:
@@ -111,7 +120,7 @@ class _RecordedRun:
         recorded = as_group(recorded_group(self.ledger, self.recorded.id, position))
         questions = tuple(recorded_questions(self.ledger, self.recorded.id, position))
         known = (self.judges, self.reasoning, self.number, self.extent.began)
-        return Judged(source, result, group or recorded, recorded, questions, *known)
+        return Judged(source, result, group or recorded, recorded, questions, *known, self.models)
 
 
 class Sources:
@@ -145,6 +154,8 @@ class Sources:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
         if groups is not None and not (self.results or self.ledgers):
             raise ConfigError("--groups names the texts of judged groups, and no source has judged groups")
+        self.first: SourceKind | None = kinds[0][1] if kinds else None
+        """The kind of the source that is named first, whose view a page opens."""
         self.called = source_names([path for path, _ in kinds])
         self.names = [self.called[path] for path in self.results or self.ledgers]
         named = self.results or paths  # a ledger beside the results is not worth a title

@@ -26,6 +26,8 @@ _CHUNK: Final = 192 * 1024
 """Bytes of JSON after which a block of details is complete: small enough to unpack in a few milliseconds."""
 _ROWS: Final = 1000
 _LEVEL: Final = 6
+_OPENS: Final = {"results": "groups", "ledger": "groups", "judge": "judge", "watched": "run", "study": "study"}
+"""The view that a page opens, by the kind of the source that is named first."""
 
 
 class Page:
@@ -132,6 +134,7 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "version": __version__,
         "title": sources.title,
         "sources": sources.names,
+        "opens": _OPENS.get(sources.first or "results"),
         "ledgers": [sources.called[path] for path in sources.ledgers],
         "runs": notes.runs,
         "redacted": redact,

@@ -3,7 +3,7 @@ import { button, el, fill, folded } from "./elements.js";
 import { differenceTable } from "./difference.js";
 import { chat, json } from "./messages.js";
 import { decimal, whole } from "./numbers.js";
-import { ranked } from "./ranking.js";
+import { goldNote, ranked } from "./ranking.js";
 import { labelled, name, notShown, textBlock } from "./text.js";
 
 /** The columns, each with the id of its trajectory in `data-candidate`. */
@@ -23,8 +23,8 @@ function column(one, rank, detail, { markdown }) {
   return el(
     "article.candidate",
     { "data-candidate": one.id, tabindex: "0" },
-    el("header", {}, el("span.rank", {}, rank), el("h3", {}, name(one.id, 60)), number),
-    judgeWords(one),
+    el("header", {}, el("span.rank", {}, rank), el("h3", {}, name(one.id, 60)), goldNote(one), number),
+    judgeWords(one, detail),
     one.attacks.length ? attacksOf(one.attacks) : null,
     one.criteria.length ? criteriaOf(one.criteria) : null,
     messagesOf(one, detail, { markdown, marks }),
@@ -32,11 +32,24 @@ function column(one, rank, detail, { markdown }) {
   );
 }
 
-function judgeWords(one) {
+const BY_RULE = "by the rule on_attack=";
+
+/** Whose words an explanation is, and of how many answers: it is that of the first answer which has one. */
+function sayer(one, detail) {
+  if (one.explanation.startsWith(BY_RULE)) return "note";
+  const judge = detail.judges.length > 1 ? "a judge says" : "the judge says";
+  if (one.criteria.length) return judge; // the verdicts of all answers
+  const about = (judgment) => [judgment.item, judgment.first, judgment.second].includes(one.id);
+  const count = (detail.questions ?? []).filter(({ judgments }) => judgments.some(about)).length;
+  if (count > 1) return `${judge}, in 1 of ${whole(count)} answers`;
+  return !count && detail.judge_calls > 1 ? `${judge}, in one of its answers` : judge;
+}
+
+function judgeWords(one, detail) {
   const parts = [];
   if (one.explanation)
     parts.push(
-      el("div.judge-words", {}, el("div.label", {}, "the judge says"), textBlock(one.explanation, { limit: 1500 })),
+      el("div.judge-words", {}, el("div.label", {}, sayer(one, detail)), textBlock(one.explanation, { limit: 1500 })),
     );
   if (one.reason)
     parts.push(

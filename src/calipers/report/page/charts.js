@@ -18,11 +18,13 @@ import { labelled, name } from "./text.js";
  * @typedef {Object} Series
  * @property {string} name
  * @property {Point[]} points for line charts in rising order of x, each x once
+ * @property {boolean} [open] scatter charts: rings in place of dots, for points that others may lie on
  *
  * @typedef {Object} Axis
  * @property {string} label
  * @property {[number, number]} [range] what is shown at least
  * @property {(value: number) => string} [format] how numbers of this axis are written
+ * @property {boolean} [integers] whether only whole numbers are ticks, by default those of the format `whole`
  *
  * @typedef {Object} Chart
  * @property {string} title
@@ -112,7 +114,7 @@ function legendOf(known, values, hidden, redraw, most) {
       },
       { class: "series", "aria-pressed": String(!hidden.has(at)) },
     );
-    made.append(swatch(at), name(one.name, 60), values[at]);
+    made.append(swatch(at, one.open), name(one.name, 60), values[at]);
     return made;
   });
   const list = (some) => el("div.series-list", { role: "group", "aria-label": "series shown" }, some);
@@ -123,14 +125,14 @@ function legendOf(known, values, hidden, redraw, most) {
 }
 
 /** The sign of the series `at` a position, as its line and its dots are drawn. */
-function swatch(at) {
+function swatch(at, open = false) {
   const around = { class: `swatch series-${at % PALETTE}`, viewBox: "0 0 24 12", "aria-hidden": "true" };
   const dash = [null, "5 3", "2 2"][Math.floor(at / PALETTE) % 3];
   return svg(
     "svg",
     around,
     svg("line", { x1: 1, x2: 23, y1: 6, y2: 6, "stroke-dasharray": dash }),
-    svg("circle", { cx: 12, cy: 6, r: 3.5 }),
+    svg("circle", { cx: 12, cy: 6, r: open ? 4.5 : 3.5, class: open ? "open" : null }),
   );
 }
 

@@ -3,6 +3,7 @@ import { button, el, fill, folded } from "./elements.js";
 import { candidateColumns, comparison } from "./candidates.js";
 import { chat, json } from "./messages.js";
 import { counted, dollars, two, whole } from "./numbers.js";
+import { JudgeNames } from "./judgenames.js";
 import { cascadeRoute, promptCriteria } from "./origins.js";
 import { questionList } from "./questions.js";
 import { rankingTable } from "./ranking.js";
@@ -14,6 +15,11 @@ const WARNINGS_MORE = 200;
 
 /** The view of a group. `state.markdown` says whether text is shown formatted. */
 export function groupView(detail, about, state) {
+  const names = new JudgeNames([
+    ...about.runs.flatMap(({ judges }) => judges),
+    ...detail.judges.map(({ judge }) => judge),
+    detail.route?.judge,
+  ]);
   const columns = el("div");
   const showColumns = () => fill(columns, candidateColumns(detail, state));
   showColumns();
@@ -30,9 +36,9 @@ export function groupView(detail, about, state) {
   return [
     warnings(detail),
     lacking(detail, about),
-    cascadeRoute(detail.route),
+    cascadeRoute(names.within(detail.route)),
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
-    detail.judges.length ? panel(detail.judges) : null,
+    detail.judges.length ? panel(names.within(detail.judges)) : null,
     prompt(detail, state),
     promptCriteria(detail.written),
     el(
@@ -47,7 +53,7 @@ export function groupView(detail, about, state) {
       detail.shared === null ? null : comparison(detail),
       columns,
     ),
-    questions(detail),
+    questions(detail, names),
     furtherKeys(detail),
   ];
 }
@@ -167,14 +173,14 @@ function prompt(detail, state) {
   return parts.length ? el("section", { "aria-label": "prompt" }, parts) : null;
 }
 
-function questions(detail) {
+function questions(detail, names) {
   if (detail.questions === null) return null;
   const count = detail.questions.length;
   return el(
     "section",
     {},
     el("h2", {}, `What was asked: ${counted(count, "question")}`),
-    count ? questionList(detail) : el("p.quiet", {}, "No question was needed."),
+    count ? questionList(detail, names) : el("p.quiet", {}, "No question was needed."),
   );
 }
 

@@ -188,7 +188,7 @@ export class GroupsView {
 
   back() {
     this.words.blur();
-    if (matchMedia("(max-width: 860px)").matches) history.pushState(null, "", "#");
+    if (matchMedia("(max-width: 860px)").matches) history.pushState(null, "", "#view=groups");
     document.body.classList.remove("reading");
     this.list.element.focus();
   }

@@ -1,7 +1,8 @@
 // The view of judges: how well they agree with gold, how they behave, what they cost, and how their calls ended.
 import { el, fill, folded } from "./elements.js";
 import { comparisonFigures, movedAnswers, profileFigures } from "./compared.js";
-import { calibrationFigures } from "./judgecards.js";
+import { bestFirst, calibrationFigures } from "./judgecards.js";
+import { JudgeNames } from "./judgenames.js";
 import { judgedFigures } from "./judged.js";
 import { counted, decimal, extent, two } from "./numbers.js";
 import { name, textBlock } from "./text.js";
@@ -15,29 +16,39 @@ export class JudgeView {
     this.update(lines);
   }
 
-  update(lines) {
+  update(told) {
+    const names = new JudgeNames(told.flatMap(namesIn));
+    const lines = names.within(told, ["recommendation"]);
     const of = (...kinds) => lines.filter((one) => kinds.includes(one.kind));
     const calibrations = of("calibration", "criteria");
     const profiles = of("profile");
     const comparisons = of("comparison");
     fill(
       this.main,
+      names.legend(),
       calibrations.length ? calibrationSection(calibrations) : null,
       comparisons.map(comparisonSection),
       profiles.length ? profileSection(profiles) : null,
       of("judged").map(judgedSection),
-      notInReport(calibrations, profiles, comparisons),
+      notInReport(calibrations, profiles, comparisons, of("judged")),
     );
   }
 }
 
-/** The judges of several files in one list; a file's name tells equal names apart. */
+/** The full names of the judges that a line is about. */
+function namesIn({ judges = [], panel, parts = [] }) {
+  return [...judges.flatMap((one) => [one.judge, one.name]), ...(panel?.members ?? []), ...parts.map(([of]) => of)];
+}
+
+/** The judges of several files in one list, those that agree best with gold first; a file's name tells equal names apart. */
 function together(files) {
-  return files.flatMap((file) =>
-    file.judges.map((judge) => ({
-      ...judge,
-      label: files.length > 1 && file.kind !== "profile" ? `${judge.name} \u00b7 ${file.source}` : judge.name,
-    })),
+  return bestFirst(
+    files.flatMap((file) =>
+      file.judges.map((judge) => ({
+        ...judge,
+        label: files.length > 1 && file.kind !== "profile" ? `${judge.name} \u00b7 ${file.source}` : judge.name,
+      })),
+    ),
   );
 }
 
@@ -49,6 +60,15 @@ function calibrationSection(files) {
     {},
     el("h2", {}, "Against gold"),
     el("p.answer", {}, answerOf(judges), ` (${files.length === 1 ? "" : "from "}`, sourcesOf(files), ")"),
+    files
+      .filter((file) => file.recommendation)
+      .map((file) =>
+        folded(
+          ["Recommendation for calipers.toml", files.length > 1 ? [", ", name(file.source, 80)] : null],
+          () => textBlock(file.recommendation, { mono: true }),
+          { open: true },
+        ),
+      ),
     findings.length
       ? folded(
           counted(findings.length, "finding"),
@@ -64,13 +84,6 @@ function calibrationSection(files) {
         )
       : null,
     el("div.cards", {}, calibrationFigures(judges, files)),
-    files
-      .filter((file) => file.recommendation)
-      .map((file) =>
-        folded(["Recommendation for calipers.toml", files.length > 1 ? [", ", name(file.source, 80)] : null], () =>
-          textBlock(file.recommendation, { mono: true }),
-        ),
-      ),
   );
 }
 
@@ -138,15 +151,18 @@ function judgedSection(tally) {
 }
 
 /** What this report cannot say, and which command would tell. */
-function notInReport(calibrations, profiles, comparisons) {
+function notInReport(calibrations, profiles, comparisons, tallies) {
   const command = (text) => el("code", {}, text);
   const notes = [];
   const hasGold = [...profiles, ...comparisons].some(({ judges }) =>
     judges.some(({ figures }) => typeof figures.fidelity?.[0] === "number"),
   );
+  const hasOrder = tallies.some(({ gold }) => gold?.[3]);
   if (!calibrations.length && !hasGold)
     notes.push([
-      "Agreement with gold is not known: add the output of ",
+      hasOrder
+        ? "Of agreement with gold, only that of rewards is known. For each judge's fidelity, add the output of "
+        : "Agreement with gold is not known: add the output of ",
       command("calipers calibrate GROUPS --json"),
       ".",
     ]);

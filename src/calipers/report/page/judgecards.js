@@ -12,9 +12,9 @@ const FEW = 8;
 
 const isAskedOnce = ({ calls }) => isNumber(calls) && calls <= 1;
 
-/** Judges for figures with a series each: the best first. */
-function bestFirst(judges) {
-  const fidelity = (one) => one.figures.fidelity?.[0] ?? -Infinity;
+/** Judges, those that agree best with gold first, and those of which this is not known last. */
+export function bestFirst(judges) {
+  const fidelity = ({ figures }) => figures.fidelity?.[0] ?? figures.balanced_f1?.[0] ?? -Infinity;
   return [...judges].sort((a, b) => fidelity(b) - fidelity(a) || 0);
 }
 
@@ -139,6 +139,7 @@ function fidelityCard(judges, files) {
       });
     }
   if (!rows.some((row) => isNumber(row.value))) return missingFigure("Fidelity", rows);
+  rows.sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity) || 0);
   return categoryChart({
     title: "Fidelity",
     note: 
@@ -159,7 +160,7 @@ function callsCard(judges) {
     x: { label: "calls for each group", format: whole },
     y: { label: "fidelity", format: two },
     most: FEW,
-    series: bestFirst(judges).map((one) => ({
+    series: judges.map((one) => ({
       name: one.label,
       points: one.by_calls.filter(([calls]) => isNumber(calls)).map(([x, y, low, high]) => ({ x, y, low, high })),
     })),
@@ -214,11 +215,12 @@ function frontierCard({ frontier }) {
     title: "Cost-accuracy frontier",
     note: 
       `The best${tried} at each price, with 95 % intervals. The best of many looks better than it is: ` +
-      '"held out" is what is chosen at this price on four fifths of the prompts, measured on the fifth.',
+      '"held out" (dots) is what is chosen at this price on four fifths of the prompts, measured on the fifth. ' +
+      "Where a dot lies in its ring, both are equal.",
     x: { label, format },
     y: { label: "fidelity", format: two },
     series: [
-      { name: "measured on all groups", points: points("fidelity") },
+      { name: "measured on all groups", points: points("fidelity"), open: true },
       { name: "held out", points: points("held_out") },
     ],
     empty: "The costs of the best ways are not in these files.",
@@ -244,7 +246,7 @@ function honestyCard(judges) {
     y: { label: "observed difference" },
     diagonal: true,
     most: FEW,
-    series: bestFirst(judges).map((one) => ({
+    series: judges.map((one) => ({
       name: one.label,
       points: one.bins
         .filter(([stated]) => isNumber(stated))
@@ -284,10 +286,10 @@ export function positionCard(judges) {
     note: `What a judge adds to a score at each position of a list, in units of its scores. ${
       shrunk ? "Shrunk towards 0 as far as chance may explain it." : "Bands are 95 % intervals; 0 is no bias."
     }`,
-    x: { label: "position in the list", format: (value) => (Number.isInteger(value) ? whole(value) : "") },
+    x: { label: "position in the list", format: whole },
     y: { label: "added to the score", format: two },
     most: FEW,
-    series: bestFirst(judges).map((one) => ({
+    series: judges.map((one) => ({
       name: one.label,
       points: one.positions.map(([y, low, high], at) => ({ x: at + 1, y, low, high })),
     })),
@@ -342,7 +344,9 @@ function panelCard(panel) {
     range: [0, 1],
     bars: true,
     format: two,
-    rows: panel.members.map((member, at) => ({ name: member, value: panel.weights[at] ?? null })),
+    rows: panel.members
+      .map((member, at) => ({ name: member, value: panel.weights[at] ?? null }))
+      .sort((a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity) || 0),
   });
   const votes = isNumber(panel.votes)
     ? `These ${panel.members.length} judges are worth ${decimal(panel.votes, 1)} effective votes: ` +

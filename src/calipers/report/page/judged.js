@@ -50,7 +50,20 @@ function summaryCard(tally) {
     ["cost", dollarsOf(tally.cost, "group")],
     ["groups with an attack found", whole(tally.injected)],
   ];
+  const [agreement, low, high, measured] = tally.gold ?? [];
+  if (typeof agreement === "number") {
+    const between = typeof low === "number" ? ` (${two(low)} to ${two(high)})` : "";
+    facts.push(["agreement of rewards with gold", `${two(agreement)}${between}, in ${counted(measured, "group")}`]);
+  }
   figure.append(factsOf(facts));
+  if (typeof agreement === "number")
+    figure.append(
+      el(
+        "p.legend",
+        {},
+        "Agreement is Somers' D within groups, with its 95 % interval: 1 is gold's order, 0 chance.",
+      ),
+    );
   if (!tally.judges.length)
     figure.append(
       el(

@@ -4,6 +4,7 @@ import { isInUse, keepFigures } from "./charts.js";
 import { canUnpack, hasBlocks, readAbout, readBlocks, readRows } from "./data.js";
 import { GroupsView } from "./groups.js";
 import { JudgeView } from "./judge.js";
+import { JudgeNames } from "./judgenames.js";
 import { keysDialog, listenToKeys } from "./keys.js";
 import { followRun } from "./live.js";
 import { counted, whole } from "./numbers.js";
@@ -120,13 +121,14 @@ class Report {
     await view?.grow();
   }
 
-  /** Show the view that the address names: `#view=judge`; any other address is the groups' or the first view's. */
+  /** Show the view that the address names: `#view=judge`, or a group; else that of the source that was named first. */
   async follow() {
     const turn = (this.turn += 1);
     this.errors.hidden = true;
     const asked = new URLSearchParams(location.hash.slice(1));
     const views = this.views();
-    const { kind } = views.find((one) => one.kind === asked.get("view")) ?? views[0];
+    const wanted = asked.get("view") ?? (asked.has("group") ? "groups" : this.about.opens);
+    const { kind } = views.find((one) => one.kind === wanted) ?? views[0];
     if (!this.made.has(kind)) this.made.set(kind, this.make(kind));
     const view = await this.made.get(kind).catch((error) => this.unshown(kind, error));
     if (turn !== this.turn) return;
@@ -174,7 +176,10 @@ class Report {
     const statuses = ["scored", "partial", "abstained", "failed"]
       .map((status) => [status, count(status)])
       .filter(([, found]) => found);
-    const judges = [...new Set(about.runs.filter((run) => run.completed !== 0).flatMap((run) => run.judges))];
+    const runs = about.runs.filter((run) => run.completed !== 0);
+    const judges = [...new Set(runs.flatMap((run) => run.judges))];
+    const names = new JudgeNames(judges);
+    const several = runs.filter((run) => run.of > 1);
     return el(
       "div.facts",
       {},
@@ -187,10 +192,13 @@ class Report {
             "span",
             {},
             "judged by ",
-            judges.slice(0, 4).flatMap((one, at) => [at ? ", " : null, name(one, 50)]),
+            judges.slice(0, 4).flatMap((one, at) => [at ? ", " : null, el("span", { title: labelled(one, 400) }, name(names.of(one), 50))]),
             judges.length > 4 ? ` and ${judges.length - 4} more` : null,
           )
         : null,
+      several.slice(0, 4).map((run) =>
+        el("span", { title: "calipers report --run ID shows another run" }, `run ${run.run} (of ${run.of} in `, name(run.source, 60), ")"),
+      ),
     );
   }
 

@@ -1,7 +1,7 @@
 // What uPlot draws on a canvas: lines with bands, dots with error bars. Colours come from the style sheet, so that they
 // follow light, dark and print. Responsible for no text beside the canvas (charts.js).
 /* global uPlot */
-import { decimal } from "./numbers.js";
+import { decimal, extent, whole } from "./numbers.js";
 import { labelled } from "./text.js";
 
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -10,9 +10,12 @@ const PRINT_HEIGHT = 210;
 const PRINT_WIDTH = 640;
 const MOST_DOTTED = 80;
 const NEAR = 24;
+const SAME = 2; // pixels between points that lie on each other
 const MARK_ROWS = 3;
 const DASHES = [[], [6, 4], [2, 3]];
 const BAND = "30"; // hexadecimal opacity of a band
+/** Steps between the ticks of an axis of whole numbers: 1, 2, 5, 10, 20 and so on. */
+const WHOLE_STEPS = Array.from({ length: 48 }, (_, at) => [1, 2, 5][at % 3] * 10 ** Math.floor(at / 3));
 const numeric = (value) => typeof value === "number";
 
 /**
@@ -96,15 +99,16 @@ function coloursNow() {
 const colourOf = (colours, at) => colours.series[at % colours.series.length];
 
 function commonOptions(chart, hidden, colours) {
-  const axis = ({ label, format }, more) => ({
+  const axis = ({ label, format, integers = format === whole }, more) => ({
     label,
+    ...(integers ? { incrs: WHOLE_STEPS } : {}),
     stroke: colours.quiet,
     font: FONT,
     labelFont: FONT,
     labelSize: 22,
     grid: { stroke: colours.line, width: 1 },
     ticks: { stroke: colours.line, width: 1, size: 5 },
-    values: (_, splits) => splits.map((one) => (format ?? plain)(one)),
+    values: (_, splits) => tickTexts(splits, format ?? plain),
     ...more,
   });
   return {
@@ -116,6 +120,12 @@ function commonOptions(chart, hidden, colours) {
     legend: { show: false },
     padding: [10, 14, 0, 0],
   };
+}
+
+/** The numbers at ticks. A format that would write two of them alike is not used: `0.98 0.98` is no axis. */
+function tickTexts(splits, format) {
+  const said = splits.map(format);
+  return new Set(said).size < said.length ? splits.map(plain) : said;
 }
 
 /** A number of an axis: whole numbers plainly, others with the digits they have. */
@@ -231,8 +241,9 @@ function drawOver(u, chart, hidden, colours) {
   (chart.marks ?? []).forEach(({ x, label }, at) => ruler(u, "x", x, label, colours, at % MARK_ROWS));
   for (const { y, label } of chart.levels ?? []) ruler(u, "y", y, label, colours);
   if (chart.kind === "scatter")
-    chart.series.forEach(({ points }, at) => {
-      if (!hidden.has(at)) for (const one of points) dot(u, one, colourOf(colours, at), colours.surface);
+    chart.series.forEach(({ points, open }, at) => {
+      const mark = open ? ring : dot;
+      if (!hidden.has(at)) for (const one of points) mark(u, one, colourOf(colours, at), colours.surface);
     });
   ctx.restore();
 }
@@ -273,19 +284,26 @@ function ruler(u, axis, value, label, colours, row = 0) {
   else ctx.fillText(text, bbox.left + bbox.width - room, at - room / 2);
 }
 
-function dot(u, point, colour, around) {
-  if (!numeric(point.x) || !numeric(point.y)) return;
+/** The pixel of a point, whole for sharp lines, after its error bars; null for one that is not known. */
+function barsOf(u, point, colour, cap = 0) {
+  if (!numeric(point.x) || !numeric(point.y)) return null;
   const { ctx } = u;
-  const place = (value, axis) => Math.round(u.valToPos(value, axis, true)); // whole pixels: sharp lines
+  const place = (value, axis) => Math.round(u.valToPos(value, axis, true));
   const [x, y] = [place(point.x, "x"), place(point.y, "y")];
+  const half = cap * uPlot.pxRatio;
   stroke(
     u,
     colour,
     [],
     () => {
       if (numeric(point.low) && numeric(point.high)) {
-        ctx.moveTo(x, place(point.low, "y"));
-        ctx.lineTo(x, place(point.high, "y"));
+        const ends = [place(point.low, "y"), place(point.high, "y")];
+        ctx.moveTo(x, ends[0]);
+        ctx.lineTo(x, ends[1]);
+        for (const end of cap ? ends : []) {
+          ctx.moveTo(x - half, end);
+          ctx.lineTo(x + half, end);
+        }
       }
       if (numeric(point.xlow) && numeric(point.xhigh)) {
         ctx.moveTo(place(point.xlow, "x"), y);
@@ -294,13 +312,26 @@ function dot(u, point, colour, around) {
     },
     2,
   );
+  return [x, y];
+}
+
+function dot(u, point, colour, around) {
+  const at = barsOf(u, point, colour);
+  if (!at) return;
+  const { ctx } = u;
   ctx.fillStyle = colour;
   ctx.strokeStyle = around;
   ctx.lineWidth = uPlot.pxRatio;
   ctx.beginPath();
-  ctx.arc(x, y, 4.5 * uPlot.pxRatio, 0, 2 * Math.PI);
+  ctx.arc(...at, 4.5 * uPlot.pxRatio, 0, 2 * Math.PI);
   ctx.fill();
   ctx.stroke();
+}
+
+/** An open mark with capped error bars, wider than a dot: it is seen around one that lies on it. */
+function ring(u, point, colour) {
+  const at = barsOf(u, point, colour, 7);
+  if (at) stroke(u, colour, [], () => u.ctx.arc(...at, 7.5 * uPlot.pxRatio, 0, 2 * Math.PI), 2);
 }
 
 /** The values at the pointer, one text for each series. */
@@ -317,14 +348,16 @@ function atPointer(u, chart) {
       return numeric(value) ? `${write(value)} at ${writeX(x)}` : "";
     });
   }
-  let nearest = { distance: NEAR, at: -1, text: "" };
+  // Points that lie on each other are all said, one for each series.
+  const found = chart.series.map(() => ({ distance: NEAR, text: "" }));
   chart.series.forEach(({ points }, at) => {
     for (const one of points) {
       if (!numeric(one.x) || !numeric(one.y)) continue;
       const distance = Math.hypot(u.valToPos(one.x, "x") - left, u.valToPos(one.y, "y") - top);
       const text = `${one.label ? `${labelled(one.label, 40)}: ` : ""}${write(one.y)} at ${writeX(one.x)}`;
-      if (distance < nearest.distance) nearest = { distance, at, text };
+      if (distance < found[at].distance) found[at] = { distance, text };
     }
   });
-  return chart.series.map((_, at) => (at === nearest.at ? nearest.text : ""));
+  const [nearest] = extent(found.map(({ distance }) => distance));
+  return found.map(({ distance, text }) => (distance < nearest + SAME ? text : ""));
 }

@@ -1,7 +1,7 @@
 // What the judge was asked about a group: which candidates in which order, why, what came back, and both as raw text.
 import { button, el, fill, folded } from "./elements.js";
 import { counted, decimal, dollars, seconds, whole } from "./numbers.js";
-import { name, textBlock } from "./text.js";
+import { labelled, name, textBlock } from "./text.js";
 
 const CAUSES = {
   criteria: "the criteria for the prompt, asked before any answer is judged",
@@ -29,19 +29,19 @@ const OUTCOMES = {
 export const AGAIN = new Set(["missing", "doubt", "truncated", "window", "substitute", "canary"]);
 
 /** All questions about a group. */
-export function questionList(detail) {
+export function questionList(detail, names) {
   return el(
     "ol.questions",
     {},
-    detail.questions.map((one) => question(one, detail)),
+    detail.questions.map((one) => question(one, detail, names)),
   );
 }
 
-function question(one, detail) {
+function question(one, detail, names) {
   const answer = one.answer ?? {};
   const good = one.outcome === "strict" || one.outcome === "repaired" || one.outcome === "text";
   const facts = [
-    one.judge ? name(one.judge, 60) : null,
+    one.judge ? el("span", { title: labelled(one.judge, 400) }, name(names.of(one.judge), 60)) : null,
     answer.input_tokens === undefined
       ? null
       : `${whole(answer.input_tokens)} tokens in, ${whole(answer.output_tokens)} out`,

@@ -40,10 +40,11 @@ function isUnsure(one, next) {
 /** The ranking as a table; `show` is called with the id of a trajectory that is chosen. */
 export function rankingTable(trajectories, show) {
   const range = rangeOf(trajectories);
+  const hasGold = trajectories.some((one) => typeof one.gold === "number");
   const hasErrors = trajectories.some((one) => one.stderr !== null);
-  const rows = ranked(trajectories).map(({ one, rank, unsure }) => rankingRow(one, rank, unsure, range, show));
+  const rows = ranked(trajectories).map(({ one, rank, unsure }) => rankingRow(one, rank, unsure, { range, show, hasGold }));
   const ends = [range.low, range.high].map((end) => decimal(end, end % 1 ? 2 : 0));
-  const head = ["rank", "candidate", hasErrors ? "score, 95 % interval" : "score", "", "reward"];
+  const head = ["rank", "candidate", hasErrors ? "score, 95 % interval" : "score", "", "reward", ...(hasGold ? ["gold"] : [])];
   return [
     el(
       "table.ranking",
@@ -67,12 +68,41 @@ export function rankingTable(trajectories, show) {
           hasErrors
             ? "\u2248: the next candidate is within the error. =: equal rewards."
             : "Their errors are not known: they take several answers of a judge.",
+          trajectories.some((one) => one.wrong_sign)
+            ? ` ${WRONG}: the reward less the group's mean has the other sign than gold less its mean, so training goes the wrong way.`
+            : null,
         )
       : null,
   ];
 }
 
-function rankingRow(one, rank, unsure, range, show) {
+const WRONG = "\u2260";
+
+/** The gold of a candidate, with a mark where its advantage has the other sign; unknown stays unknown. */
+function goldCell(one) {
+  return el(
+    "td.number.gold",
+    {},
+    typeof one.gold === "number" ? goldText(one.gold) : "\u2013",
+    one.wrong_sign ? el("span.wrong-sign", { title: WRONG_SIGN }, ` ${WRONG}`) : null,
+  );
+}
+
+const WRONG_SIGN = "the advantage has the other sign than gold's";
+
+/** Gold as it is written in files: few digits. */
+function goldText(value) {
+  return value.toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "\u2212");
+}
+
+/** The gold in the head of a candidate's column; null where it is not known. */
+export function goldNote(one) {
+  if (typeof one.gold !== "number") return null;
+  const title = one.wrong_sign ? WRONG_SIGN : null;
+  return el(`span.gold${one.wrong_sign ? ".wrong-sign" : ""}`, { title }, `gold ${goldText(one.gold)}${one.wrong_sign ? ` ${WRONG}` : ""}`);
+}
+
+function rankingRow(one, rank, unsure, { range, show, hasGold }) {
   const id = button(name(one.id, 40), () => show(one.id), { class: "plain" });
   const first = [
     el(
@@ -95,6 +125,7 @@ function rankingRow(one, rank, unsure, range, show) {
         " ",
         one.reason ? name(one.reason, 300) : "the reason is not in this report",
       ),
+      hasGold ? goldCell(one) : null,
     );
   }
   const score =
@@ -110,5 +141,6 @@ function rankingRow(one, rank, unsure, range, show) {
     el("td.plot", {}, interval(one, range)),
     el("td.number", {}, score),
     el("td.number.reward", {}, decimal(one.reward)),
+    hasGold ? goldCell(one) : null,
   );
 }

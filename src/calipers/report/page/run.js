@@ -3,6 +3,7 @@ import { lineChart } from "./charts.js";
 import { groupAddress } from "./data.js";
 import { el, fill } from "./elements.js";
 import { strip } from "./intervals.js";
+import { JudgeNames } from "./judgenames.js";
 import { choiceOf, factList, lackList, pageTitle, replaceAddress } from "./items.js";
 import { counted, whole } from "./numbers.js";
 import { name } from "./text.js";
@@ -24,7 +25,7 @@ const SPARSE = 0.7;
  * @property {"step" | "group"} x what curves are over
  * @property {number[]} at the last step (or group) of each point
  * @property {number[]} from the first
- * @property {{key: string, title: string, note: string, lines: Line[]}[]} panels
+ * @property {{key: string, title: string, note: string, lines: Line[], within?: (number | null)[]}[]} panels
  * @property {{title: string, label: string, value: number}[]} steady
  * @property {{at: number, until: number | null, name: string, text: string}[]} alarms
  * @property {string} alarms_are
@@ -41,6 +42,7 @@ export class RunView {
     this.runs = runs;
     this.about = about;
     this.rows = rows;
+    this.names = new JudgeNames(about.runs.flatMap(({ judges }) => judges));
     this.main = el("main", { tabindex: "-1" });
     this.element = el("div.view", {}, this.main);
     this.at = -1;
@@ -62,7 +64,7 @@ export class RunView {
       this.main,
       choiceOf("run", this.runs, at),
       pageTitle(run),
-      factList(run.facts),
+      factList(run.facts.map(([label, text]) => [label, this.names.of(text)])),
       lackList(run.lacks),
       alarmsOf(run),
       el(
@@ -134,24 +136,26 @@ function spanOf({ x, at, from }, point) {
   return first === last ? `${x} ${whole(last)}` : `${x}s ${whole(first)} to ${whole(last)}`;
 }
 
-function chartOf({ key, title, note, lines }, run) {
+function chartOf({ key, title, note, lines, within }, run) {
   const label = run.x === "step" ? "step" : "judged groups";
   return lineChart({
     title,
     note,
     x: { label, format: whole },
     y: { label: lines.length === 1 ? lines[0].label : "" },
-    series: lines.map((line) => ({ name: line.label, points: pointsOf(line, run.at) })),
+    series: lines.map((line) => ({ name: line.label, points: pointsOf(line, run.at, within) })),
     marks: key === "reward" ? run.alarms.slice(0, MOST_MARKS).map((one) => ({ x: one.at, label: one.name.replaceAll("_", " ") })) : [],
     levels: key.endsWith("fidelity") ? [{ y: 0, label: "chance" }] : key === "gap" ? [{ y: 0, label: "no gap" }] : [],
   });
 }
 
-function pointsOf({ mean, half }, at) {
+/** The points of a line; a t-interval goes no further than the bounds of what it is of, as 1 of a correlation. */
+function pointsOf({ mean, half }, at, within = []) {
+  const [least, most] = [within[0] ?? -Infinity, within[1] ?? Infinity];
   const points = at.map((x, place) => {
     const [y, around] = [mean[place], half?.[place]];
     const known = y !== null && around !== null && around !== undefined;
-    return { x, y, low: known ? y - around : null, high: known ? y + around : null };
+    return { x, y, low: known ? Math.max(least, y - around) : null, high: known ? Math.min(most, y + around) : null };
   });
   const measured = points.filter(({ y }) => y !== null);
   return measured.length < SPARSE * points.length ? measured : points;

@@ -156,7 +156,7 @@ function curveChart(study, chart, wanted, less) {
     title: `${chart.label}${chart.split ? `, ${chart.split}` : ""}`,
     note: `Lines are means over runs, ${hasBands ? "bands 95 % t-intervals" : "with 95 % t-intervals in the table"}.`,
     bands: hasBands,
-    x: { label: chart.over_label },
+    x: { label: chart.over_label, integers: chart.over !== "kl" },
     y: { label: less ? `difference in ${chart.label}` : chart.label },
     levels: less ? [{ y: 0, label: "no difference" }] : [],
     empty: less ? "None of these arms is compared with another over these points." : "No run of these arms is finished.",

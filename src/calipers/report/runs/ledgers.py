@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from calipers.monitoring.behaviour import behaviour
 from calipers.monitoring.staleness import NewestVersion
 from calipers.report.recorded import recorded_answers, recorded_result
-from calipers.report.runs.panels import PANELS
+from calipers.report.runs.panels import LEDGER_PANELS
 from calipers.report.runs.shapes import MOST_POINTS, Curves, Point, panels_of, point_of
 from calipers.report.runs.tallies import Alarms, Seen, Tally, metrics_of
 from calipers.report.sources import Judged
@@ -90,7 +90,7 @@ class RecordedRun:
         if self._block:
             self._add_point(ends, curves)
         by_step = _has_steps(ends) and self._late <= _MOST_LATE * self._tally.groups
-        panels, steady = panels_of(PANELS, curves)
+        panels, steady = panels_of(LEDGER_PANELS, curves)
         alarms = [
             one | {key: None if one[key] is None else one[key][by_step] for key in ("at", "until")}
             for one in self._alarms.raised
@@ -160,7 +160,7 @@ class RecordedRun:
             size = -(-self._tally.groups // len(ends))
             found.append(f"Each point of a curve stands for some {size:,} groups.")
         if not self._has_truth:
-            found.append("The truth is not known: no trajectory has a gold score.")
+            found.append("Agreement with gold is not known: no trajectory has gold.")
         return found
 
 

@@ -19,7 +19,8 @@ Point: TypeAlias = tuple[float, float | None]
 class Panel:
     """One chart of a run: the ``lines`` that are drawn, by the names of their series, with a label for each.
 
-    It is drawn ``always``, or else only if one of its lines is not the same throughout.
+    It is drawn ``always``, or else only if one of its lines is not the same throughout. Its values are ``within`` these
+    bounds, None for no bound: no interval is drawn beyond.
     """
 
     key: str
@@ -27,6 +28,7 @@ class Panel:
     lines: Mapping[str, str]
     note: str = ""
     always: bool = False
+    within: tuple[float | None, float | None] = (None, None)
 
 
 @dataclass(slots=True)
@@ -76,7 +78,8 @@ def panels_of(panels: Iterable[Panel], curves: Curves) -> tuple[list[dict[str, A
             elif known:
                 lines.append(line_of(label, curves.series[name]))
         if lines:
-            shown.append({"key": panel.key, "title": panel.title, "note": panel.note, "lines": lines})
+            about = {"key": panel.key, "title": panel.title, "note": panel.note, "within": list(panel.within)}
+            shown.append({**about, "lines": lines})
     return shown, steady
 
 
