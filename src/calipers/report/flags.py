@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import hypot, sqrt
-from statistics import fmean
 from typing import Any, Final, TypeAlias
 
 from calipers.report.cascades import ESCALATED
@@ -22,6 +21,8 @@ _Z95: Final = 1.959964
 
 _MOST_COMPARED: Final = 16
 """Candidates of a group whose margins tell a judge's noise: more would tell hardly more, and there are many pairs."""
+_FEWEST: Final = 3
+"""Answers that tell the noise of a judge; of fewer, any change of what it prefers counts."""
 
 _Rated: TypeAlias = tuple[Mapping[str, float], Mapping[str, int]]
 """An answer's values by candidate, and the positions at which it was shown them."""
@@ -101,6 +102,8 @@ def _is_flipped(answers: Sequence[_Rated]) -> bool:
     tops = [_best(values) for values, _ in answers]
     if not _have_disjoint(tops):
         return False
+    if len(answers) < _FEWEST:
+        return True
     rivals = sorted(frozenset().union(*tops))
     names = [*rivals, *sorted(answers[0][0].keys() - frozenset(rivals))][:_MOST_COMPARED]
     margins = {
@@ -126,7 +129,8 @@ def _are_flipped(margins: Mapping[_Pair, Sequence[_Margin]], among: Iterable[_Pa
     freedom = sum(len(half) - 1 for half in parts)
     if None in halves or not freedom:
         return bool(changed)
-    variance = sum((margin - fmean(half)) ** 2 for half in parts for margin in half) / freedom
+    means = [_mean(half) for half in parts]
+    variance = sum((one - mean) ** 2 for half, mean in zip(parts, means, strict=True) for one in half) / freedom
     level = t_quantile(0.975, freedom)
     return any(_is_beyond(_halves(one) or ([], []), level * sqrt(variance)) for one in changed)
 
@@ -140,9 +144,13 @@ def _halves(margins: Sequence[_Margin]) -> tuple[list[float], list[float]] | Non
 
 def _is_beyond(halves: tuple[list[float], list[float]], error: float) -> bool:
     one, other = halves
-    if not one or not other or fmean(one) * fmean(other) >= 0:
+    if not one or not other or _mean(one) * _mean(other) >= 0:
         return False
-    return abs(fmean(one) - fmean(other)) > error * sqrt(1 / len(one) + 1 / len(other))
+    return abs(_mean(one) - _mean(other)) > error * sqrt(1 / len(one) + 1 / len(other))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _is_first(pair: _Pair, places: Mapping[str, int]) -> bool | None:
