@@ -75,7 +75,8 @@ class FullBackend(Protocol):
     ``warnings`` are added to every result. ``has_logprobs`` is False if log-probabilities are unavailable.
     ``has_tools`` is True if the judge can call the ``tools`` of a request; such an answer has the ``finish_reason``
     "tool_calls".
-    ``context_window`` is in tokens, and None while it is unknown.
+    ``context_window`` is in tokens, and None while it is unknown. ``slots`` is how many requests the judge's server
+    runs at once, if it tells.
     """
 
     endpoint: str
@@ -84,6 +85,7 @@ class FullBackend(Protocol):
     has_logprobs: bool = True
     has_tools: bool = False
     context_window: int | None = None
+    slots: int | None = None
 
     @abstractmethod
     async def complete(self, request: JudgeRequest) -> Completion:

@@ -406,7 +406,7 @@ def test_a_price_of_ones_own_is_what_responses_cost(server: FaultyServer, prompt
 
 def test_the_progress_line_has_dollars_while_every_price_is_known() -> None:
     now, out = [0.0], io.StringIO()
-    progress = Progress(line=ProgressLine(Console(file=out, width=200), total=8, clock=lambda: now[0]))
+    progress = Progress(line=ProgressLine(Console(file=out, width=200), total=8, noun="response", clock=lambda: now[0]))
     progress.arrived(Sample(0, "one", "stop", usage=Usage(90, 10, cost_usd=1.5)))
     now[0] = 20.0
     progress.arrived(Sample(1, "two", "stop", usage=Usage(90, 10, cost_usd=0.5)))
@@ -414,4 +414,4 @@ def test_the_progress_line_has_dollars_while_every_price_is_known() -> None:
     progress.arrived(Sample(2, "three", "stop", usage=Usage(90, 10)))
     first, second = out.getvalue().splitlines()
     assert first.startswith("2 of 8 responses, 200 tokens, $2.00, ")
-    assert second.startswith("3 of 8 responses, 300 tokens, 0.1/s")
+    assert second.startswith("3 of 8 responses, 300 tokens, 13 s a response")

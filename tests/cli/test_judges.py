@@ -59,7 +59,9 @@ def test_what_a_server_offers_is_shown_without_password_and_without_a_call(tmp_p
 def test_a_server_that_is_not_there_is_said_with_exit_code_1(tmp_path: Path):
     done = judges("--base-url", "http://127.0.0.1:9/v1", cwd=tmp_path)
     assert done.returncode == 1
-    assert "127.0.0.1:9" in done.stdout
+    assert "  Nothing answers at http://127.0.0.1:9 (" in done.stdout
+    assert "is the server running" in done.stdout
+    assert "Check host and port." in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
+from calipers.backends.negotiation.format_probe import format_probe_request
 from calipers.doctor import Diagnosis, diagnose
+from calipers.doctor.examinee import Examinee
+from calipers.doctor.probes import PROBES
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, form_of, judge, shown, truth
 from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
@@ -80,7 +85,7 @@ async def test_a_missing_model_is_unfit_and_says_which_there_are(faulty: FaultyS
     rows = {"data": [{"id": "other-7b"}]}
     found = await examine(faulty, error(404, "The model `m` does not exist."), models=Answer(body=rows))
     assert (found.verdict, found["model"].standing) == ("unfit", "bad")
-    assert "other-7b" in found.reason
+    assert found.reason.endswith("(HTTP 404: The model `m` does not exist.). The server offers other-7b.")
 
 
 async def test_a_wrong_port_is_unfit_at_once(faulty: FaultyServer):
@@ -134,8 +139,78 @@ async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_fo
 async def test_a_server_that_hangs_is_too_slow_and_holds_nobody_up(faulty: FaultyServer):
     # A call may take as long as it likes: only what is given in all ends this.
     found = await examine(faulty, Answer(hang=True), within=0.5, timeout=10**6)
-    assert (found.verdict, found.calls) == ("unfit", 0)
-    assert "too slow" in found.reason
+    assert (found.verdict, found.calls, found.sent) == ("unfit", 0, 2)
+    assert found.reason.startswith(
+        "too slow to be examined: no answer came in 0.5 s, so it is not known whether it judges well; "
+        f"ask again with --within {found.ask_within}, or more"
+    )
+    assert found.ask_within is not None
+    assert found.ask_within >= 12  # as if both had come after 0.5 s
+    assert found["answers"].says == "none arrived: the 0.5 s were used up (--within)"
+
+
+async def test_a_judge_whose_time_runs_out_is_not_said_to_judge_badly_and_the_way_on_is_named(faulty: FaultyServer):
+    honest, answered = judge(), iter(range(3))
+
+    def slow(asked: Asked) -> Answer:
+        return Answer(hang=True) if next(answered, None) is None else honest(asked)
+
+    found = await examine(faulty, slow, within=1.5, timeout=10**6, concurrency=3)
+    assert found.verdict == "unfit"
+    assert re.match(r"too slow to be examined: \d of 24 answers came in 1\.5 s, so it is not known", found.reason)
+    assert found.reason.endswith(f"; ask again with --within {found.ask_within}")
+    assert found.ask_within is not None
+    assert 20 <= found.ask_within <= 50  # 39 questions at a third of 1.5 s, and a fifth to spare
+    assert found.calls == 3
+    assert 3 < len(faulty.posts) <= found.sent < 24
+    standings = {one.name: one.standing for one in found.checks}
+    assert not {"good", "bad"} & {standings[name] for name in ("answers", "agreement", "order flips", "injections")}
+    unknown = [one.says for one in found.checks if one.standing == "unknown"]
+    assert not [says for says in unknown if says.endswith((":", ": ")) or "deadline" in says]
+    assert found["repeatability"].says == "not tested: the 1.5 s were used up (--within)"
+    assert " answers only)" in found["latency"].says or " answer only)" in found["latency"].says
+
+
+async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer):
+    examinee = Examinee("vllm/m", until=0.0, within=60.0, base_url=faulty.url)
+    found = await examinee.ask(PROBES, orders=2)
+    assert (found.asked, len(found.failures), found.failures[0].kind) == (24, 24, "deadline")
+    with pytest.raises(TimeoutError):
+        await examinee.complete(format_probe_request("json_schema", "word", params={}), examinee.backend())
+    assert faulty.asked == []
+
+
+async def test_llama_cpps_slots_and_window_are_read_and_no_more_is_asked_at_once(faulty: FaultyServer):
+    rows = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 40960}}]
+    faulty.get["/props"] = Answer(body={"total_slots": 2, "default_generation_settings": {"n_ctx": 8192}})
+    found = await examine(faulty, judge(), models=Answer(body={"object": "list", "data": rows}))
+    assert found["slots"].figures == {"slots": 2}
+    assert found["context window"].figures == {"tokens": 8192}
+    assert found["latency"].figures["in_flight"] == 2
+    assert tomllib.loads(found.toml())["concurrency"] == 2
+    models = Answer(body={"object": "list", "data": rows})
+    assert (await examine(faulty, judge(), models=models, concurrency=5))["latency"].figures["in_flight"] == 5
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", {"total_slots": True}, {"total_slots": "2"}, {"total_slots": 10**9}])
+async def test_properties_that_tell_nothing_are_no_fault(faulty: FaultyServer, body: object):
+    faulty.get["/props"] = Answer(body=body)
+    rows = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx": 8192}}]
+    found = await examine(faulty, judge(), models=Answer(body={"object": "list", "data": rows}))
+    assert (found.verdict, found["latency"].figures["in_flight"]) == ("fit", 8)
+    assert "slots" not in {one.name for one in found.checks}
+
+
+async def test_a_fingerprint_is_named_and_is_no_part_of_the_models_name(faulty: FaultyServer):
+    honest = judge()
+
+    def printed(asked: Asked) -> Answer:
+        answer = honest(asked)
+        return replace(answer, body={**answer.body, "system_fingerprint": "b6000-abc"})
+
+    found = await examine(faulty, printed)
+    assert found["answers as"].says == "served-model (system fingerprint b6000-abc)"
+    assert found["answers as"].figures == {"servers": ["served-model b6000-abc"]}
 
 
 # --- what settings or re-asks can mend -------------------------------------------------------------------------------
@@ -289,6 +364,12 @@ async def test_the_embedded_judge_is_examined_like_any_other_and_asked_for_no_fo
     assert found["order flips"].figures["flipped"] == 0
     assert "not for training" in found["model"].says
     assert found["price"].figures == {"usd_per_1000_groups": 0.0}
+
+
+async def test_a_judge_without_a_server_is_called_a_judge_and_no_server():
+    found = await diagnose("embedded")
+    assert not [one.says for one in found.checks if "server" in one.says]
+    assert found["probabilities"].says.startswith("the judge returns no logprobs")
 
 
 def telling(digit: str, *others: str) -> Reply:

@@ -8,7 +8,15 @@ import pytest
 
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.probe_statistics import Agreement, Flips, FormatFigures
-from calipers.doctor.verdict import Findings, conclude_fitness, settings_for, should_try_json_object, unfit_reason
+from calipers.doctor.verdict import (
+    Findings,
+    conclude_fitness,
+    round_up,
+    seconds_needed,
+    settings_for,
+    should_try_json_object,
+    unfit_reason,
+)
 
 KEPT = FormatFigures(asked=24, answered=24, used=24, readable=1.0, strict_json=1.0, ids=1.0, on_scale=1.0, why=None)
 GOOD = Findings(KEPT, Agreement(36, 36, 12, 1e-9), Flips(0, 36), 0, 3)
@@ -59,6 +67,34 @@ def test_what_makes_a_judge_unfit_is_said(changed: dict[str, object], words: str
 )
 def test_what_is_no_reason_against_a_judge(changed: dict[str, object]):
     assert unfit_reason(replace(GOOD, **changed)) is None  # type: ignore[arg-type]  # likewise
+
+
+SOME = replace(KEPT, answered=14, used=14, untested=10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"agreement": Agreement(15, 15, 5, 1e-6)}, "too slow"),  # of too few groups
+        ({"agreement": Agreement(17, 21, 7, 0.002), "best_chance": 1e-6}, "too slow"),  # the rest may be right
+        ({"agreement": Agreement(10, 21, 7, 0.65), "best_chance": 0.01}, "no better than chance"),  # it cannot help
+        ({"agreement": Agreement(21, 21, 7, 1e-6)}, None),
+        (
+            {"agreement": Agreement(0, 0, 0, 1.0), "format_figures": replace(SOME, used=0, readable=0.0)},
+            "only 0 of 24 answers could be read",
+        ),
+    ],
+)
+def test_a_verdict_is_open_only_while_what_is_missing_could_change_it(changed: dict[str, object], reason: str | None):
+    found = replace(GOOD, **{"format_figures": SOME, "too_slow": "too slow", **changed})  # type: ignore[arg-type]  # likewise
+    told = unfit_reason(found)
+    assert told == reason if reason is None else (told or "").startswith(reason)
+
+
+def test_the_time_for_all_questions_follows_from_the_pace_and_is_rounded_up():
+    assert seconds_needed(39, answered=2, seconds=60) == 1500
+    assert seconds_needed(39, answered=38, seconds=60) == 74
+    assert [round_up(seconds) for seconds in (0.2, 1, 9.1, 74.1, 100, 1369.2)] == [1, 1, 10, 75, 100, 1400]
 
 
 def test_two_orders_are_wanted_where_more_than_a_tenth_of_the_pairs_turn():

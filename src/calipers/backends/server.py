@@ -18,12 +18,14 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation.negotiated import Capabilities, Frame, Negotiated
 from calipers.backends.transport import model_list
+from calipers.backends.transport.llama_cpp import Properties, read_properties
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types import JudgeRequest
 from calipers.types.encoding import to_json
+from calipers.types.sentence import as_sentence
 
 if TYPE_CHECKING:
     from calipers.backends.transport.gauges import Gauges
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("calipers.calls")
+
+_BESIDE = 2.0
+"""The seconds to wait for pages that a run can do without: metrics and properties."""
 
 
 @dataclass(slots=True)
@@ -93,7 +98,9 @@ class HttpBackend(Negotiated):
         self._http = cache(partial(_client, asked_url, sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         root = asked_url.split("?", 1)[0].removesuffix("/v1")
-        self._gauges = cache(partial(_gauges, self.models, root, sent))
+        self._beside = cache(partial(_client, root, sent, _BESIDE))
+        """Returns the client of pages outside the API: the server's metrics, and llama.cpp's properties."""
+        self._gauges = cache(partial(_gauges, self.models, self._beside))
         self._models_hint: str | None = None
         self._renewal: Renewal | None = None
 
@@ -118,7 +125,9 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        self.context_window = model_list.listed_context_window(reply, self.model)
+        told = await self._properties() if model_list.takes_any_name(reply) else Properties()
+        self.context_window = model_list.listed_context_window(reply, self.model) or told.context_window
+        self.slots = told.slots
         self.unlisted = None
         if not self._lists_models:
             return []
@@ -142,12 +151,19 @@ class HttpBackend(Negotiated):
         """
         if self._http.cache_info().currsize:
             await self._http().aclose()
-        if self._gauges.cache_info().currsize:
-            await self._gauges().aclose()
+        if self._beside.cache_info().currsize:
+            await self._beside().aclose()
 
     async def server_load(self) -> tuple[float, float] | None:
         """Return how many requests wait at the judge's server and how many run, by its own gauges; None if unknown."""
         return await self._gauges().load()
+
+    async def _properties(self) -> Properties:
+        """Return what llama.cpp's server tells of itself, which costs no tokens. No failure raises."""
+        try:
+            return read_properties(await self._beside().request("GET", "/props"))
+        except BackendError:
+            return Properties()
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
@@ -181,7 +197,7 @@ class HttpBackend(Negotiated):
             return error
         if self._models_hint is None:
             self._models_hint = await self._find_models_hint()
-        return error.reworded(f"{error} {self._models_hint}")
+        return error.reworded(f"{as_sentence(str(error))} {self._models_hint}")
 
     async def _find_models_hint(self) -> str:
         """Return which models the server offers instead, for a "not found" error."""
@@ -201,10 +217,10 @@ def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:
     return HttpClient(url, headers=headers, timeout=timeout)
 
 
-def _gauges(models: Callable[[], Awaitable[HttpReply]], root: str, headers: Mapping[str, str]) -> Gauges:
+def _gauges(models: Callable[[], Awaitable[HttpReply]], client: Callable[[], HttpClient]) -> Gauges:
     from calipers.backends.transport.gauges import Gauges  # noqa: PLC0415 - only concurrency="auto" needs it
 
-    return Gauges(models, _client(root, headers, 2.0))
+    return Gauges(models, client())
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

@@ -43,6 +43,11 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
     type=FiniteRange(0, min_open=True),
     help="Seconds the whole examination may take.",
 )
+@judge_option(
+    "concurrency",
+    default=None,
+    help="How many calls are in flight at once. [default: as many as the server says that it runs at once, else 8]",
+)
 @judge_option("timeout", default=60.0)
 @judge_option("max_tokens")
 @judge_option("params")
@@ -74,9 +79,11 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
     name, urls = judge[0], options["base_url"]
     settings = given_options(options, "params", "max_tokens", "timeout", "price")
+    if isinstance(calls := given_options(options, "concurrency").get("concurrency"), int):
+        settings["concurrency"] = calls  # a run's "auto" is found out over hundreds of calls; doctor has forty
     settings |= {"api_key": key_for(name, urls), "within": options["within"]}
     found: Diagnosis | Servers
-    with ProgressLine(Terminal(stderr=True), total=None) as line:
+    with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
         if len(urls) > 1:
             found = asyncio.run(diagnose_each(name, urls, **settings))
@@ -154,4 +161,7 @@ def _print_checks(console: Console, found: Diagnosis) -> None:
 def _bill(found: Diagnosis) -> str:
     cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
     tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"
-    return f"\n{counted(found.calls, 'call')} in {found.seconds:.1f} s, {tokens}, {cost}"
+    calls = counted(found.sent, "call")
+    if found.calls < found.sent:
+        calls = f"{found.calls:,} of {calls} answered"
+    return f"\n{calls} in {found.seconds:.1f} s, {tokens}, {cost}"

@@ -220,7 +220,7 @@ async def generate_responses(
     for warning in warnings:
         progress.warn(warning)
     answered: list[Answered] = []
-    line = ProgressLine(Terminal(stderr=True), total=len(prompts) * sampling.n)
+    line = ProgressLine(Terminal(stderr=True), total=len(prompts) * sampling.n, noun="response")
     with ResponseFile(f"{out}.samples.jsonl") as stored, line:
         progress.line = line
         async for done in answers(

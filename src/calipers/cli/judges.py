@@ -14,6 +14,7 @@ import click
 from calipers.backends.names import url_without_password
 from calipers.errors import ConfigError
 from calipers.types.encoding import printable
+from calipers.types.sentence import as_sentence
 
 if TYPE_CHECKING:
     from calipers.doctor.discovery import JudgesFound, LocalServer
@@ -71,6 +72,10 @@ def _show_server(url: str, *, as_json: bool) -> int:
         return 0 if server.models else 1
     software = f" ({server.software})" if server.software else ""
     click.echo(_line(f"{shown}{software}"))
+    if not server.answers:
+        click.echo(_line(f"  {as_sentence(server.reason or 'nothing answers')}"))
+        click.echo("  Check host and port. Inside a container, localhost is the container itself.")
+        return 1
     rows = _rows(server)
     for name, says in rows[:_MOST]:
         click.echo(f"  {_line(name):<40} {_line(says)}")

@@ -15,7 +15,7 @@ from typing import Any, Self
 from rich.console import Console
 
 from calipers.cli.messages import reason_lines
-from calipers.cli.progress_line import ProgressLine, span
+from calipers.cli.progress_line import ProgressLine, pace_text, span
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, TrajectoryGroup, Usage
 from calipers.types.counted import counted
@@ -179,7 +179,7 @@ class Report:
                 )
             )
         elapsed = self._clock() - self._started
-        lines.append(("time", f"{span(elapsed)}, {self.groups.total() / max(elapsed, 1e-9):,.1f} groups/s"))
+        lines.append(("time", ", ".join([span(elapsed), *_pace(self.groups.total() / max(elapsed, 1e-9))])))
         if out:
             lines.append(("results", out))
         for name, text in lines:
@@ -194,6 +194,11 @@ class Report:
         if more := len(self.warnings) - len(unused) - len(common):
             where = f"in the warnings of {out}" if out else "in the results' warnings"
             self.say(f"  +{counted(more, 'other note')}, {where}")
+
+
+def _pace(groups_a_second: float) -> list[str]:
+    pace = pace_text(groups_a_second, "group") if groups_a_second else ""
+    return [pace.replace("/s", " groups/s")] if pace else []
 
 
 def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:

@@ -25,12 +25,15 @@ _LATELY = 60.0
 """The period in seconds over which the rate is measured."""
 _SPINNER = 3
 """Columns of a terminal's line that the spinner and the gaps beside it take."""
+_SLOW = 0.5
+"""The rate per second below which seconds per unit tell more."""
 _BAR_FROM = 100
 """The width of a terminal, in columns, from which there is room for a bar beside the line."""
 
 
 class ProgressLine:
-    """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal.
+    """How far a command is, out of ``total`` (None: unknown), in units of ``noun``. ``live=False`` if results go to the
+    same terminal.
 
     In a narrow terminal the rate is omitted, then the time left. What does not fit even then goes on in the next line.
     """
@@ -40,11 +43,13 @@ class ProgressLine:
         console: Console,
         *,
         total: int | None,
+        noun: str = "group",
         live: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.console = console
         self.total = total
+        self.noun = noun
         self._clock = clock
         self._said = clock()
         self._recent = deque([(self._said, 0)], maxlen=10_000)
@@ -97,7 +102,8 @@ class ProgressLine:
     def _line(self, done: int, shown: str) -> str:
         rate = self._rate()
         left = f", {span((self.total - done) / rate)} left" if self.total and rate else ""
-        whole = f"{shown}, {rate:,.1f}/s{left}"
+        pace = f", {pace_text(rate, self.noun)}" if rate else ""
+        whole = f"{shown}{pace}{left}"
         if self._progress is None:
             return whole
         fits = (text for text in (whole, shown + left, shown) if len(text) <= self.console.width - _SPINNER)
@@ -107,6 +113,15 @@ class ProgressLine:
         """How many a second were done of late: a resumed run begins with recorded answers, which take no time."""
         (since, before), (now, done) = self._recent[0], self._recent[-1]
         return (done - before) / max(now - since, 1e-9)
+
+
+def pace_text(rate: float, noun: str) -> str:
+    """Return a rate above 0 a second for people: "4.7/s", or for a slow one "22 s an answer", "3 min 05 s a group"."""
+    if rate >= _SLOW:
+        return f"{rate:,.1f}/s"
+    seconds = 1 / rate
+    text = f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s" if seconds < 59.5 else span(max(seconds, 60.0))
+    return f"{text} {'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def span(seconds: float) -> str:

@@ -22,6 +22,7 @@ from calipers.cli.result_file import Output
 from calipers.cli.rules import Scoring, rules_from_options, with_references
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
+from calipers.types.sentence import as_sentence
 
 
 @click.command(cls=SectionedCommand, short_help="Score a groups file with a judge.")
@@ -239,7 +240,7 @@ async def _preflight(judge: Any) -> list[str]:
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        return [f"{error} Continuing with the answers in the ledger."]
+        return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
 
 
 def _check_paths(run: _Run) -> None:

@@ -14,6 +14,7 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.errors import InputError, LedgerError
 from calipers.types.encoding import printable
+from calipers.types.sentence import as_sentence
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -118,7 +119,7 @@ class _Reading:
         except LedgerError as error:
             if not patient or not (self._has_read or is_locked(error)):
                 raise
-            return f"{error} Trying again. Ctrl-C ends."
+            return f"{as_sentence(str(error))} Trying again. Ctrl-C ends."
         if state is None:
             return f"{self.name}: no run is recorded in it{waits}"
         self._has_read = True

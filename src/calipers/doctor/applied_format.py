@@ -40,7 +40,8 @@ async def _once(examinee: Examinee, form: Form, rng: random.Random) -> Check:
     try:
         completion = await examinee.complete(format_probe_request(form, word, params=examinee.params), backend)
     except (BackendError, TimeoutError) as error:
-        return Check(name, "unknown", f"not tested: {error or 'no time left'}", {"applied": None})
+        why = examinee.time_is_up if isinstance(error, TimeoutError) else str(error)
+        return Check(name, "unknown", f"not tested: {why}", {"applied": None})
     refused = backend.learned().get("refused", ())
     if form in refused:
         return Check(name, "note", "refused by the server, so it is not requested", {"applied": False, "refused": True})

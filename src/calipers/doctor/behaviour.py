@@ -5,15 +5,21 @@ Pure: answers in, checks out. Not responsible for the quality of the judge's sco
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import ceil
 from statistics import fmean, median
 
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Answer, Answers
 from calipers.doctor.probe_statistics import count_repeats
 from calipers.types import Completion, Rating
+from calipers.types.counted import counted
 
 SHORT = 16
 """The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""
+
+_FEW = 20
+"""With fewer answers than this, the 95th percentile is the slowest of them."""
 
 
 def check_reasoning(answers: Answers) -> Check:
@@ -32,18 +38,19 @@ def check_reasoning(answers: Answers) -> Check:
     return Check("thinking", "good", "none shown", figures)
 
 
-def check_served_model(answers: Answers) -> Check:
-    """Return the doctor's check of which model and version the judge's answers name.
+def check_served_model(answers: Answers, *, who: str = "the server") -> Check:
+    """Return the doctor's check of which model and version the judge's answers name; ``who`` gives them.
 
     If there are several, the check reports them, because their scores may not be comparable.
     """
     name = "answers as"
     if not answers.received:
         return _unanswered(name, answers)
-    names = sorted({_served(one.completion) for one in answers.received})
+    by_name = {_served(one.completion): _served_text(one.completion) for one in answers.received}
+    names = sorted(by_name)
     if names == [""]:
-        return Check(name, "note", "the server does not say which model answers", {"servers": []})
-    says = ", ".join(one or "(no name)" for one in names)
+        return Check(name, "note", f"{who} does not say which model answers", {"servers": []})
+    says = ", ".join(by_name[one] for one in names)
     return Check(name, "good" if len(names) == 1 else "note", says, {"servers": names})
 
 
@@ -51,8 +58,14 @@ def _served(completion: Completion) -> str:
     return " ".join(part for part in (completion.model, completion.fingerprint) if part)
 
 
-def check_truncation(answers: Answers) -> Check:
-    """Return the doctor's check whether the examined judge's server reports a truncated reply as truncated."""
+def _served_text(completion: Completion) -> str:
+    """Return for people which model answered. A fingerprint is of the server's software and settings, not a model."""
+    model = completion.model or "(no name)"
+    return f"{model} (system fingerprint {completion.fingerprint})" if completion.fingerprint else model
+
+
+def check_truncation(answers: Answers, *, who: str = "the server") -> Check:
+    """Return the doctor's check whether the judge's server (``who``) reports a truncated reply as truncated."""
     name = "cut-off replies"
     if not answers.received:
         return _unanswered(name, answers)
@@ -62,15 +75,15 @@ def check_truncation(answers: Answers) -> Check:
     if ended == "length":
         return Check(name, "good", f"are reported (with {SHORT} tokens allowed)", {"behaviour": "said", **figures})
     if one.scores and not one.reading.missing:
-        says = f"do not occur: the server ignored a limit of {SHORT} tokens"
+        says = f"do not occur: {who} ignored a limit of {SHORT} tokens"
         return Check(name, "note", says, {"behaviour": "limit ignored", **figures})
     says = f"are not reported: finish reason {ended!r}; only its form then shows that a verdict is incomplete"
     return Check(name, "bad", says, {"behaviour": "silent", **figures})
 
 
-def check_probabilities(answers: Answers | None) -> Check:
-    """Return the doctor's check whether the judge's scores can be computed from logprobs. ``answers`` is None if its
-    API has none.
+def check_probabilities(answers: Answers | None, *, who: str = "the server") -> Check:
+    """Return the doctor's check whether the judge's scores can be computed from the logprobs that ``who`` returns.
+    ``answers`` is None if its API has none.
     """
     name = "probabilities"
     if answers is None:
@@ -84,7 +97,7 @@ def check_probabilities(answers: Answers | None) -> Check:
     told = usable > 0 or any(one.completion.logprobs is not None for one in answers.received)
     figures = {"told": told, "usable": usable, "scores": len(ratings)}
     if not told:
-        return Check(name, "note", "the server returns no logprobs, so expected=True has no effect", figures)
+        return Check(name, "note", f"{who} returns no logprobs, so expected=True has no effect", figures)
     says = f"returned, and usable for {usable} of {len(ratings)} scores" + (
         "" if usable else ": the digits had too little probability"
     )
@@ -110,25 +123,36 @@ def check_repeatability(answers: Answers) -> Check:
     return Check(name, "good" if same == twice else "note", says, figures)
 
 
-def check_speed(answers: Answers, *, in_flight: int) -> list[Check]:
-    """Return the doctor's checks of the seconds, tokens and price of a judge call. A call shows a group in a single
-    order.
+def check_speed(answers: Answers, *, in_flight: int, who: str = "the server") -> list[Check]:
+    """Return the doctor's checks of the seconds, tokens and price of a judge call; ``who`` counts the tokens. A call
+    shows a group in a single order.
     """
     received = answers.received
     if not received:
         return [_unanswered(name, answers) for name in ("latency", "tokens", "price")]
-    seconds = sorted(one.completion.latency for one in received)
-    middle, late = median(seconds), seconds[int(0.95 * (len(seconds) - 1))]
-    took = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight}
+    seconds = [one.completion.latency for one in received]
+    middle, late = median(seconds), nearest_rank(seconds, 0.95)
+    took = {"median_s": round(middle, 3), "p95_s": round(late, 3), "in_flight": in_flight, "answers": len(seconds)}
     sent, got = (
         fmean(getattr(one.completion.usage, kind) for one in received) for kind in ("input_tokens", "output_tokens")
     )
-    counted = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else "not counted by the server"
+    told = f"{sent:,.0f} in, {got:,.0f} out a group" if sent or got else f"not counted by {who}"
     tokens = Check(
-        "tokens", "note" if sent or got else "unknown", counted, {"input": round(sent, 1), "output": round(got, 1)}
+        "tokens", "note" if sent or got else "unknown", told, {"input": round(sent, 1), "output": round(got, 1)}
     )
-    says = f"median {middle:.2f} s, 95th percentile {late:.2f} s, at most {in_flight} at a time"
+    slow = f"95th percentile {late:.2f} s" if len(seconds) >= _FEW else f"slowest {late:.2f} s"
+    few = "" if len(seconds) >= _FEW else f" ({counted(len(seconds), 'answer')} only)"
+    says = f"median {middle:.2f} s, {slow}, at most {in_flight} at a time{few}"
     return [Check("latency", "note", says, took), tokens, _price(received)]
+
+
+def nearest_rank(values: Sequence[float], share: float) -> float:
+    """Return the ``share`` (0-1) quantile of values in any order, for the doctor: the smallest that is not below this
+    share of them.
+
+    From half on, it is never below the median. Raises IndexError if there is no value.
+    """
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
 
 def _thinks_aloud(text: str) -> bool:

@@ -22,7 +22,7 @@ from calipers.doctor.checks import agreement_check, flip_check, format_check, in
 from calipers.doctor.diagnosis import Check, Diagnosis
 from calipers.doctor.examinee import Answers, Examinee, Spent
 from calipers.doctor.probes import INJECTIONS, PROBES
-from calipers.doctor.reachability import check_reachability
+from calipers.doctor.reachability import check_reachability, who_answers
 from calipers.types import Failure, Usage
 
 _OBJECT: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
@@ -33,6 +33,11 @@ _WITHOUT_A_FORM = 4
 """The number of probes that are asked without an output format. A third of them is enough, and tokens cost money."""
 
 _MAIN_SHARE = 0.6
+
+_IN_FLIGHT = 8
+"""The calls in flight to a server that does not say how many requests it runs at once."""
+_QUESTIONS, _QUESTIONS_WITHOUT_FORMS = 39, 33
+"""The calls of a whole examination of a judge that is asked for output formats, and of one that is not."""
 
 _CHECK_OF_FAILURE = {"unauthorized": "authorised", "not_found": "model"}
 
@@ -46,7 +51,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     max_tokens: int | None = 8192,
     timeout: float = 60.0,  # noqa: ASYNC109 - a run's setting, and not this function's
     within: float = 60.0,
-    concurrency: int = 8,
+    concurrency: int | None = None,
     price: Sequence[float] | None = None,
     rng: random.Random | None = None,
     tell: Callable[[str], None] = lambda _: None,
@@ -55,6 +60,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     """Have the doctor examine the judge of this name within ``within`` seconds, with about forty short questions.
 
     ``timeout`` is in seconds per call. ``params`` are sent with every question, as in a run. ``price`` is as in Judge.
+    ``concurrency`` calls are in flight at once: by default as many as the server says that it runs, else 8.
     ``rng`` draws the constants of the format tests. ``tell`` is called with a line of progress, and ``spent`` with
     the answers and the usage that are added as they arrive. No failure of a judge or server raises: a test that is not
     possible becomes a check with the reason. Raises ConfigError for invalid settings before any server is contacted.
@@ -63,37 +69,50 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
     examinee = Examinee(
         judge,
         until=started + within,
+        within=within,
         base_url=base_url,
         api_key=api_key,
         params=params or {},
         max_tokens=max_tokens,
         timeout=timeout,
         price=None if price is None else tuple(price),
-        concurrency=concurrency,
+        concurrency=concurrency or _IN_FLIGHT,
         spent=Spent(tell=spent),
     )
     found = examinee.backend()
     find_pricing(found.endpoint, found.model, price=price)
-    diagnosis = await _Examination(examinee, rng or random.Random(), tell, within).run()  # noqa: S311 - no secret
+    examination = _Examination(examinee, rng or random.Random(), tell, started)  # noqa: S311 - no secret
+    examination.in_flight = concurrency
+    diagnosis, used = await examination.run(), examinee.spent
     seconds = time.monotonic() - started
-    return replace(diagnosis, calls=examinee.spent.calls, usage=examinee.spent.usage, seconds=seconds)
+    return replace(diagnosis, calls=used.calls, sent=used.sent, usage=used.usage, seconds=seconds)
 
 
 class _Examination:
     """One examination of one judge."""
 
-    def __init__(self, examinee: Examinee, rng: random.Random, tell: Callable[[str], None], within: float) -> None:
+    in_flight: int | None = None
+    """The calls in flight that the user wants; None: as many as the server says that it runs at once."""
+
+    def __init__(self, examinee: Examinee, rng: random.Random, tell: Callable[[str], None], started: float) -> None:
         self.examinee = examinee
         self.rng = rng
         self.tell = tell
-        self.within = within
+        self.started = started
         self.checks: list[Check] = []
+        self.ask_within: int | None = None
+        self.who = who_answers(examinee.backend())
 
     async def run(self) -> Diagnosis:
         self.tell("is the server reachable?")
         self.checks += await check_reachability(self.examinee.backend())
         if bad := next((one for one in self.checks if one.standing == "bad"), None):
             return self._unfit(bad.says)
+        slots = next((one.figures["slots"] for one in self.checks if one.name == "slots"), None)
+        if slots is not None:
+            wanted = self.in_flight or slots
+            self.in_flight = wanted
+            self.examinee = replace(self.examinee, concurrency=wanted)
         self.tell("does it answer?")
         first = await self.examinee.ask(PROBES[:1], orders=2)
         if not first.received:
@@ -128,27 +147,30 @@ class _Examination:
             probe_statistics.count_flips(main),
             *probe_statistics.count_obeyed(INJECTIONS, injected),
             form=next(one.figures.get("applied") for one in self.checks if one.name == "json_schema applied"),
-            too_slow=self._too_slow(main),
         )
+        found = self._with_time(found, main)
         self.checks += [format_check("answers", found.format_figures)]
         self.checks += [format_check("answers without a form", probe_statistics.format_figures(plain))] if plain else []
         self.checks += [
             agreement_check(found.agreement),
             flip_check(found.flips),
-            injection_check(found.obeyed, found.injected),
+            injection_check(found.obeyed, found.injected, asked=injected.asked, why=_first_reason(injected)),
         ]
         self.checks += [
-            behaviour.check_served_model(main),
+            behaviour.check_served_model(main, who=self.who),
             behaviour.check_reasoning(main),
-            behaviour.check_truncation(cut),
+            behaviour.check_truncation(cut, who=self.who),
             behaviour.check_repeatability(repeated),
-            behaviour.check_probabilities(expected),
+            behaviour.check_probabilities(expected, who=self.who),
         ]
-        self.checks += behaviour.check_speed(main, in_flight=self.examinee.concurrency)
+        self.checks += behaviour.check_speed(main, in_flight=self.examinee.concurrency, who=self.who)
         settings |= verdict.settings_for(found, self.checks, timeout=self.examinee.timeout)
         conclusion, reason = verdict.conclude_fitness(found, settings)
         if conclusion == "unfit":
+            self.ask_within = self.ask_within if verdict.is_open(found) else None
             return self._unfit(reason)
+        if not found.injected and any(one.kind == "deadline" for one in injected.failures):
+            reason += f"; whether it resists prompt injection is not known: {self._again(main)}"
         return Diagnosis(self.examinee.shown, tuple(self.checks), conclusion, reason, self._settings(settings))
 
     async def _forms(self) -> list[Check]:
@@ -196,15 +218,37 @@ class _Examination:
             return "it gave no answer"
         failure = failures[0]
         if failure.kind == "deadline":
-            return f"too slow: it did not answer the first probe within {self.within:g} s"
+            within = self.examinee.within
+            self.checks += [Check("answers", "unknown", f"none arrived: {self.examinee.time_is_up}")]
+            return (
+                f"too slow to be examined: no answer came in {within:g} s, so it is not known whether it judges well; "
+                f"{self._again()}, or more"
+            )
         name = _CHECK_OF_FAILURE.get(failure.kind, "answers")
         self.checks = [one for one in self.checks if one.name != name] + [Check(name, "bad", failure.reason)]
         return failure.reason
 
-    def _too_slow(self, main: Answers) -> str | None:
+    def _with_time(self, found: verdict.Findings, main: Answers) -> verdict.Findings:
+        """Return what was found, with what is open because time ran out."""
         if not any(failure.kind == "deadline" for failure in main.failures):
-            return None
-        return f"too slow: {len(main.received)} of {main.asked} answers came in time ({self.within:g} s for all)"
+            return found
+        came = f"{len(main.received)} of {main.asked} answers came in {self.examinee.within:g} s"
+        says = f"too slow to be examined: {came}, so it is not known whether it judges well; {self._again(main)}"
+        return replace(found, too_slow=says, best_chance=probe_statistics.best_chance(PROBES, found.agreement))
+
+    def _again(self, main: Answers | None = None) -> str:
+        """Return how to examine the judge again with enough time, by the pace so far.
+
+        ``timeout`` is part of it if the slowest answer so far took more than half of it.
+        """
+        examinee = self.examinee
+        seconds = max(time.monotonic() - self.started, examinee.within)
+        sent = _QUESTIONS if takes_forms(examinee.backend()) else _QUESTIONS_WITHOUT_FORMS
+        answered = examinee.spent.calls or min(2, examinee.concurrency)  # as if the first two had come just now
+        self.ask_within = verdict.seconds_needed(max(sent, examinee.spent.sent), answered=answered, seconds=seconds)
+        slowest = seconds if main is None else max((one.completion.latency for one in main.received), default=0.0)
+        longer = f" --timeout {verdict.round_up(4 * slowest)}" if slowest > examinee.timeout / 2 else ""
+        return f"ask again with --within {self.ask_within}{longer}"
 
     def _settings(self, wanted: Mapping[str, tuple[Any, str]]) -> dict[str, Any]:
         examinee = self.examinee
@@ -213,6 +257,8 @@ class _Examination:
             own["base-url"] = url_without_password(examinee.base_url)
         if examinee.max_tokens not in {None, 8192}:
             own["max-tokens"] = examinee.max_tokens
+        if self.in_flight is not None:
+            own["concurrency"] = self.in_flight
         given = [f"{name}={json.dumps(value)}" for name, value in examinee.params.items()]
         found = {name: value for name, (value, _) in wanted.items()}
         if given:
@@ -220,4 +266,8 @@ class _Examination:
         return own | found
 
     def _unfit(self, reason: str) -> Diagnosis:
-        return Diagnosis(self.examinee.shown, tuple(self.checks), "unfit", reason)
+        return Diagnosis(self.examinee.shown, tuple(self.checks), "unfit", reason, ask_within=self.ask_within)
+
+
+def _first_reason(answers: Answers) -> str:
+    return answers.failures[0].reason if answers.failures else ""

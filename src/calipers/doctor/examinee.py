@@ -15,6 +15,7 @@ from calipers.backends.connect import find_backend
 from calipers.backends.limits.metered import Meter, Metered
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
@@ -26,6 +27,9 @@ _ATTEMPTS = 2
 """The most calls for a request: a single retry after temporary errors. More would waste time on a server that is
 down.
 """
+
+_LATE = 0.1
+"""With fewer seconds left no call is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,13 @@ class Answers:
 
 @dataclass(slots=True)
 class Spent:
-    """What the examination has used so far: the number of answered calls, and the usage of all calls.
+    """What the examination has used so far: calls that were ``sent``, answered ``calls``, and the usage of all.
 
-    ``tell`` is called with what is added to either.
+    ``tell`` is called with what is added to the last two.
     """
 
     calls: int = 0
+    sent: int = 0
     usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
     tell: Callable[[int, Usage], object] = lambda calls, usage: None  # noqa: ARG005 - tells nobody
 
@@ -79,10 +84,14 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Examinee:
-    """The judge and its settings, as in a run. The examination must end when ``time.monotonic`` reaches ``until``."""
+    """The judge and its settings, as in a run. The examination must end when ``time.monotonic`` reaches ``until``.
+
+    ``within`` is the time for the whole examination in seconds, for messages.
+    """
 
     judge: str
     until: float
+    within: float
     base_url: str | None = None
     api_key: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -109,6 +118,16 @@ class Examinee:
         return max(0.05, round(self.until - time.monotonic(), 1))
 
     @property
+    def is_time_up(self) -> bool:
+        """Return whether the examination's time is used up, so that no further question makes sense."""
+        return time.monotonic() >= self.until
+
+    @property
+    def time_is_up(self) -> str:
+        """Return why a question of the doctor was not answered in time, in the words of its user."""
+        return f"the {self.within:g} s were used up (--within)"
+
+    @property
     def shown(self) -> str:
         """The judge's name in the doctor's verdict, without a password or key in its address."""
         return name_without_password(self.judge)
@@ -126,9 +145,13 @@ class Examinee:
     ) -> Answers:
         """Have the judge that the doctor examines score every group through the whole pipeline, and return its answers.
 
-        No question is asked again, so only first answers count.
+        No question is asked again, so only first answers count. Once the time is up, no question is sent.
         """
         every, received, failures = tuple(groups), list[Answer](), _Failures()
+        asked = len(every) * orders * samples
+        late = Failure("deadline", self.time_is_up)
+        if self.is_time_up:
+            return Answers(asked, (), (late,) * asked)
 
         def observe(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
             self.spent.add(1)
@@ -150,17 +173,22 @@ class Examinee:
         async for result in judge.score_groups(every, concurrency=len(every)):
             self.spent.add(0, result.usage)
         refused = frozenset(bare.learned().get("refused", ()))
-        return Answers(len(every) * orders * samples, tuple(received), tuple(failures.noted), refused)
+        noted = (late if one.kind == "deadline" else one for one in failures.noted)
+        return Answers(asked, tuple(received), tuple(noted), refused)
 
-    def _retrying(self, bare: Backend) -> Retrying:
+    def _retrying(self, bare: Backend) -> FullBackend:
         pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
-        return Retrying(Metered(bare, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
+        counting = _Counting(bare, self.spent, self.until)
+        retrying = Retrying(Metered(counting, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
+        return _Whole(retrying)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
         """Send the doctor's request to the examined judge outside the pipeline and return its answer.
 
         Raises BackendError, or TimeoutError when time runs out.
         """
+        if self.is_time_up:
+            raise TimeoutError
         meter = Meter()
         try:
             async with asyncio.timeout(self.seconds_left):
@@ -177,6 +205,33 @@ def _scores(request: JudgeRequest, reading: Reading) -> dict[str, float]:
     """
     candidates, ids = request.view.candidates, request.view.ids
     return {ids[candidates[one.item].members[0]]: one.value for one in reading.judgments if isinstance(one, Rating)}
+
+
+class _Counting(Wrapper):
+    """``backend``, whose calls are counted in ``spent`` as they are sent, which is not done any more at ``until``."""
+
+    def __init__(self, backend: Backend, spent: Spent, until: float) -> None:
+        super().__init__(backend)
+        self._spent = spent
+        self._until = until
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Return the backend's answer. Raises what the backend raises."""
+        if self._until - time.monotonic() <= _LATE:
+            await asyncio.sleep(2 * _LATE)  # a question whose turn comes as others are cut off; its deadline ends it
+        self._spent.sent += 1
+        return await self._backend.complete(request)
+
+
+class _Whole(Wrapper):
+    """``backend`` with its retries, which count as one call in flight.
+
+    So the latency of an answer does not include that the question waited here for others.
+    """
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Return the backend's answer. Raises what the backend raises."""
+        return await self._backend.complete(request)
 
 
 class _Failures(Unrecorded):

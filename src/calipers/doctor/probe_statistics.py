@@ -16,15 +16,18 @@ from calipers.types import TrajectoryGroup
 
 _TIE = 1e-9
 
+FEWEST_GROUPS = 6
+"""The fewest groups that tell anything of agreement; with fewer, even perfect agreement is not conclusive."""
+
 
 @dataclass(frozen=True, slots=True)
 class FormatFigures:
     """How well the judge's answers follow the output format.
 
     Of ``asked`` questions, ``answered`` got an answer, and ``used`` got a readable score for each id. The other figures
-    are shares: ``readable`` of all questions except those for which no time was left, ``strict_json`` of the answers,
-    and ``ids`` and ``on_scale`` of the answers with scores. A share is None if there was nothing to count. ``why`` is
-    the most frequent reason why an answer could not be used.
+    are shares: ``readable`` of all questions except the ``untested`` for which no time was left, ``strict_json`` of the
+    answers, and ``ids`` and ``on_scale`` of the answers with scores. A share is None if there was nothing to count.
+    ``why`` is the most frequent reason why an answer could not be used.
     """
 
     asked: int
@@ -35,6 +38,7 @@ class FormatFigures:
     ids: float | None
     on_scale: float | None
     why: str | None
+    untested: int = 0
 
 
 def format_figures(answers: Answers) -> FormatFigures:
@@ -52,6 +56,7 @@ def format_figures(answers: Answers) -> FormatFigures:
         ids=_share(not complaint.startswith(("it named", "it left")) for complaint in complaints),
         on_scale=_share("scale" not in complaint for complaint in complaints),
         why=reasons.most_common(1)[0][0] if reasons else None,
+        untested=max(0, answers.asked - len(received) - len(failures)),
     )
 
 
@@ -89,6 +94,13 @@ def measure_agreement(groups: Iterable[TrajectoryGroup], answers: Answers) -> Ag
             right += 0.5 + 0.5 * _sign(mean[better] - mean[worse])
     pairs = sum(size * (size - 1) // 2 for size in sizes)
     return Agreement(right, pairs, len(sizes), chance_of_agreement(right, sizes))
+
+
+def best_chance(groups: Iterable[TrajectoryGroup], known: Agreement) -> float:
+    """Return the doctor's p-value of agreement if all pairs of the ``groups`` that are not scored yet were right."""
+    sizes = [len(group.trajectories) for group in groups]
+    pairs = sum(size * (size - 1) // 2 for size in sizes)
+    return chance_of_agreement(known.right + pairs - known.pairs, sizes)
 
 
 def chance_of_agreement(right: float, sizes: Sequence[int]) -> float:

@@ -15,6 +15,7 @@ from calipers.backends.transport.usage import token_count
 from calipers.doctor.diagnosis import Check
 from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import FullBackend
+from calipers.types.counted import counted
 
 _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "loaded_context_length", "n_ctx")
 """Keys of the window in the model lists of vLLM, SGLang, Groq, OpenRouter, Together, Mistral, LM Studio and
@@ -23,7 +24,8 @@ llama.cpp.
 
 
 async def check_reachability(backend: FullBackend) -> list[Check]:
-    """Return the doctor's checks "reachable", "authorised", "model" and "context window" of a judge's server.
+    """Return the doctor's checks "reachable", "authorised", "model" and "context window" of a judge's server, and
+    "slots" if it tells how many requests it runs at once.
 
     If any of them is bad, no question can succeed.
     """
@@ -44,7 +46,13 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
     authorised = Check("authorised", "good", "the key is accepted, or none is needed")
     warning = await _complaint(backend)
     model = Check("model", "unknown", warning) if warning else Check("model", "good", _there(rows, backend.model))
-    return [reachable, authorised, model, _window(window_of(rows, backend.model))]
+    window = window_of(rows, backend.model) or backend.context_window
+    return [reachable, authorised, model, _window(window), *_slots(backend.slots)]
+
+
+def who_answers(backend: FullBackend) -> str:
+    """Return what the doctor calls the judge in its checks: not every judge is behind a server of its own."""
+    return "the server" if isinstance(backend, HttpBackend) else "the judge"
 
 
 def model_rows(reply: HttpReply) -> list[Mapping[str, Any]] | None:
@@ -85,9 +93,16 @@ def _there(rows: Iterable[Mapping[str, Any]], model: str) -> str:
     )
 
 
-def _window(tokens: int | None) -> Check:
+def _slots(slots: int | None) -> list[Check]:
+    if slots is None:
+        return []
+    says = f"{counted(slots, 'request')} at once, as the server reports; others wait there"
+    return [Check("slots", "good", says, {"slots": slots})]
+
+
+def _window(tokens: int | None, *, who: str = "the server") -> Check:
     if tokens is None:
-        return Check("context window", "unknown", "not reported by the server", {"tokens": None})
+        return Check("context window", "unknown", f"not reported by {who}", {"tokens": None})
     return Check("context window", "good", f"{tokens:,} tokens, as the server reports", {"tokens": tokens})
 
 
@@ -105,4 +120,4 @@ async def _without_a_list(backend: FullBackend) -> list[Check]:
     except ConfigError as error:
         return [Check("reachable", "bad", str(error))]
     says = " ".join(warnings) or "there is no list of models to check"
-    return [Check("model", "note", says), _window(None)]
+    return [Check("model", "note", says), _window(None, who=who_answers(backend))]

@@ -20,6 +20,7 @@ from calipers.types import Usage
 
 _FACTS: Final[Mapping[str, str]] = {
     "context window": "tokens",
+    "slots": "slots",
     "json_schema applied": "applied",
     "json_object applied": "applied",
     "answers as": "servers",
@@ -50,7 +51,11 @@ class Servers:
         """Return the doctor's verdict on all servers together as a Diagnosis without checks."""
         calls = sum(one.calls for one in self.found.values())
         usage = Usage.total([one.usage for one in self.found.values()])
-        return Diagnosis(self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds)
+        sent = sum(one.sent for one in self.found.values())
+        longest = max((one.ask_within for one in self.found.values() if one.ask_within is not None), default=None)
+        return Diagnosis(
+            self.judge, (), self.verdict, self.reason, self.settings, calls, usage, self.seconds, sent, longest
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON object with the doctor's verdict in the form for one server, ``servers`` by base URL, and
@@ -142,6 +147,10 @@ def _together(fit: Mapping[str, Diagnosis]) -> dict[str, Any]:
             before = settings.get(key)
             bigger = isinstance(before, int | float) and isinstance(value, int | float)
             settings[key] = max(before, value) if bigger else value if before is None else before
+    if all("concurrency" in one.settings for one in fit.values()):  # it is for all servers together
+        settings["concurrency"] = sum(one.settings["concurrency"] for one in fit.values())
+    else:
+        settings.pop("concurrency", None)
     settings["base-url"] = list(fit) if len(fit) > 1 else next(iter(fit))
     windows = [_window(one) for one in fit.values()]
     known = [tokens for tokens in windows if tokens is not None]

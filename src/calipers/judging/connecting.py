@@ -142,14 +142,16 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: 
     waking = limits.get("waking")
     of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens", "waking") if name in limits}
     beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
+    in_flight = None if limits.get("concurrency") == "auto" else limits.get("concurrency")
     refusal_check = RefusalCheck(bare, bounded=beside)
     if not isinstance(judge, str):
         name = type(judge).__name__
-        return JudgeInstance(name, bare, wrapped(bare, attempts=None, **limits), refusal_check, waking=waking)
+        asked = wrapped(bare, attempts=None, **limits)
+        return JudgeInstance(name, bare, asked, refusal_check, waking=waking, in_flight=in_flight)
     name, params = name_without_password(judge), calls.params or {}
     probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
     backend = wrapped(bare, attempts=calls.attempts, **limits)
-    return JudgeInstance(name, bare, backend, refusal_check, probing, waking)
+    return JudgeInstance(name, bare, backend, refusal_check, probing, waking, in_flight)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

@@ -22,6 +22,7 @@ from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Failure, Reading, Usage
+from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.backends.limits.waking import Waking
@@ -33,13 +34,17 @@ _SHORTEST_PROBE, _LONGEST_PROBE = 0.5, 30.0
 makes the probe.
 """
 
+_CROWDED = 4
+"""Calls in flight for each request that the server runs at once, from which on most of their time is spent waiting."""
+
 
 @dataclass(slots=True, eq=False)
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
     ``refusal_check`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge
-    given by name; ``waking`` wakes its server and puts it to rest.
+    given by name; ``waking`` wakes its server and puts it to rest. ``in_flight`` is the most calls in flight, None if
+    that number adapts to the server.
     """
 
     name: str
@@ -48,6 +53,7 @@ class JudgeInstance:
     refusal_check: RefusalCheck
     probing: Probing | None = None
     waking: Waking | None = None
+    in_flight: int | None = None
     window: WindowEstimate = field(default_factory=WindowEstimate)
     answered: bool = False
     """Whether the judge ever answered a question."""
@@ -120,7 +126,16 @@ class JudgeInstance:
         if refused and len(refused) == self.refusal_check.servers:
             raise ConfigError(refused[0])
         settled = {told for told, why in unlisted if why is not None}
-        return [*(warning for warning in warnings if warning not in settled), *refused]
+        return [*(warning for warning in warnings if warning not in settled), *refused, *self._crowded()]
+
+    def _crowded(self) -> list[str]:
+        """Return a warning if far more calls will be in flight than the judge's server runs at once."""
+        slots, calls = self.bare.slots, self.in_flight
+        if slots is None or calls is None or calls <= _CROWDED * slots:
+            return []
+        at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
+        remedy = f"set concurrency={slots} (--concurrency {slots}), or auto"
+        return [f"{at_once}: the other calls wait there while their timeout runs; {remedy}"]
 
 
 class _Batch(AbstractAsyncContextManager[None]):

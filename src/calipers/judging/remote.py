@@ -27,6 +27,7 @@ from calipers.types import (
     RenderedGroup,
     TrajectoryGroup,
 )
+from calipers.types.sentence import as_sentence
 from calipers.types.tool_calls import SHELL
 
 Outcome: TypeAlias = Completion | Exception
@@ -55,7 +56,7 @@ class SharedJudge(Judge):
         except ConfigError as error:
             if not self.has_recorded_answers():
                 raise
-            warnings = [f"{error} Continuing with the answers in the ledger."]
+            warnings = [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
         if first is None:
             _ = self.store
         else:

@@ -131,6 +131,8 @@ class Pool(FullBackend):
             raise errors[0]
         known = [member.context_window for member in self.members if member.context_window is not None]
         self.context_window = min(known, default=None)
+        slots = [member.slots for member in self.members]
+        self.slots = None if None in slots else sum(one or 0 for one in slots)
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     async def server_load(self) -> tuple[float, float] | None:

@@ -22,6 +22,7 @@ from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, Record, full
 from calipers.types import Completion, JudgeRequest
+from calipers.types.sentence import with_remark
 
 _log = logging.getLogger("calipers.calls")
 
@@ -119,4 +120,4 @@ def _final(error: BackendError, attempts: int, *, because: str = "") -> BackendE
     if attempts == 1 and not because:
         return error
     tries = f"{attempts} attempt{'s' if attempts > 1 else ''}"
-    return error.reworded(f"{error} (gave up after {tries}{': ' + because if because else ''})")
+    return error.reworded(with_remark(str(error), f"gave up after {tries}{': ' + because if because else ''}"))

@@ -99,10 +99,6 @@ class Gauges:
         if for_good or self._failures >= _MOST_FAILURES:
             self._known = False  # nothing is asked for again
 
-    async def aclose(self) -> None:
-        """Close the running event loop's connections to the metrics of a judge's server."""
-        await self._client.aclose()
-
 
 def _has_gauges(reply: HttpReply) -> bool:
     if reply.status != 200:

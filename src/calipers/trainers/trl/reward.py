@@ -33,6 +33,7 @@ from calipers.trainers.trl.scaffold import scaffolded_rollouts
 from calipers.trainers.trl.weights import weighted
 from calipers.trainers.weights import Weigh, reliability_weight, row_weights, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup
+from calipers.types.sentence import as_sentence
 
 __all__ = ["AsyncReward", "BlockingReward", "reliability_weight", "reward_func", "scaffolded_rollouts", "weighted"]
 
@@ -296,4 +297,4 @@ async def _reachable(judge: Judge) -> Sequence[str]:
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        return [f"{error} Continuing with the answers in the ledger."]
+        return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
