@@ -307,6 +307,16 @@ def test_a_reward_of_your_own_is_a_finite_number_or_no_signal(given: Sequence[An
     assert notes == (("the reward gives nan for a candidate: no signal",) if None in found else ())
 
 
+async def test_a_score_of_which_a_reward_of_your_own_makes_no_number_abstains(monkeypatch: pytest.MonkeyPatch):
+    judge = calipers.Judge(SimulatedJudge(QUALITY))
+    broken = replace(judge._strategies, reward=lambda scores, _: [float("nan"), *scores.values[1:]])
+    monkeypatch.setattr(judge, "_strategies", broken)
+    result = await judge.score_group(GROUP)
+    (lost,) = (one for one in result.trajectories if one.reward is None)
+    assert (result.status, lost.status, lost.reason) == ("partial", "abstained", "its reward is no number")
+    assert "the reward gives nan for a candidate: no signal" in result.warnings
+
+
 @pytest.mark.parametrize(("given", "words"), [((1.0,), "1 rewards for 4 candidates"), (("a",) * 4, "gives 'a', where")])
 def test_a_reward_of_your_own_that_is_no_list_of_numbers_is_an_error(given: Sequence[Any], words: str):
     with pytest.raises(ConfigError, match=words):

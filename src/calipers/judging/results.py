@@ -75,8 +75,9 @@ def assemble_result(
         reason = None
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, counted) if view.rubrics else None
-            others = any(one is not None for one in rewards)
-            status, reason = ("abstained", by_rule) if by_rule else _why_unscored(index, counted, quorum, others=others)
+            others, has_score = any(one is not None for one in rewards), scores.values[index] is not None
+            why = _why_unscored(index, counted, quorum, others=others, has_score=has_score)
+            status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, object] = {}
         if index in criteria:
             graded = {"criteria": criteria[index]}
@@ -346,12 +347,12 @@ _NOT_LINKED = "no chain of comparisons links it to the members that have a score
 
 
 def _why_unscored(
-    index: int, answered: Sequence[Answered], quorum: int, *, others: bool
+    index: int, answered: Sequence[Answered], quorum: int, *, others: bool, has_score: bool
 ) -> tuple[TrajectoryStatus, str]:
-    """Return the status and reason of a candidate without a score, from the last answer about it.
+    """Return the status and reason of a candidate without a reward, from the last answer about it.
 
-    The status is abstained if the judge answered, else failed. ``others`` means that other candidates have a score. A
-    compared candidate then has none because no chain of comparisons links it to the others.
+    The status is abstained if the judge answered, else failed. ``others`` have a score: a compared candidate has none
+    if no chain of comparisons links it to them. ``has_score``: of its score, the reward made no number.
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:
@@ -371,8 +372,8 @@ def _why_unscored(
     linked = "" if not others or not _is_compared(index, answered) else _NOT_LINKED
     if isinstance(last, Failure):
         return ("abstained" if last.kind in _ABSTAINS else "failed"), linked + last.reason
-    reason = last.missing.get(index) or last.reason or "the judge's answers about it cannot be put on one scale"
-    return "abstained", linked + reason
+    why = "its reward is no number" if has_score else "the judge's answers about it cannot be put on one scale"
+    return "abstained", linked + (last.missing.get(index) or last.reason or why)
 
 
 def _is_open(done: Answered, index: int) -> bool:
