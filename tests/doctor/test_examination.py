@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import random
 import re
+import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -190,6 +192,20 @@ async def test_llama_cpps_slots_and_window_are_read_and_no_more_is_asked_at_once
     assert tomllib.loads(found.toml())["concurrency"] == 2
     models = Answer(body={"object": "list", "data": rows})
     assert (await examine(faulty, judge(), models=models, concurrency=5))["latency"].figures["in_flight"] == 5
+
+
+async def test_to_one_slot_all_questions_go_one_after_the_other(faulty: FaultyServer):
+    honest, came = judge(), list[float]()
+
+    def slow(asked: Asked) -> Answer:
+        came.append(time.monotonic())
+        return replace(honest(asked), takes=0.05)
+
+    rows = [{"id": "m", "owned_by": "llamacpp"}]
+    faulty.get["/props"] = Answer(body={"total_slots": 1})
+    found = await examine(faulty, slow, models=Answer(body={"object": "list", "data": rows}))
+    assert (found.verdict, found.sent) == ("fit", 39)
+    assert min(later - earlier for earlier, later in pairwise(came)) > 0.04
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", {"total_slots": True}, {"total_slots": "2"}, {"total_slots": 10**9}])

@@ -77,6 +77,7 @@ async def diagnose(  # noqa: PLR0913 - settings of a run, each by its name
         timeout=timeout,
         price=None if price is None else tuple(price),
         concurrency=concurrency or _IN_FLIGHT,
+        turns=asyncio.Semaphore(concurrency or _IN_FLIGHT),
         spent=Spent(tell=spent),
     )
     found = examinee.backend()
@@ -112,7 +113,7 @@ class _Examination:
         if slots is not None:
             wanted = self.in_flight or slots
             self.in_flight = wanted
-            self.examinee = replace(self.examinee, concurrency=wanted)
+            self.examinee = replace(self.examinee, concurrency=wanted, turns=asyncio.Semaphore(wanted))
         self.tell("does it answer?")
         first = await self.examinee.ask(PROBES[:1], orders=2)
         if not first.received:

@@ -86,7 +86,8 @@ class Spent:
 class Examinee:
     """The judge and its settings, as in a run. The examination must end when ``time.monotonic`` reaches ``until``.
 
-    ``within`` is the time for the whole examination in seconds, for messages.
+    ``within`` is the time for the whole examination in seconds, for messages. Of all questions together,
+    ``concurrency`` are in flight; copies share the ``turns``.
     """
 
     judge: str
@@ -99,6 +100,7 @@ class Examinee:
     timeout: float = 60.0
     price: Sequence[float] | None = None
     concurrency: int = 8
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(8))
     spent: Spent = field(default_factory=Spent)
 
     def backend(self, *, without: Iterable[str] = ()) -> FullBackend:
@@ -180,7 +182,7 @@ class Examinee:
         pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
         counting = _Counting(bare, self.spent, self.until)
         retrying = Retrying(Metered(counting, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
-        return _Whole(retrying)
+        return _Whole(retrying, self.turns)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:
         """Send the doctor's request to the examined judge outside the pipeline and return its answer.
@@ -224,14 +226,19 @@ class _Counting(Wrapper):
 
 
 class _Whole(Wrapper):
-    """``backend`` with its retries, which count as one call in flight.
+    """``backend`` with its retries, which count as one call in flight, of as many as there are ``turns``.
 
     So the latency of an answer does not include that the question waited here for others.
     """
 
+    def __init__(self, backend: Backend, turns: asyncio.Semaphore) -> None:
+        super().__init__(backend)
+        self._turns = turns
+
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the backend's answer. Raises what the backend raises."""
-        return await self._backend.complete(request)
+        async with self._turns:
+            return await self._backend.complete(request)
 
 
 class _Failures(Unrecorded):
