@@ -66,7 +66,7 @@ async def test_two_runs_with_one_seed_agree(llama: str):
 
 
 async def test_checking_the_server_costs_nothing_and_warns_of_nothing(llama: str):
-    assert list(await Judge("llamacpp/tiny", base_url=llama).check()) == []
+    assert list(await Judge("llamacpp/tiny", base_url=llama, concurrency=4).check()) == []
     with pytest.raises(calipers.ConfigError, match="Nothing answers"):
         await Judge("llamacpp/tiny", base_url="http://127.0.0.1:9/v1").check()
 

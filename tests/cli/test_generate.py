@@ -217,7 +217,7 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultySer
 @pytest.mark.parametrize(("rows", "arguments", "complaint"), [
     ([{"question": "one"}], (),
      "prompts.jsonl:1: has none of prompt, messages and context, but question; name the field with --prompt-key"),
-    (["{"], (), "prompts.jsonl:1: not JSON"), (["[1]"], (), "prompts.jsonl:1: must be an object"),
+    (["{"], (), "prompts.jsonl:1: not complete JSON"), (["[1]"], (), "prompts.jsonl:1: must be an object"),
     ([{"prompt": []}], (), "prompts.jsonl:1: prompt: must be text or a list"),
     ([{"prompt": [{"content": "x"}]}], (), "prompts.jsonl:1: prompt[0]: must be a message with a role"),
     ([{"prompt": [{"role": "user"}]}], (), "prompts.jsonl:1: prompt[0]: has no content"),

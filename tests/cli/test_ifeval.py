@@ -90,7 +90,7 @@ def test_responses_come_from_stdin_too(folder: Path) -> None:
      "data.jsonl:4: kwargs[0]: punctuation:no_comma: letter: not a field"),
     ("data.jsonl", DATA[0] | {"instruction_id_list": ["x:y"]},
      "data.jsonl:4: instruction_id_list[0]: unknown instruction 'x:y'"),
-    ("data.jsonl", "{", "data.jsonl:4: not JSON"),
+    ("data.jsonl", "{", "data.jsonl:4: not complete JSON"),
     ("responses.jsonl", "[1]", "responses.jsonl:4: must be an object"),
     ("responses.jsonl", {"prompt": "p1", "response": None}, "responses.jsonl:4: response: is missing"),
     ("responses.jsonl", {"prompt": "p9", "response": "a"}, "responses.jsonl:4: prompt: there is no such prompt"),

@@ -181,6 +181,10 @@ def built(**fields: Any) -> TrajectoryGroup:
     return TrajectoryGroup("g", (Trajectory(**{"id": "a", "messages": (ASKED,)} | fields),))
 
 
+def changed(**fields: Any) -> TrajectoryGroup:
+    return replace(built(), **fields)
+
+
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
@@ -197,11 +201,11 @@ def built(**fields: Any) -> TrajectoryGroup:
         (built(tools=3), "trajectory 'a': 'tools' must be a list of tool definitions"),
         (built(artifacts={"log": 3}), "trajectory 'a': 'artifacts': 'log' must be text, not a number"),
         (built(rubric={"criteria": []}), "trajectory 'a': 'rubric': the rubric has no criteria"),
-        (replace(built(), group_id=True), "group_id must be non-empty text or an integer, not true or false"),
-        (replace(built(), rubric=3), "'rubric' must be text, an object with criteria, or null, not a number"),
-        (replace(built(), tools=3), "'tools' must be a list of tool definitions or null, not a number"),
-        (replace(built(), context="x"), "context: messages must be a list of chat messages, not text"),
-        (replace(built(), trajectories=None), "has no list of trajectories but null"),
+        (changed(group_id=True), "group_id must be non-empty text or an integer, not true or false"),
+        (changed(rubric=3), "'rubric' must be text, an object with criteria, or null, not a number"),
+        (changed(tools=3), "'tools' must be a list of tool definitions or null, not a number"),
+        (changed(context="x"), "context: messages must be a list of chat messages, not text"),
+        (changed(trajectories=None), "has no list of trajectories but null"),
     ],
 )
 def test_groups_that_a_user_built_are_checked_like_objects(value: TrajectoryGroup, reason: str) -> None:
@@ -215,8 +219,8 @@ def test_groups_that_a_user_built_are_read_like_objects() -> None:
         7,  # type: ignore[arg-type]
         (
             Trajectory(None, (ASKED,), extra=None, metadata=None, reward=True),  # type: ignore[arg-type]
-            {"id": 5, "messages": [ASKED]},  # type: ignore[arg-type]
-            [ASKED],  # type: ignore[arg-type]
+            {"id": 5, "messages": [ASKED]},
+            [ASKED],
         ),
         rubric=rubric,  # type: ignore[arg-type]
         extra={"when": dt.date(2026, 1, 2)},

@@ -326,7 +326,7 @@ def test_calls_as_json_text_are_calls():
 
 
 def test_results_that_only_name_their_tool_go_to_its_calls_in_order():
-    calls = [{"name": name, "arguments": {}} for name in ("look", "go", "look")]
+    calls: list[dict[str, Any]] = [{"name": name, "arguments": {}} for name in ("look", "go", "look")]
     results = [{"role": "tool", "name": name, "content": "r"} for name in ("look", "look", "go", "other")]
     asked, *told = canonical([{"role": "assistant", "content": None, "tool_calls": calls}, *results])
     first, go, second = (call["id"] for call in asked["tool_calls"])

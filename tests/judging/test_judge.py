@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -244,7 +244,7 @@ async def test_a_reader_of_your_own_is_held_to_the_same_contract(answer: dict[st
 
 
 async def test_a_reader_of_your_own_that_returns_no_scores_is_a_reason():
-    result = await calipers.Judge(Replies("x"), parse=lambda *_: None).score_group(GROUP)  # type: ignore[arg-type,return-value]
+    result = await calipers.Judge(Replies("x"), parse=lambda *_: None).score_group(GROUP)  # type: ignore[arg-type]
     assert result.trajectories[0].reason == "parse= returned NoneType and not scores by key"
 
 
@@ -288,7 +288,8 @@ def test_what_is_no_backend_is_refused_with_what_it_lacks(fields: dict[str, Any]
 
 
 def rewards_of(given: Sequence[Any]) -> tuple[list[float | None], tuple[str, ...]]:
-    strategies = Strategies(*[None] * 3, reward=lambda *_: given)  # type: ignore[arg-type]
+    nothing: Any = None
+    strategies = Strategies(nothing, nothing, nothing, reward=cast("Any", lambda *_: given))
     return strategies.rewards(no_scores(4), view=None)  # type: ignore[arg-type]
 
 
@@ -309,7 +310,8 @@ def test_a_reward_of_your_own_is_a_finite_number_or_no_signal(given: Sequence[An
 
 async def test_a_score_of_which_a_reward_of_your_own_makes_no_number_abstains(monkeypatch: pytest.MonkeyPatch):
     judge = calipers.Judge(SimulatedJudge(QUALITY))
-    broken = replace(judge._strategies, reward=lambda scores, _: [float("nan"), *scores.values[1:]])
+    reward = cast("Any", lambda scores, _: [float("nan"), *scores.values[1:]])
+    broken = replace(judge._strategies, reward=reward)
     monkeypatch.setattr(judge, "_strategies", broken)
     result = await judge.score_group(GROUP)
     (lost,) = (one for one in result.trajectories if one.reward is None)

@@ -163,7 +163,7 @@ async def test_a_write_that_fails_reaches_who_waits_for_it_and_loses_nothing_els
     ("make", "words"),
     [
         (lambda path: path.write_text("this is no database, whatever its name says" * 50), "not a sound SQLite file"),
-        (lambda path: path.mkdir(), "Check that the folder exists"),
+        (lambda path: path.mkdir(), "It is a folder; name a file in it"),
     ],
 )
 def test_a_file_that_is_no_ledger_is_one_clear_sentence(tmp_path: Path, make: Callable[[Path], object], words: str):

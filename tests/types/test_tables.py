@@ -137,7 +137,10 @@ def test_what_is_no_list_of_results_is_refused(make: Any, items: Any, said: str)
 @pytest.mark.heavy
 def test_missing_values_of_a_data_frame_are_missing_whatever_they_are_called():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    rows = [{"group_id": "a", "trajectories": [[ASKED]], "step": 1}, {"group_id": "b", "trajectories": [[ASKED]]}]
+    rows: list[dict[str, Any]] = [
+        {"group_id": "a", "trajectories": [[ASKED]], "step": 1},
+        {"group_id": "b", "trajectories": [[ASKED]]},
+    ]
     for missing in (pd.NA, pd.NaT, float("nan"), None):
         frame = pd.DataFrame(
             [rows[0] | {"rubric": "Be kind."}, rows[1] | {"step": missing, "rubric": missing}], dtype=object

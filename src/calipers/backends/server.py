@@ -18,18 +18,17 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation.negotiated import Capabilities, Frame, Negotiated
 from calipers.backends.transport import model_list
-from calipers.backends.transport.llama_cpp import Properties, read_properties
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types import JudgeRequest
 from calipers.types.encoding import to_json
-from calipers.types.sentence import as_sentence
 
 if TYPE_CHECKING:
     from calipers.backends.transport.gauges import Gauges
     from calipers.backends.transport.http import HttpClient
+    from calipers.backends.transport.llama_cpp import Properties
 
 
 _log = logging.getLogger("calipers.calls")
@@ -125,9 +124,10 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        told = await self._properties() if model_list.takes_any_name(reply) else Properties()
-        self.context_window = model_list.listed_context_window(reply, self.model) or told.context_window
-        self.slots = told.slots
+        told = await self._properties() if model_list.takes_any_name(reply) else None
+        listed = model_list.listed_context_window(reply, self.model)
+        self.context_window = listed or (None if told is None else told.context_window)
+        self.slots = None if told is None else told.slots
         self.unlisted = None
         if not self._lists_models:
             return []
@@ -158,12 +158,14 @@ class HttpBackend(Negotiated):
         """Return how many requests wait at the judge's server and how many run, by its own gauges; None if unknown."""
         return await self._gauges().load()
 
-    async def _properties(self) -> Properties:
-        """Return what llama.cpp's server tells of itself, which costs no tokens. No failure raises."""
+    async def _properties(self) -> Properties | None:
+        """Return what llama.cpp's server tells of itself, which costs no tokens; None if no reply came."""
+        from calipers.backends.transport.llama_cpp import read_properties  # noqa: PLC0415 - other servers have no need
+
         try:
             return read_properties(await self._beside().request("GET", "/props"))
         except BackendError:
-            return Properties()
+            return None
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
@@ -197,6 +199,8 @@ class HttpBackend(Negotiated):
             return error
         if self._models_hint is None:
             self._models_hint = await self._find_models_hint()
+        from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only a model that was not found needs it
+
         return error.reworded(f"{as_sentence(str(error))} {self._models_hint}")
 
     async def _find_models_hint(self) -> str:

@@ -147,9 +147,11 @@ def _numbers(text: str, problem: str) -> tuple[float, ...]:
 
 def read_aspects(texts: Sequence[str]) -> dict[str, float]:
     """Read the judge's option ``--aspect``: ``NAME=WEIGHT``, or ``NAME`` for a weight of 1."""
-    aspects = {}
+    aspects: dict[str, float] = {}
     for text in texts:
         name, equals, weight = text.partition("=")
+        if name in aspects:
+            raise ConfigError(f"--aspect {text}: {name} is given twice; name each once")
         try:
             aspects[name] = float(weight) if equals else 1.0
         except ValueError:

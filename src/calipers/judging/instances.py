@@ -22,7 +22,6 @@ from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Failure, Reading, Usage
-from calipers.types.counted import counted
 
 if TYPE_CHECKING:
     from calipers.backends.limits.waking import Waking
@@ -133,6 +132,8 @@ class JudgeInstance:
         slots, calls = self.bare.slots, self.in_flight
         if slots is None or calls is None or calls <= _CROWDED * slots:
             return []
+        from calipers.types.counted import counted  # noqa: PLC0415 - only a crowded server needs it
+
         at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
         remedy = f"set concurrency={slots} (--concurrency {slots}), or auto"
         return [f"{at_once}: the other calls wait there while their timeout runs; {remedy}"]
@@ -270,9 +271,11 @@ class JudgeInstances:
         with self._lock:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
+            from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only where every question was refused
+
             raise ConfigError(
-                f"every question was refused, so nothing would be scored: {'; '.join(reasons).rstrip('.')}; check the "
-                "judge's name, its address and its key"
+                f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "
+                "judge's name, its address and its key."
             )
 
     async def probe(self, *, until: float | None) -> None:

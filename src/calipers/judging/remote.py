@@ -27,7 +27,6 @@ from calipers.types import (
     RenderedGroup,
     TrajectoryGroup,
 )
-from calipers.types.sentence import as_sentence
 from calipers.types.tool_calls import SHELL
 
 Outcome: TypeAlias = Completion | Exception
@@ -56,6 +55,8 @@ class SharedJudge(Judge):
         except ConfigError as error:
             if not self.has_recorded_answers():
                 raise
+            from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only a dead judge with a ledger needs it
+
             warnings = [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
         if first is None:
             _ = self.store
