@@ -103,7 +103,10 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
     empty.touch()
     damaged.write_bytes(b"PK\x03\x04nothing")
     groups = written(tmp_path / "g.jsonl", {"group_id": "g", "trajectories": []})
+    scored = {"id": "a", "status": "scored", "reward": 1.0, "reason": None}
+    results = written(tmp_path / "r.jsonl", {"group_id": "g", "status": "scored", "trajectories": [scored]})
     bad = {
+        results: "is a file of results, which have no messages; name the groups file that was scored",
         str(empty): "is empty; it holds no rollouts",
         str(damaged): "is a damaged .eval file",
         groups: "is a groups file already: calipers reads it as it is, so nothing has to be converted",
@@ -113,7 +116,7 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
     code, said = run(*bad, good, "-o", str(out))
     assert code == 1
     assert all(f"Error: {path}: {reason}" in said for path, reason in bad.items())
-    assert said.endswith("1 rollout in 1 group; 4 files could not be read\n")
+    assert said.endswith("1 rollout in 1 group; 5 files could not be read\n")
     assert len(list(read_groups(out))) == 1
     assert run(str(empty), good, "-o", str(out), "--strict")[0] == 2
     code, said = run(*bad, "-o", str(tmp_path / "none.jsonl"))

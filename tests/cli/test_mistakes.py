@@ -58,6 +58,14 @@ def test_a_mistake_in_the_settings_file_is_named_and_changes_no_number(folder: P
     assert not (folder / "o.jsonl").exists()
 
 
+def test_a_mistyped_variable_of_the_environment_is_named(folder: Path):
+    others = {"CALIPERS_DATA": "/data", "CALIPERS_SERVER_TOKEN": "secret", "CALIPERS_LOG_LEVEL": "error"}
+    done = calipers(folder, "score", "g.jsonl", "-o", "s.jsonl", "--judge", "embedded", CALIPERS_ORDRS="3", **others)
+    assert done.returncode == 0
+    notes = [line for line in done.stderr.splitlines() if line.startswith("Note:")]
+    assert notes == ["Note: the environment variable CALIPERS_ORDRS sets nothing; did you mean CALIPERS_ORDERS?"]
+
+
 def test_an_error_about_a_value_of_the_environment_names_the_variable(folder: Path):
     done = calipers(folder, "score", "g.jsonl", "-o", "o.jsonl", CALIPERS_JUDGE="embeded")
     assert done.returncode == 2

@@ -16,6 +16,7 @@ from calipers._version import __version__
 from calipers.cli.commands import CommandList, LazyCommands
 from calipers.cli.messages import Interrupted, print_message
 from calipers.cli.settings_file import names_settings_line, use_settings_file
+from calipers.cli.variables import mistyped_variables
 from calipers.errors import CalipersError
 
 _INTERRUPTED = 130
@@ -85,6 +86,9 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
         from calipers.cli.logged import print_log_with  # noqa: PLC0415 - few ask for it
 
         context.with_resource(print_log_with(print_message, level=log_level))
+    if not context.resilient_parsing:
+        for name, near in mistyped_variables(app):
+            print_message(f"Note: the environment variable {name} sets nothing; did you mean {near}?")
     use_settings_file(config, context, app)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import EXPORT, add_force_option, require_replaceable
 from calipers.errors import ConfigError
+from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def export(ledger: str, out: str, run: int | None, *, redact: bool, force: bool)
     require_replaceable("--out", out, EXPORT, force=force, beside={"the ledger": ledger})
     with LedgerReader(ledger) as reader:
         count = write_parquet(reader, Path(out), run, redact=redact)
-    print_message(f"{out}: {count:,} questions{', without texts' if redact else ''}")
+    print_message(f"{out}: {counted(count, 'question')}{', without texts' if redact else ''}")
     return 0
 
 
@@ -159,10 +159,9 @@ def prune(ledger: str, keep: int | None, before: str | None, *, dry_run: bool) -
     since = None if before is None else _time(before)
     with open_ledger(ledger, create=False) as opened:
         pruned = asyncio.run(prune_ledger(opened, keep=keep, before=since, dry_run=dry_run))
-    runs = f"{len(pruned.runs)} run{'s' * (len(pruned.runs) != 1)}"
     named = f" ({', '.join(map(str, pruned.runs))})" if pruned.runs else ""
     verb = "would be removed" if dry_run else "removed"
-    print_message(f"{runs}{named} and {pruned.answers:,} answers {verb}")
+    print_message(f"{counted(len(pruned.runs), 'run')}{named} and {counted(pruned.answers, 'answer')} {verb}")
     return 0
 
 
@@ -198,8 +197,8 @@ def verify(ledger: str) -> int:
 
 
 def _rows_read(rows: dict[str, int]) -> str:
-    named: Sequence[tuple[str, str]] = (("runs", "runs"), ("groups", "groups"), ("asks", "questions"))
-    return ", ".join(f"{rows[name]:,} {shown}" for name, shown in (*named, ("answers", "answers")))
+    named = {"runs": "run", "groups": "group", "asks": "question", "answers": "answer"}
+    return ", ".join(counted(rows[name], noun) for name, noun in named.items())
 
 
 @ledger_commands.command(short_help="Copy a ledger into another database.")

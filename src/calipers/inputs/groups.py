@@ -14,7 +14,6 @@ import numbers
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
@@ -165,10 +164,12 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
         value = _from_rollouts(value)
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
+        from calipers.inputs.misread import reader_for  # noqa: PLC0415 - only what is no group needs it
+
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         raise InputError(
             f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}"
-            f"{_reader_for(value, listed)}"
+            f"{reader_for(value, listed)}"
         )
     if listed and isinstance(listed[0], str):
         raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
@@ -254,8 +255,8 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
         if "status" in value and "reason" in value:
             raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
         raise InputError(f"{where}has no 'messages'; {_meant('messages', value)}{_SHAPE}")
-    if messages is None and (meant := _meant("messages", value)):
-        raise InputError(f"{where}has no 'messages'; {meant.strip()}")
+    if messages is None and (question := _meant("messages", value)):
+        raise InputError(f"{where}has no 'messages'; {question.strip()}")
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, Mapping):
         raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
@@ -337,23 +338,10 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
         raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
 
 
-def _reader_for(value: Mapping[str, Any], listed: object) -> str:
-    """Return what reads an object that is no group, as the end of a sentence; "" if that is not known."""
-    if "response" in value:
-        return "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
-    if isinstance(listed, str):
-        return "; calipers.read_groups reads rows with JSON text"
-    if "messages" in value:
-        return "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
-    if "role" in value:
-        return "; a file whose lines are messages is read by calipers convert, or with reader='rollouts'"
-    return ""
-
-
 def _meant(key: str, value: Mapping[str, Any]) -> str:
-    """Return a question to the author of a file whether a key of the object was meant to be ``key``; "" if none is."""
-    near = get_close_matches(key, [name for name in map(str, value) if name != key], n=1, cutoff=0.8)
-    return f"did you mean {key!r} by {near[0]!r}? " if near else ""
+    from calipers.inputs.misread import meant  # noqa: PLC0415 - only what is no group or trajectory needs it
+
+    return meant(key, value)
 
 
 def _is_message(value: Any) -> bool:

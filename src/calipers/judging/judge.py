@@ -122,9 +122,8 @@ class Judge(Configured):
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
-        records = settings.records
-        observers = [watcher.observe for watcher in records.watchers if isinstance(watcher, AnswerWatcher)]
-        self._observer = combined_observer(observer_of(records), *observers)
+        observers = [watcher.observe for watcher in settings.records.watchers if isinstance(watcher, AnswerWatcher)]
+        self._observer = combined_observer(observer_of(settings.records), *observers)
         self._lock = threading.RLock()
         self._begun = 0
         self._owns_ledger = isinstance(ledger, str | Path)
@@ -141,11 +140,10 @@ class Judge(Configured):
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Build a judge from options by their flat names (docs/options.md), as flags, calipers.toml and trainers give
-        them.
+        """Build a judge from options by their flat names (docs/options.md), as flags and trainers give them, or from
+        the content of a file that ``calipers --config`` takes.
 
-        ``options`` may be the content of a TOML file that ``calipers --config`` takes, too. Raises ConfigError as the
-        constructor does, and for an unknown name.
+        Raises ConfigError as the constructor does, and for an unknown name.
         """
         options = options_of_settings(options)
         require_switched_on(options)

@@ -139,6 +139,12 @@ def test_what_cannot_be_an_address_is_told_with_the_variable_that_says_it() -> N
         url_of("ollama", OLLAMA_HOST="gpu1:many")
 
 
+def test_an_empty_address_sends_nothing_to_the_usual_one() -> None:
+    """As ``--base-url "$URL"`` without that variable."""
+    with pytest.raises(ConfigError, match=r"the base URL '' does not begin with http.*leave it out if none is meant"):
+        request_target("openai", base_url="", api_key="k", environment={})
+
+
 @given(st.sampled_from(sorted(PROVIDERS)), st.text(max_size=40), st.text(max_size=8))
 def test_whatever_the_environment_says_is_an_address_or_one_sentence(name: str, value: str, workspace: str) -> None:
     for one in PROVIDERS[name].addresses:

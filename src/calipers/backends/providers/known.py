@@ -104,7 +104,7 @@ def request_target(
     variables = os.environ if environment is None else environment
     known: Provider = registry.BACKENDS.find(name)
     named = None if base_url is not None else known.named_address(variables)
-    url = base_url or (named[0] if named else known.base_url)
+    url = base_url if base_url is not None else named[0] if named else known.base_url
     named_by = named[1] if named else None
     credential = known.credential(variables)
     headers = {} if base_url is not None else _headers(known, variables)
@@ -120,7 +120,9 @@ def request_target(
         )
     if not url.startswith(("http://", "https://")):
         where = f"{named_by} says {url!r}, which" if named_by else f"the base URL {url!r}"
-        raise ConfigError(f"{where} does not begin with http:// or https://")
+        raise ConfigError(
+            f"{where} does not begin with http:// or https://{'' if url else '; leave it out if none is meant'}"
+        )
     return RequestTarget(url.rstrip("/"), key, tuple(headers.items()), named_by)
 
 

@@ -7,7 +7,7 @@ rows themselves (``rollouts``).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from calipers.inputs.foreign.codex import codex_items, is_codex_line
 from calipers.inputs.foreign.dialects import dialect_of
 from calipers.inputs.foreign.eval_file import eval_rows
 from calipers.inputs.foreign.grouping import grouped
-from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout
+from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout, gold_of
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
 from calipers.inputs.foreign.smolagents import is_bare_step
 from calipers.inputs.langchain import is_langchain_message
@@ -33,6 +33,7 @@ _ONE_EVENT = (
     "jq -c . events/*.json > conversation.jsonl"
 )
 _GROUPS = "is a groups file already: calipers reads it as it is, so nothing has to be converted"
+_RESULTS = "is a file of results, which have no messages; name the groups file that was scored"
 
 
 def rollout_group_rows(path: Path) -> Iterator[tuple[int, Any]]:
@@ -101,6 +102,13 @@ def kind_of(row: Any) -> Kind | None:
     return "message" if "role" in row else None
 
 
+def _is_result(group: Mapping[str, Any]) -> bool:
+    """Return whether a group's object is what ``calipers score`` wrote of one."""
+    listed = group.get("trajectories")
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return "status" in group and isinstance(first, dict) and "reason" in first and "messages" not in first
+
+
 def file_rollouts(path: Path, *, family: str | None = None) -> Iterator[tuple[int, Rollout | str]]:
     """Yield a file's rollouts with their lines, and each unreadable row's problem as text.
 
@@ -118,7 +126,7 @@ def file_rollouts(path: Path, *, family: str | None = None) -> Iterator[tuple[in
     if not head:
         raise InputError("is empty; it holds no rollouts", source=str(path))
     if kind == "group":
-        raise InputError(_GROUPS, source=str(path))
+        raise InputError(_RESULTS if _is_result(head[-1][1]) else _GROUPS, source=str(path))
     if kind == "message" and family is None:
         yield _session(path, chain(head, rows))
         return
@@ -188,8 +196,13 @@ def _messages_row(row: dict[str, Any]) -> Rollout:
     if system and isinstance(system, str | list) and not any(_role(message) == "system" for message in messages):
         messages = [{"role": "system", "content": system}, *messages]
         read.append("system")
+    tools, listed = row.get("tools"), row.get("toolConfig")
+    if tools is None and isinstance(listed, dict) and isinstance(listed.get("tools"), list):
+        tools = listed["tools"]
+    if (gold := gold_of(row)) is not None:
+        read.append("gold")
     notes = {key: plain_data(item) for key, item in row.items() if key not in read}
-    return Rollout(messages, None, row.get("tools"), row.get("reward"), notes)
+    return Rollout(messages, None, tools, row.get("reward"), notes, gold=gold)
 
 
 def _role(message: Any) -> Any:

@@ -117,7 +117,7 @@ def _placed(place: P, rollout: Rollout, group_by: str | None, spool: Spool) -> t
         raise InputError("has no messages, so there is nothing to judge")
     prompt = _prompt(rollout, messages)
     value = None if group_by is None else _value_at(rollout, group_by)
-    slot = spool.add([prompt, messages[len(prompt) :], tools, reward, metadata])
+    slot = spool.add([prompt, messages[len(prompt) :], tools, reward, rollout.gold, metadata])
     asked = any(message["role"] == "user" for message in prompt)
     answered = any(message["role"] == "assistant" for message in messages[len(prompt) :])
     said = [{key: item for key, item in message.items() if key not in _STAMPS} for message in prompt]
@@ -213,7 +213,7 @@ def _group_object(name: str | None, members: list[_Member[P]], spool: Spool) -> 
     tools: Any = None
     listed = []
     for place, member in enumerate(members, start=1):
-        prompt, rest, tools, reward, metadata = spool.get(member.slot)
+        prompt, rest, tools, reward, gold, metadata = spool.get(member.slot)
         context = prompt if shared else []
         listed.append(
             {
@@ -221,6 +221,7 @@ def _group_object(name: str | None, members: list[_Member[P]], spool: Spool) -> 
                 "messages": rest if shared else prompt + rest,
                 **({} if alike or not tools else {"tools": tools}),
                 **({} if reward is None else {"reward": reward}),
+                **({} if gold is None else {"gold": gold}),
                 **({"metadata": metadata} if metadata else {}),
             }
         )

@@ -32,10 +32,16 @@ class Rollout:
     asked: int | None = None
     left_out: str | None = None
     where: str = ""
+    gold: float | None = None
 
     def as_trajectory(self) -> Row:
         """Return the rollout as a trajectory object of a groups file, without an id."""
-        named = {"tools": self.tools or None, "reward": self.reward, "metadata": dict(self.metadata) or None}
+        named = {
+            "tools": self.tools or None,
+            "reward": self.reward,
+            "gold": self.gold,
+            "metadata": dict(self.metadata) or None,
+        }
         return {"messages": self.messages} | {key: item for key, item in named.items() if item is not None}
 
 
@@ -48,6 +54,14 @@ LEFT_OUT = "left_out"
 def rest_of(row: Row, *read: str) -> Row:
     """Return what a row has beside the keys ``read``."""
     return {key: item for key, item in row.items() if key not in read and item is not None}
+
+
+def gold_of(row: Row) -> float | None:
+    """Return the score that a row with one rollout has as ``gold``; None if it has none, or a text such as the answer
+    to its task.
+    """
+    gold = row.get("gold")
+    return finite_number(gold, "'gold'") if isinstance(gold, int | float) else None
 
 
 def beside(notes: Row, name: str, more: Row) -> Row:

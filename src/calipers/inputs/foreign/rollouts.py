@@ -6,6 +6,7 @@ messages. Not responsible for files (``files``) or for which rollouts are of one
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
@@ -23,6 +24,7 @@ from calipers.inputs.foreign.rollout import (
     Part,
     Rollout,
     Row,
+    gold_of,
     require_unused,
     rest_of,
     reward_of,
@@ -32,7 +34,7 @@ from calipers.inputs.foreign.rollout import (
 from calipers.inputs.foreign.tau2 import messages_of_ticks
 from calipers.inputs.foreign.verifiers_traces import episode_parts, episode_rollouts, is_episode
 from calipers.inputs.parts import REASONING, joined_block_text
-from calipers.inputs.plain import compact_json, plain_data, type_in_words
+from calipers.inputs.plain import compact_json, plain_data, type_in_words, without_surrogates
 
 _LISTS: Final = ("messages", "conversations", "contents", "steps", "history", "traces", "simulations", "samples")
 """Fields that hold a list in every format that has them."""
@@ -143,12 +145,36 @@ def _with_odd(key: str, value: Any, rewards: Collection[str]) -> Any:
 def _verifiers(row: Row) -> list[Rollout]:
     """A rollout that ended in an error has no reward: verifiers writes 0 for it."""
     task = row.get("example_id")
-    asked, said = turn(row["prompt"], "user", "prompt"), turn(row["completion"], "assistant", "completion")
+    prompt, completion = _messages_as_text(row) or (row["prompt"], row["completion"])
+    asked, said = turn(prompt, "user", "prompt"), turn(completion, "assistant", "completion")
     name = None if task is None else f"{row['task']}-{task}" if isinstance(row.get("task"), str) else str(task)
-    notes = rest_of(row, "prompt", "completion", "reward", "tools", "tool_defs")
+    gold = gold_of(row)
+    read = () if gold is None else ("gold",)
+    notes = rest_of(row, "prompt", "completion", "reward", "tools", "tool_defs", *read)
     reward = None if row.get("error") else row.get("reward")
     tools = row.get("tools") or row.get("tool_defs")
-    return [Rollout(asked + said, name, tools, reward, notes, is_index=True, asked=len(asked))]
+    return [Rollout(asked + said, name, tools, reward, notes, is_index=True, asked=len(asked), gold=gold)]
+
+
+def _messages_as_text(row: Row) -> tuple[list[Any], list[Any]] | None:
+    """Return a row's prompt and completion if both are JSON texts of messages, as Parquet files may have them.
+
+    A policy decides what its completion is, and not whether the prompt is JSON.
+    """
+    asked, said = _decoded(row["prompt"]), _decoded(row["completion"])
+    return None if asked is None or said is None else (asked, said)
+
+
+def _decoded(given: Any) -> list[Any] | None:
+    """Return the messages that a text is the JSON of, or None."""
+    if not isinstance(given, str) or not given.lstrip().startswith("["):
+        return None
+    try:
+        found = plain_data(without_surrogates(json.loads(given)))
+    except (ValueError, RecursionError):
+        return None
+    is_messages = isinstance(found, list) and found and all(isinstance(one, dict) and "role" in one for one in found)
+    return found if is_messages else None
 
 
 def _nemo_gym(row: Row) -> list[Rollout]:
