@@ -86,6 +86,12 @@ def test_any_unicode_and_any_ids_give_a_reading(text: str, ids: list[str]) -> No
     assert set(reading.scores) | set(reading.missing) == set(ids)
 
 
+@pytest.mark.parametrize("ids", [(), ("",), (" ", "")])
+@pytest.mark.parametrize("text", [",", "", ", 0.5", "[1, 2]", "\n,\n"])
+def test_without_a_visible_id_a_text_is_read_once(text: str, ids: tuple[str, ...]) -> None:
+    assert extract_scores(text, ids).scores == {}
+
+
 @pytest.mark.parametrize("name", zoo.HOSTILE)
 def test_hostile_text_is_cheap(name: str) -> None:
     text = zoo.HOSTILE[name]

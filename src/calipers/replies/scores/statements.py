@@ -104,7 +104,8 @@ class _LineReader:
         self.section: str | None = None
         self.scored = False
         # These patterns are compiled for each set of ids, so they are small.
-        written = "|".join(map(re.escape, sorted(filter(str.strip, set(names.ids)), key=len, reverse=True)))
+        visible = sorted(filter(str.strip, set(names.ids)), key=len, reverse=True)
+        written = "|".join(map(re.escape, visible)) or r"(?!)"  # without ids, nothing is one
         id_ = rf"(?P<id>{written})(?:(?=[はの得的获为是는은의])|(?!\w|[.,]\d))"
         prefix = (
             rf"(?P<prefix>(?:the\s)?\b{PREFIX}[\s_\-#№\"'(\[]{{0,4}}(?:(?:id|no\.?|number)\b[\s:#\"'=]{{1,4}})?|#|第)"
