@@ -15,7 +15,7 @@ import griffe
 from scripts.site import reference
 
 
-class RealSignatures(griffe.Extension):
+class RealSignatures(griffe.Extension):  # type: ignore[misc]  # its types are not installed
     """Gives the classes of the reference the parameters and defaults that they have when they are called."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
