@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.errors import InputError
+from calipers.errors import CalipersError, InputError
 from calipers.inputs import as_group, read_groups
 
 GROUP: dict[str, Any] = {
@@ -145,6 +145,44 @@ def test_a_dash_is_standard_input() -> None:
     for data in (line(), gzip.compress(line())):
         done = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, check=True)
         assert done.stdout.split() == [b"g1"]
+
+
+ROLLOUT = {"prompt": "q", "completion": "a"}
+
+
+@pytest.mark.parametrize(
+    ("given", "reader", "said"),
+    [
+        ([ROLLOUT], "rolouts", "unknown reader 'rolouts'; did you mean rollouts"),
+        ([ROLLOUT], "", "unknown reader ''"),
+        ([ROLLOUT], 3, "unknown reader '3'"),
+        ([ROLLOUT], "parquet", "reader='parquet' reads files, and here are rows of <list>"),
+        ([GROUP, ROLLOUT], None, "<list>:2: is one rollout where a group is needed"),
+        ([json.dumps(GROUP)], None, "<list>:1: is text where a group is needed"),
+        ({"prompt": ["q"], "completion": ["a"]}, None, "it has the columns prompt, completion, and no rows"),
+    ],
+)
+def test_rows_in_memory_that_would_be_groups_of_one_are_refused(given: Any, reader: Any, said: str) -> None:
+    with pytest.raises(CalipersError, match=said):
+        list(read_groups(given, reader=reader))
+
+
+def test_a_reader_of_files_is_refused_for_standard_input() -> None:
+    code = "import calipers; print(list(calipers.read_groups('-', reader='parquet')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(ROLLOUT), capture_output=True, text=True, check=False
+    )
+    assert "reader='parquet' reads files, and here are rows of <stdin>" in done.stderr
+
+
+def test_trajectories_as_json_text_in_a_line_are_read(tmp_path: Path) -> None:
+    """As of a dataset of groups that was written as JSON lines."""
+    path = tmp_path / "g.jsonl"
+    path.write_bytes(line(trajectories=json.dumps(GROUP["trajectories"])) + line(group_id="g2", trajectories="[oops"))
+    problems: list[InputError] = []
+    assert list(read_groups(path, on_error=problems.append)) == [as_group(GROUP)]
+    assert [one.line for one in problems] == [2]
+    assert "a column of JSON text is not JSON" in str(problems[0])
 
 
 def test_reading_files_imports_nothing_heavy() -> None:

@@ -14,8 +14,8 @@ from itertools import chain, islice
 from pathlib import Path
 
 from calipers import registry
-from calipers.errors import InputError
-from calipers.inputs import jsonl
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import jsonl, parquet
 from calipers.inputs.groups import as_group
 from calipers.interfaces import Reader
 from calipers.types import TrajectoryGroup
@@ -48,9 +48,11 @@ def read_groups(
     ``reader="rollouts"`` insists on it.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
-    ConfigError for Parquet without pyarrow.
+    ConfigError for an unknown ``reader``, one that only reads files where there is none, and Parquet without pyarrow.
     """
     seen: dict[int, int] = {}
+    if reader is not None:
+        registry.READERS.find(str(reader))
     if isinstance(path, str | os.PathLike):
         source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
         found = iter(_rows(source, reader))
@@ -83,7 +85,7 @@ def _head(rows: Iterator[tuple[int, object]]) -> list[tuple[int, object]]:
 
 
 def _is_group(row: object) -> bool:
-    return isinstance(row, dict) and ("trajectories" in row or "responses" in row)
+    return isinstance(row, Mapping) and ("trajectories" in row or "responses" in row)
 
 
 def _is_foreign(row: object) -> bool:
@@ -96,9 +98,16 @@ def _is_foreign(row: object) -> bool:
 
 
 def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
+    if isinstance(value, dict) and isinstance(value.get("trajectories"), str):
+        value = parquet.row_as_object(value)  # such as a line of a dataset that was written as JSON lines
     if isinstance(value, str):
         raise InputError(value)
     group = as_group(value)
+    if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
+        raise InputError(
+            "is one rollout where a group is needed: rollouts make up groups if the first row is one, or with "
+            "reader='rollouts' (--reader rollouts)"
+        )
     derived = not isinstance(value, TrajectoryGroup) and (
         not isinstance(value, Mapping) or value.get("group_id") is None
     )
@@ -124,7 +133,7 @@ def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     if source == "<stdin>":
         return _with_rollouts(jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer)), source, reader)
     path = Path(source)
-    read: Reader = registry.READERS.find(reader or _reader_of(path))
+    read: Reader = registry.READERS.find(_reader_of(path) if reader is None else reader)
     return read(path)
 
 
@@ -138,6 +147,8 @@ def _with_rollouts(rows: Iterator[tuple[int, object]], source: str, reader: str 
     """Return rows that are read once, with the groups that they make up if the first known one is a rollout."""
     from calipers.inputs.foreign.files import is_rollout, rollout_groups  # noqa: PLC0415 - files do not need it
 
+    if reader not in (None, "rollouts", "jsonl"):
+        raise ConfigError(f"reader={reader!r} reads files, and here are rows of {source}; leave it out, or name a file")
     head = []
     for numbered in islice(rows, _LOOKED_AT):
         head.append(numbered)

@@ -12,6 +12,7 @@ from calipers.errors import InputError
 from calipers.inputs.parquet import GROUP_COLUMNS, row_as_object
 
 Row = tuple[int, Any]
+_NO_OBJECT = "is text where a group is needed; parse lines of JSON with json.loads, or give the path of their file"
 
 
 def is_table(source: object) -> bool:
@@ -29,6 +30,10 @@ def table_rows(source: object, columns: Mapping[str, Any] = GROUP_COLUMNS) -> It
     """
     if isinstance(source, Mapping) and "trajectories" not in source and "responses" not in source:
         names = ", ".join(map(str, source))
+        if any(isinstance(one, list | tuple) and one and not isinstance(one[0], Mapping) for one in source.values()):
+            raise InputError(
+                f"it has the columns {names}, and no rows: give a list of rows, or datasets.Dataset.from_dict(...)"
+            )
         raise InputError(f"it has the splits {names}: read one of them, as in read_groups(dataset['train'])")
     if not isinstance(source, Iterable) or isinstance(source, bytes | bytearray):
         raise InputError("read_groups() takes a path, a list of groups, a data frame or a dataset")
@@ -38,7 +43,8 @@ def table_rows(source: object, columns: Mapping[str, Any] = GROUP_COLUMNS) -> It
         plain = source.with_format(None) if hasattr(source, "with_format") else source  # not tensors or data frames
         yield from ((number, row_as_object(dict(row), columns)) for number, row in enumerate(plain, start=1))
     else:
-        yield from enumerate([source] if isinstance(source, Mapping) else source, start=1)
+        listed = [source] if isinstance(source, Mapping) else source
+        yield from ((number, _NO_OBJECT if isinstance(row, str) else row) for number, row in enumerate(listed, start=1))
 
 
 def _rows_of_frame(frame: Any, columns: Mapping[str, Any]) -> Iterator[Row]:

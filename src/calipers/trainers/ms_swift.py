@@ -22,6 +22,7 @@ from calipers.trainers.rollouts.groups import rollout_group
 from calipers.trainers.rollouts.messages import split_reasoning
 from calipers.trainers.rollouts.steps import step_fields
 from calipers.trainers.trl.ranks import Ranks, is_single_process
+from calipers.trainers.trl.rows import USUAL_RUBRIC_COLUMN, dataset_column
 
 __all__ = ["JudgeReward", "register"]
 
@@ -33,7 +34,7 @@ def register(
     name: str,
     judge: JudgeLike,
     *,
-    rubric_column: str | None = "rubric",
+    rubric_column: str | None = USUAL_RUBRIC_COLUMN,
     patience: int | None = None,
     stop: Stop | None = None,
 ) -> None:
@@ -83,7 +84,7 @@ class JudgeReward:
         judge: JudgeLike,
         *,
         size: int | None,
-        rubric_column: str | None = "rubric",
+        rubric_column: str | None = USUAL_RUBRIC_COLUMN,
         patience: int | None = None,
         stop: Stop | None = None,
     ) -> None:
@@ -105,7 +106,8 @@ class JudgeReward:
         Raises InputError for a group whose rows have different rubrics.
         """
         warn_unused_columns(columns, used=(self._rubric_column,))
-        rubrics = columns.get(self._rubric_column or "") or [None] * len(completions)
+        needed = self._rubric_column != USUAL_RUBRIC_COLUMN
+        rubrics = dataset_column(columns, self._rubric_column, required=needed) or [None] * len(completions)
         mine = [Row(*row) for row in zip(prompt_id, request_id, map(_conversation, messages), rubrics, strict=True)]
         extra = step_fields(getattr(columns.get("trainer_state"), "global_step", None))
         judged = self._judged if is_single_process() else self._judged_jointly

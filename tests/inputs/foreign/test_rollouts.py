@@ -256,6 +256,11 @@ def test_a_number_as_gold_is_gold_and_a_text_is_metadata(tmp_path: Path):
     (group,) = converted(tmp_path / "b.jsonl", row | {"gold": 0}, row)
     assert [member.get("gold") for member in group["trajectories"]] == [0.0, None]
     assert as_group([asked | {"gold": 0.5}]).trajectories[0].gold == 0.5
+    for odd in (asked | {"gold": float("nan")}, row | {"gold": float("inf")}):
+        with pytest.raises(InputError, match=r"'gold' is (nan|inf), which cannot be compared"):
+            converted(tmp_path / "c.jsonl", odd)
+        with pytest.raises(InputError, match=r"'gold' is (nan|inf), which cannot be compared"):
+            list(read_groups([odd], reader="rollouts"))
 
 
 def test_messages_as_json_text_are_messages_if_the_prompt_is_one_too(tmp_path: Path):
@@ -277,3 +282,19 @@ def test_tools_of_a_request_to_bedrock_are_tools(tmp_path: Path):
     (group,) = converted(tmp_path / "a.jsonl", row)
     function = {"name": "look", "description": "say looks", "parameters": schema}
     assert group["tools"] == [{"type": "function", "function": function}]
+    for odd in ({"tool": [told]}, "abc", [told]):
+        with pytest.raises(InputError, match="'toolConfig' has no list of tools"):
+            converted(tmp_path / "b.jsonl", row | {"toolConfig": odd})
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"prompt": "q", "completions": "a"}, "did you mean 'completion' by 'completions'"),
+        ({"promt": "q", "completion": "a"}, "did you mean 'prompt' by 'promt'"),
+        ({"mesages": []}, "did you mean 'messages' by 'mesages'"),
+    ],
+)
+def test_a_mistyped_key_is_named(tmp_path: Path, row: dict[str, Any], said: str):
+    with pytest.raises(InputError, match=said):
+        converted(tmp_path / "a.jsonl", row)

@@ -127,6 +127,10 @@ def test_a_rubric_column_and_a_reference_column_reach_the_judge():
     assert "forty-two" in system
     with pytest.raises(ConfigError, match="no column 'answer'; its columns are: completion_ids"):
         called(reward, ["worth 1", "worth 2"])
+    with pytest.raises(ConfigError, match="no column 'rub'; its columns are: completion_ids"):
+        called(reward_func(judge, num_generations=2, rubric_column="rub"), ["worth 1", "worth 2"])
+    with pytest.raises(ConfigError, match="only_reward='yes': write True, False, or None"):
+        reward_func(judge, num_generations=2, only_reward="yes")  # type: ignore[arg-type]
 
 
 def test_thoughts_are_hidden_from_the_judge_unless_it_is_to_see_them():

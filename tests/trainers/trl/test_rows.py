@@ -69,6 +69,14 @@ def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its
         groups_of(prompts, completions)
 
 
+def test_equal_prompts_that_are_in_two_groups_reveal_a_wrong_size_also_among_changed_prompts():
+    prompts, completions = list("AABBCC"), ["x"] * 6
+    with pytest.raises(ConfigError, match="2 completions of each prompt, and num_generations is 3"):
+        groups_of(prompts, completions, size=3, mixed_prompts=True)
+    for fitting, size in (("AABBCC", 2), ("AABBCC", 6), ("AAABBB", 3), ("ABCDEF", 3), ("AABCCC", 3), ("AAAAAA", 3)):
+        assert len(groups_of(list(fitting), completions, size=size, mixed_prompts=True)) == 6 // size
+
+
 @pytest.mark.parametrize(
     ("completion", "reasoning", "answer"),
     [

@@ -23,11 +23,14 @@ from calipers.inputs.foreign.rollout import LEFT_OUT, Rollout, gold_of
 from calipers.inputs.foreign.rollouts import FAMILIES, each_rollout, family_of, in_domain, odd_field, tau2_domain
 from calipers.inputs.foreign.smolagents import is_bare_step
 from calipers.inputs.langchain import is_langchain_message
+from calipers.inputs.misread import meant
 from calipers.inputs.plain import plain_data, type_in_words
 
 _log = logging.getLogger(__name__)
 Kind = Literal["group", "rollout", "message"]
 Numbered = tuple[int, Any]
+_USUAL = ("messages", "prompt", "completion", "conversations", "chosen", "rejected")
+"""Keys of rollouts that people write themselves."""
 _ONE_EVENT = (
     "is one event of a conversation; write the events of a conversation to one file, in their order, one a line: "
     "jq -c . events/*.json > conversation.jsonl"
@@ -184,7 +187,10 @@ def _row_rollouts(line: int, row: Any, family: str | None) -> Iterator[tuple[int
     if found is not None:
         yield from ((line, rollout) for rollout in found)
     elif isinstance(row.get("messages"), list) and kind_of(row) == "rollout":
-        yield line, _messages_row(row)
+        try:
+            yield line, _messages_row(row)
+        except InputError as error:
+            yield line, str(error)
     else:
         yield line, _unknown(row)
 
@@ -196,13 +202,21 @@ def _messages_row(row: dict[str, Any]) -> Rollout:
     if system and isinstance(system, str | list) and not any(_role(message) == "system" for message in messages):
         messages = [{"role": "system", "content": system}, *messages]
         read.append("system")
-    tools, listed = row.get("tools"), row.get("toolConfig")
-    if tools is None and isinstance(listed, dict) and isinstance(listed.get("tools"), list):
-        tools = listed["tools"]
+    tools = _tools_of_bedrock(row) if row.get("tools") is None else row["tools"]
     if (gold := gold_of(row)) is not None:
         read.append("gold")
     notes = {key: plain_data(item) for key, item in row.items() if key not in read}
     return Rollout(messages, None, tools, row.get("reward"), notes, gold=gold)
+
+
+def _tools_of_bedrock(row: dict[str, Any]) -> list[Any] | None:
+    """Return the tools of a request to Bedrock. Raises InputError for a ``toolConfig`` without a list of them."""
+    given = row.get("toolConfig")
+    if given is None:
+        return None
+    if not isinstance(given, dict) or not isinstance(given.get("tools"), list):
+        raise InputError('\'toolConfig\' has no list of tools; write it as {"tools": [{"toolSpec": ...}]}')
+    return list(given["tools"])
 
 
 def _role(message: Any) -> Any:
@@ -223,9 +237,10 @@ def _unknown(row: dict[str, Any]) -> str:
 
 def _unknown_keys(row: dict[str, Any]) -> str:
     keys = ", ".join(map(str, row))[:200] or "none"
+    question = next((text for key in _USUAL if key not in row and (text := meant(key, row))), "")
     return (
-        f"is of no known format; it has the keys {keys}; the formats are {', '.join(FAMILIES)}; any other rollout can "
-        'be written as {"messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
+        f"is of no known format; {question}it has the keys {keys}; the formats are {', '.join(FAMILIES)}; any other "
+        'rollout can be written as {"messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
     )
 
 

@@ -56,9 +56,9 @@ def rest_of(row: Row, *read: str) -> Row:
     return {key: item for key, item in row.items() if key not in read and item is not None}
 
 
-def gold_of(row: Row) -> float | None:
+def gold_of(row: Mapping[str, Any]) -> float | None:
     """Return the score that a row with one rollout has as ``gold``; None if it has none, or a text such as the answer
-    to its task.
+    to its task. Raises InputError for a number that is not finite.
     """
     gold = row.get("gold")
     return finite_number(gold, "'gold'") if isinstance(gold, int | float) else None

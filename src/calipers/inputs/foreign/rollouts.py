@@ -54,8 +54,9 @@ def each_rollout(row: Mapping[str, Any], *, family: str | None = None) -> Iterat
     """Return the rollouts of a row, with the problem of each part of it that cannot be read, as text, in its place.
 
     ``family`` names the format, which the row's keys tell otherwise. Returns None for a row of no known format. Raises
-    InputError for a row that is not of the named format, or nested too deeply.
+    InputError for a row that is not of the named format, nested too deeply, or with a ``gold`` that is not finite.
     """
+    gold_of(row)  # as plain data, what is not finite is None
     plain = plain_data(_with_odd_rewards(row))
     name = family_of(plain) if family is None else family
     if name is None:

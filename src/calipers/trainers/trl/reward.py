@@ -28,7 +28,7 @@ from calipers.trainers.trl.around import PolicyTools, ReadArtifacts, around_roll
 from calipers.trainers.trl.caller import LOGS_ANY_METRICS, Caller, check_version
 from calipers.trainers.trl.metrics import judge_metrics, row_explanations
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import Row, completion_rows, dataset_column, groups_of_rows
+from calipers.trainers.trl.rows import USUAL_RUBRIC_COLUMN, Row, completion_rows, dataset_column, groups_of_rows
 from calipers.trainers.trl.scaffold import scaffolded_rollouts
 from calipers.trainers.trl.weights import weighted
 from calipers.trainers.weights import Weigh, reliability_weight, row_weights, weights_without_effect
@@ -47,7 +47,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     num_generations: int | None = None,
     only_reward: bool | None = None,
     blocking: bool = False,
-    rubric_column: str | None = "rubric",
+    rubric_column: str | None = USUAL_RUBRIC_COLUMN,
     reference_column: str | None = None,
     name: str = "judge",
     check: bool = True,
@@ -82,6 +82,8 @@ def reward_func(  # noqa: PLR0913 - keywords
     if num_generations is not None:
         require_whole(num_generations=num_generations)
     require_text(rubric_column=rubric_column, reference_column=reference_column)
+    if only_reward not in (None, True, False):
+        raise ConfigError(f"only_reward={only_reward!r}: write True, False, or None to find out from the trainer")
     if num_generations is not None and num_generations < 2:
         raise ConfigError(
             f"num_generations={num_generations}: a judge compares completions, so a group needs two or more"
@@ -285,7 +287,7 @@ def _read(
     return completion_rows(
         prompts,
         completions,
-        rubrics=dataset_column(columns, options.rubric_column, required=False),
+        rubrics=dataset_column(columns, options.rubric_column, required=options.rubric_column != USUAL_RUBRIC_COLUMN),
         references=dataset_column(columns, options.reference_column, required=True),
         around=around_rollouts(columns, len(completions), tools=options.tools, artifacts=options.artifacts),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
@@ -19,6 +20,8 @@ from calipers.trainers.rollouts.messages import assistant_message, rubric_text_w
 from calipers.trainers.trl.around import Around
 from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
 
+USUAL_RUBRIC_COLUMN: Final = "rubric"
+"""The column whose rubrics are used if a data set has it. A column of another name was named, and is required."""
 PROBLEM: Final = "trl_problem"
 """The key of a trajectory's metadata with the reason why its completion cannot be read."""
 
@@ -93,8 +96,8 @@ def groups_of_rows(
     Ids are positions in the batch, from 1; a group's id begins with ``label``, and ``extra`` is recorded with it. The
     rows of a group have the same prompt, unless ``mixed_prompts`` is True, which means that something else may have
     changed the prompts. If a row has a reference but no rubric, the reference is added to ``default_rubric``. Raises
-    ConfigError if the batch does not consist of whole groups, or if a group has several prompts: then ``size`` is not
-    the trainer's.
+    ConfigError if the batch does not consist of whole groups, or if a group has several prompts, which with
+    ``mixed_prompts`` has to be certain: then ``size`` is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -102,6 +105,8 @@ def groups_of_rows(
             "num_generations= to the trainer's own, and make per_device_train_batch_size x processes x "
             "steps_per_generation divisible by it"
         )
+    if mixed_prompts:
+        _require_size_of_runs(batch, size)
     groups = []
     for start in range(0, len(batch), size):
         members = batch[start : start + size]
@@ -142,6 +147,16 @@ def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool)
             "reward functions: keep it equal to num_generations there)"
         )
     return shared
+
+
+def _require_size_of_runs(batch: Sequence[Row], size: int) -> None:
+    """Raise ConfigError if equal prompts follow one another in runs of one length, and a run is in two groups."""
+    lengths = [len(list(run)) for _, run in groupby(row.prompt for row in batch)]
+    if len(lengths) > 1 and len(set(lengths)) == 1 and lengths[0] > 1 and size % lengths[0] and lengths[0] % size:
+        raise ConfigError(
+            f"the batch has {lengths[0]} completions of each prompt, and num_generations is {size}: set "
+            "num_generations= to the trainer's own"
+        )
 
 
 def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
