@@ -46,6 +46,7 @@ def calipers(folder: Path, *words: str, **variables: str) -> subprocess.Complete
         ("[score]\norders = true\n", "calipers.toml:2: orders: 'true' is not a whole number"),
         ("[score]\nstrict = 'maybe'\n", "calipers.toml:2: strict: 'maybe' is neither true nor false"),
         ("[rubric.draft]\nfirst = 2\n", "there is no table [rubric.draft]"),
+        ("rubric = ''\n", "calipers.toml:1: --rubric: the name of the file is empty"),
         ("log-level = 'debug'\n", "calipers.toml:1: 'log-level' is no setting of this file"),
         ("\norders = ", "calipers.toml:2: not valid TOML"),
     ],

@@ -799,3 +799,24 @@ async def test_a_judge_that_is_left_holds_no_connection(faulty: FaultyServer):
 
 def open_sessions(judge: calipers.Judge) -> list[Any]:
     return [owned.session for seat in judge._judges for owned in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has
+
+
+@pytest.mark.parametrize("name", ["criteria.txt", "rubrics/tiny.toml", "a.json", "b.md"])
+def test_a_files_name_is_not_taken_for_standards(name: str, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"is the name of a file, and not its standards: give Path\("):
+        calipers.Judge("embedded", rubric=name)
+    with pytest.raises((ConfigError, InputError), match=r"cannot be read|[Nn]o such file"):
+        calipers.Judge("embedded", rubric=Path(name))
+
+
+def test_a_path_of_a_text_file_is_its_standards(tmp_path: Path):
+    (tmp_path / "standards.txt").write_text("Be brief.\n", encoding="utf-8")
+    assert calipers.Judge("embedded", rubric=tmp_path / "standards.txt").settings.rubric == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [("embedded", "give a mapping"), (None, "give a mapping"), ({}, "no judge")]
+)
+def test_options_of_another_kind_are_named(given: Any, said: str):
+    with pytest.raises(ConfigError, match=said):
+        calipers.Judge.of(given)

@@ -150,15 +150,15 @@ def _has_word(text: str, word: str) -> bool:
 def _read(path: str | None) -> _File | None:
     """Return the settings file, or None if there is none. Raises ConfigError for one that cannot be read."""
     file = Path(path or _DEFAULT)
-    if not file.is_file():
-        if path is None:
-            return None
-        raise ConfigError(f"{file}: no such file (named by --config or CALIPERS_CONFIG)")
+    if path is None and not file.is_file():
+        return None
     try:
         text = file.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{file}: is not UTF-8 text; save it as UTF-8") from error
+    except FileNotFoundError as error:
+        raise ConfigError(f"{file}: no such file (named by --config or CALIPERS_CONFIG)") from error
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # the ValueError is also raised for an integer of thousands of digits

@@ -25,6 +25,8 @@ def read_rubric_file(path: str, *, flag: str = "--rubric") -> str | Rubric:
     """
     if path.endswith(SUFFIXES):
         return read_rubric(path)
+    if not path:
+        raise ConfigError(f"{flag}: the name of the file is empty; leave {flag} out for the default rubric")
     try:
         text = Path(path).read_text(encoding="utf-8-sig").strip()
     except (OSError, ValueError) as error:

@@ -54,8 +54,10 @@ def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a judge's options by flat names from ``given``, whose names and values may also be those of calipers.toml.
 
     There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` and ``judge_rubric`` are flags' names. Raises
-    ConfigError for a text that cannot be read.
+    ConfigError for what is no mapping, without a judge, and for a text that cannot be read.
     """
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"options={given!r:.80}: give a mapping of names to values, as in {{'judge': 'embedded'}}")
     known = flat_options()
     flags = {option.flag.replace("-", "_"): option for option in known.values() if option.section}
     found: dict[str, Any] = {}
@@ -69,6 +71,8 @@ def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
             found[option.key] = not value
         else:
             found[option.key] = _from_texts(option, value)
+    if "judge" not in found:
+        raise ConfigError("no judge is named: give one, as in judge='embedded'")
     return found
 
 

@@ -138,7 +138,8 @@ class JudgeOptions(Everyday):
     )
     rubric: str | Rubric | Mapping[str, Any] | Sequence[Any] | Path | None = any_value(
         None,
-        "Standards for groups without a rubric of their own: a text file, or criteria as .toml, .json or .yaml.",
+        "Standards for groups without a rubric of their own: a text file, or criteria as .toml, .json or .yaml (in "
+        "Python the text itself, or a Path).",
         section=QUESTION,
         metavar="FILE",
         reads=read_rubric_file,

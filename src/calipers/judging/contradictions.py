@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from calipers import registry
+from calipers.config.flag_values import names_rubric_file, read_rubric_file
 from calipers.config.options import JudgeOptions
 from calipers.config.question_options import Defence, Question
 from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
-from calipers.inputs import read_rubric
 from calipers.interfaces import Backend
 from calipers.judging.connecting import value_for_each_judge
 from calipers.judging.criteria import why_ungradable
@@ -256,11 +256,13 @@ def _require_reward(reward: Reward, protocol: str) -> None:
 
 
 def _as_rubric(rubric: object) -> str | Rubric | None:
-    """Return the ``rubric=`` argument as text or criteria. Raises ConfigError for another type, InputError for a bad
-    file.
+    """Return the ``rubric=`` argument as text or criteria. Raises ConfigError for another type and for a file's name as
+    text, InputError for a bad file.
     """
     if isinstance(rubric, Path):
-        rubric = read_rubric(rubric)
+        rubric = read_rubric_file(str(rubric), flag="rubric=")
+    elif isinstance(rubric, str) and names_rubric_file(rubric):
+        raise ConfigError(f"rubric={rubric!r} is the name of a file, and not its standards: give Path({rubric!r})")
     if rubric is None or isinstance(rubric, str):
         return rubric
     if not isinstance(rubric, Rubric | Mapping | list | tuple):

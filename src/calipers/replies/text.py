@@ -1,6 +1,7 @@
 """Selects the part of a judge's reply that is read: after its reasoning, inside a fence, within a maximal size.
 
-No function here knows what a verdict looks like. No function raises, and each takes time linear in the text's length.
+No function here knows what a verdict looks like. None raises because of a text, and each takes time linear in the
+text's length.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import re
 from typing import Final
 
+from calipers.errors import ConfigError
 from calipers.replies.strictjson import parse_strict_json
 
 TOLERANT_LIMIT = 65_536
@@ -155,6 +157,15 @@ _SAFE: Final = re.compile(
     r'"(?:[^"\\]|\\(?:[^u]|u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?![dD][89abAB])[0-9a-fA-F]{4}))*', re.DOTALL
 )
 """The beginning of a string, up to a position that does not split an escape sequence."""
+
+
+def reply_text(text: str | None) -> str:
+    """Return the text of a reply, "" for None. Raises ConfigError for anything else, such as bytes."""
+    if isinstance(text, str):
+        return text
+    if text is None:
+        return ""
+    raise ConfigError(f"text must be a reply's text, or None, and not {type(text).__name__}: decode bytes first")
 
 
 def condense_reply(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,26 @@ def test_every_recorded_reply_is_exact(row: dict[str, object]) -> None:
 def test_a_scale_that_cannot_be_meant_is_refused(scale: Any) -> None:
     with pytest.raises(ConfigError, match=r"scale=.*: it must be two finite numbers, the lower one first"):
         extract_scores('{"1": 7}', IDS, scale=scale)
+
+
+@pytest.mark.parametrize("reply", [b"{}", {"1": 0.5}, 7])
+def test_a_reply_that_is_no_text_is_refused(reply: Any) -> None:
+    reads: list[Callable[[], object]] = [
+        lambda: extract_scores(reply, IDS),
+        lambda: extract_choice(reply, "AB"),
+        lambda: extract_ranking(reply, IDS),
+        lambda: extract_verdict(reply),
+    ]
+    for read in reads:
+        with pytest.raises(ConfigError, match="text must be a reply's text, or None"):
+            read()
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"ids=\[1, 2\]: they must be texts; give list\(map\(str, ids\)\)"):
+        extract_scores('{"1": 80}', [1, 2])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="out_of_range='clip': write one of reask, rescale, rank, clamp"):
+        extract_scores('{"1": 7}', IDS, out_of_range="clip")  # type: ignore[arg-type]
 
 
 def test_a_reply_without_text_is_an_empty_one() -> None:

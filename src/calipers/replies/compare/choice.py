@@ -38,6 +38,7 @@ from calipers.replies.sentences import (
     prepare_reply,
     split_sentences,
 )
+from calipers.replies.text import reply_text
 from calipers.replies.wordlists import list_words, regex_of_list
 from calipers.types import Outcome
 
@@ -104,9 +105,10 @@ def extract_choice(
     ``format`` names the format that the judge was asked for (docs/reading.md). The format's own names (``A``,
     ``model_1``) stand for ``labels`` in the order in which the prompt listed the candidates. If all ``labels`` are such
     names, they are matched by name. Raises ConfigError for an unknown format or a format without a choice, and never
-    because of the text. ``text`` None is an empty reply.
+    because of the text. ``text`` None is an empty reply;
+    anything else but text is a ConfigError.
     """
-    text = text or ""
+    text = reply_text(text)
     form = format_named(format, "choice") if format is not None else None
     try:
         if form is not None:

@@ -27,6 +27,7 @@ from calipers.replies.formats.known import format_named
 from calipers.replies.formats.labels import ranked_positions
 from calipers.replies.rejected import Rejected
 from calipers.replies.sentences import CORRECTING, FINAL, prepare_reply
+from calipers.replies.text import reply_text
 from calipers.types import Outcome
 
 Id = TypeVar("Id", str, int)
@@ -77,9 +78,10 @@ def extract_ranking(
     The first mention of an id counts; repeats and unknown names are dropped and reported. ``2``, ``[2]``, ``Passage 2``
     all match id ``2``. An echo of the candidates, a template, tied positions and two different orders are rejected.
     ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
-    or a format without a ranking, and never because of the text. ``text`` None is an empty reply.
+    or a format without a ranking, and never because of the text. ``text`` None is an empty reply;
+    anything else but text is a ConfigError.
     """
-    text = text or ""
+    text = reply_text(text)
     spelled = tuple(map(str, ids))
     form = format_named(format, "ranking") if format is not None else None
     try:

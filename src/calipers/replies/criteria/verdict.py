@@ -33,6 +33,7 @@ from calipers.replies.sentences import (
     prepare_reply,
     split_sentences,
 )
+from calipers.replies.text import reply_text
 from calipers.replies.wordlists import list_words, regex_of_list
 from calipers.types import Outcome
 
@@ -53,9 +54,10 @@ def extract_verdict(text: str | None, *, format: str | None = None) -> VerdictRe
 
     The result is None for *partly correct*, a condition, a refusal, and a *yes* that the next sentence contradicts.
     ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
-    or a format without a verdict, and never because of the text. ``text`` None is an empty reply.
+    or a format without a verdict, and never because of the text. ``text`` None is an empty reply;
+    anything else but text is a ConfigError.
     """
-    text = text or ""
+    text = reply_text(text)
     form = format_named(format, "verdict") if format is not None else None
     try:
         return _read(text) if form is None else _in_format(text, form)

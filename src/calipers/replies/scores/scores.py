@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from calipers.errors import ConfigError
 from calipers.replies.rejected import Rejected
 from calipers.replies.scores.found import OFF_SCALE, Claim, Found, Unread, Value
 from calipers.replies.scores.scales import OutOfRange, mark_unclear_scores, scores_on_scale
 from calipers.replies.strictjson import parse_strict_json
-from calipers.replies.text import condense_reply
+from calipers.replies.text import condense_reply, reply_text
 from calipers.types import FinishReason, Outcome
 
 if TYPE_CHECKING:
@@ -64,12 +64,17 @@ def extract_scores(
 
     ``format`` names the format that the judge was asked for (docs/reading.md); several scores are in the order of
     ``ids``. Most formats have a scale of their own: scores are converted from it to ``scale``, or stay on it if no
-    ``scale`` is given. Raises ConfigError for an unknown format, a format without scores, and a ``scale`` that is not
-    two finite numbers, the lower one first. ``text`` None, as SDKs return for a reply without text, is an empty reply.
+    ``scale`` is given. ``text`` None, as SDKs return for a reply without text, is an empty reply. Raises ConfigError
+    for an unknown format, a format without scores, a ``scale`` that is not two finite numbers, the lower one first, an
+    unknown ``out_of_range``, and ids or a reply that are no texts.
     """
-    text = text or ""
+    text = reply_text(text)
     _require_scale(scale)
+    if out_of_range not in get_args(OutOfRange):
+        raise ConfigError(f"out_of_range={out_of_range!r}: write one of {', '.join(get_args(OutOfRange))}")
     known = dict.fromkeys(ids)
+    if not all(isinstance(id_, str) for id_ in known):
+        raise ConfigError(f"ids={list(known)!r:.80}: they must be texts; give list(map(str, ids))")
     ids = tuple(known)
     cut = finish_reason == "length"
     form = _format_named(format) if format is not None else None
