@@ -160,3 +160,23 @@ def test_a_lone_no_contradicts_a_yes_near_either_end_of_a_reply(place: int, met:
 def test_a_quoted_word_is_the_judges_own_and_a_longer_quotation_is_not() -> None:
     assert extract_verdict('The response is "correct" because it names Paris.').met is True
     assert extract_verdict('The response is "fully correct" because it names Paris.').met is None
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("The answer is wrong: no", None),
+        ("The answer is not correct: **Yes**.", None),
+        ("The response satisfies the requirement: False", None),
+        ("The response does not meet the criterion — no.", None),
+        ("The response meets the criterion: yes", True),
+        ("The answer is correct: no errors were found.", True),
+        ("The answer is incorrect: no working is shown.", False),
+        ("The answer is wrong. Verdict: no", False),
+    ],
+)
+def test_a_yes_or_no_behind_a_statement_that_it_may_answer_is_read_only_if_both_say_the_same(
+    text: str,
+    met: bool | None,  # noqa: FBT001
+) -> None:
+    assert extract_verdict(text).met is met

@@ -335,9 +335,21 @@ def _stated(parts: list[Sentence]) -> Iterator[tuple[_Answer, bool]]:
                 or is_introduced_as_mention(before, match[0])
             )
             if not doubted and not _HEDGED.search(near) and not _OTHERS.search(near[: len(near) - len(match[0])]):
-                yield _meaning(match), concluding
+                meaning, answer = _meaning(match), _answer_behind(after)
+                doubtful = answer is not None and (meaning == "no" or answer != meaning)
+                yield ("partly" if doubtful else meaning), concluding
         for match in _HAN.finditer(text):
             yield ("no" if match["no"] else "yes"), concluding
+
+
+_BEHIND = re.compile(r"[^.!?:：\n]{0,80}?(?::|：|\s[-–—]{1,2}\s)[\s*_\"'`\[(]{0,4}(?P<said>[^\s*_\"'`\])].{0,20})$")
+
+
+def _answer_behind(after: str) -> _Answer | None:
+    """Return the yes or no that ends a sentence whose statement it may answer: ``The answer is wrong: no``."""
+    match = _BEHIND.match(after)
+    word = None if match is None else _plain_word().fullmatch(fold_words(match["said"]).strip())
+    return None if word is None else _answer(word)
 
 
 def _meaning(match: re.Match[str]) -> _Answer:
