@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from http_judge import worth
 from judged import groups, rated
 from servers.faulty_server import FaultyServer
 
@@ -289,3 +290,57 @@ def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
     done = calipers("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [one["prompt_variant"] for one in json.loads(done.stdout)["judges"]] == [None]
+
+
+def test_an_answer_that_is_in_the_input_twice_counts_once(folder: Path):
+    """Else a judge of random scores would pass for one that repeats itself."""
+    said = [line | {"sample_index": number} for number, line in enumerate(rated(GROUPS, "odd", 1.0, calls=2))]
+    write(folder / "once.jsonl", said)
+    write(folder / "twice.jsonl", said * 2)
+    once, twice = (
+        json.loads(calipers("groups.jsonl", "--judgments", name, "--json", cwd=folder).stdout)
+        for name in ("once.jsonl", "twice.jsonl")
+    )
+    (found,) = (one for one in twice["findings"] if one["kind"] == "repeated_judgments")
+    assert found["text"].startswith(f"{len(said)} judgments repeat another one of the input")
+    twice["findings"].remove(found)
+    assert once == twice
+
+
+def test_a_judge_that_is_named_twice_is_refused(folder: Path):
+    done = calipers("groups.jsonl", "--judge", "embedded", "--judge", "embedded", cwd=folder)
+    assert done.returncode == 2
+    assert "--judge embedded is named twice; to ask a judge more often, use --samples" in done.stderr
+
+
+def test_recorded_answers_need_no_judge_that_can_be_reached(folder: Path):
+    shown = [
+        {
+            "group_id": f"g{number}",
+            "trajectories": [
+                {"id": name, "messages": [{"role": "assistant", "content": f"worth {gold}"}], "gold": gold}
+                for name, gold in (("a", 10 + number), ("b", 50))
+            ],
+        }
+        for number in range(3)
+    ]
+    write(folder / "shown.jsonl", shown)
+    with FaultyServer() as server:
+        server.script(worth())
+        arguments = (
+            "shown.jsonl",
+            "--judge",
+            f"vllm/judge@{server.url}",
+            "--orders",
+            "1",
+            "--ledger",
+            "l.db",
+            "--json",
+        )
+        before = calipers(*arguments, cwd=folder)
+    assert before.returncode == 0, before.stderr
+    again = calipers(*arguments, cwd=folder)
+    assert (again.returncode, again.stdout) == (0, before.stdout), again.stderr
+    assert "Nothing answers" in again.stderr
+    assert "Continuing with the answers in the ledger" in again.stderr
+    assert calipers(*arguments[:-3], "--ledger", "new.db", cwd=folder).returncode == 2

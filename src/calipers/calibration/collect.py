@@ -5,6 +5,7 @@ Every answer goes through ``Judge``, so that the figures are those of a run. Not
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 from calipers.backends.names import name_without_password
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
+from calipers.judging.reaching import check_or_continue
 from calipers.rubric import Rubric
 from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import (
@@ -27,6 +29,7 @@ from calipers.types import (
     Usage,
 )
 
+_log = logging.getLogger(__name__)
 _TEXTS: Final = ("content", "text", "response", "completion", "output", "answer", "message")
 """Keys under which files have a trajectory's text, and which calipers does not read."""
 
@@ -135,9 +138,9 @@ async def collect_judgments(
     A ``rubric`` replaces the groups' own. With ``criteria`` "auto" among the options, the judge is asked with criteria
     that a model writes for each prompt; what the model says is no judgment.
 
-    ``options`` are those of ``Judge.of``. Raises ConfigError if settings are invalid or a judge cannot be reached,
-    before any question is sent, or if a judge refuses every question. Raises InputError if no group has two
-    trajectories with messages.
+    ``options`` are those of ``Judge.of``. Raises ConfigError before any question is sent, if settings are invalid or a
+    judge cannot be reached whose answers are not in the ledger, and if a judge refuses every question. Raises
+    InputError if no group has two trajectories with messages.
     """
     judgeable = judgeable_groups(groups, rubric=rubric)
     asked = JudgeAnswers(name_without_password(name), protocol, prompt_variant)
@@ -145,7 +148,8 @@ async def collect_judgments(
     temperature = (judge.settings.calls.params or {}).get("temperature")
     asked.temperature = temperature if isinstance(temperature, int | float) else None
     try:
-        await judge.check()
+        for warning in await check_or_continue(judge):
+            _log.warning("%s", warning)
         async for result in judge.score_groups(judgeable):
             await judge.require_answering()
             asked.results.append(result)

@@ -90,6 +90,12 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
             f"{counted(tally.foreign_records, 'judgment is', 'judgments are')} about "
             f"{counted(tally.foreign_groups, 'group that is', 'groups that are')} not in GROUPS; not used",
         )
+    if tally.repeated:
+        yield Finding(
+            "repeated_judgments",
+            f"{counted(tally.repeated, 'judgment repeats', 'judgments repeat')} another one of the input (the same "
+            "sample_index, order and answer); each counts once",
+        )
     if tally.unknown_members:
         yield Finding(
             "unknown_members",
@@ -188,11 +194,12 @@ def _agreement(found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
         yield "few_groups", f"{found.groups} groups with gold: {sure}; {MIN_GROUPS} are the minimum, 100 are better"
     elif found.groups == 1:
         yield "few_groups", "one group with gold: the uncertainty of the figures is unknown"
+    mean = "the same mean score over its calls" if found.calls_per_group > 1 else "the same score"
     if found.groups_judged and found.dead_groups == found.groups_judged:
-        yield "constant_judge", "it gives all members of every group the same score: it has no signal"
+        yield "constant_judge", f"it gives all members of every group {mean}: it has no signal"
     elif found.dead_groups > found.groups_judged / 2:
         alike = f"{found.dead_groups} of {found.groups_judged}"
-        yield "constant_judge", f"in {alike} groups it gives all members the same score: nothing is learned from them"
+        yield "constant_judge", f"in {alike} groups it gives all members {mean}: nothing is learned from them"
     if found.advantage_fidelity_interval and found.advantage_fidelity_interval[1] < 0:
         yield "against_gold", "better members get lower scores, with confidence; check that a higher gold means better"
 

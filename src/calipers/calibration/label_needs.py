@@ -23,6 +23,8 @@ _SURE: Final = 1.96
 _FOUND: Final = 1.96 + 0.8416
 """A difference of so many standard errors is significant at 5 % in 80 % of samples (Cohen 1988)."""
 _FEWEST: Final = 10
+_EQUAL: Final = 0.0005
+"""A smaller difference is shown as 0.000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class LabelNeeds:
         if self.other is None or self.gap is None:
             return ""
         name = self.other.called(names)
+        if abs(self.gap) < _EQUAL:
+            return f"The chosen way agrees with gold as well as {name}."
         told = f"The chosen way leads {name} by {self.gap:.3f}" if self.gap > 0 else (
             f"The chosen way is {-self.gap:.3f} behind {name}"
         )  # fmt: skip

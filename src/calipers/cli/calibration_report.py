@@ -112,7 +112,7 @@ def _print_judges(console: Console, judges: tuple[JudgeFigures, ...], names: Map
                 names[one.judge],
                 one.asked,
                 _figure(one.advantage_fidelity, 3),
-                f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else "",
+                f"{low_high[0]:z.3f} to {low_high[1]:z.3f}" if low_high else "",
                 *(_figure(value, 3) for value in (one.top1, one.tau_b, one.sign_error)),
                 *(_figure(value, 2) for value in (one.order_flip_rate, one.repeatability, one.tie_rate)),
                 _figure(one.failure_rate, 2),
@@ -141,11 +141,11 @@ def _print_common(console: Console, judges: tuple[JudgeFigures, ...], names: Map
     console.print("\n[bold]On common groups[/bold] (a judge that leaves out hard groups looks better on the others)")
     for one in judges:
         low_high = one.common_fidelity_interval
-        interval = f" ({low_high[0]:.3f} to {low_high[1]:.3f})" if low_high else ""
+        interval = f" ({low_high[0]:z.3f} to {low_high[1]:z.3f})" if low_high else ""
         found = (
             "not compared: too few groups in common"
             if one.common_fidelity is None
-            else f"{one.common_fidelity:.3f}{interval} on {one.common_groups}, "
+            else f"{one.common_fidelity:z.3f}{interval} on {one.common_groups}, "
             f"{_figure(one.advantage_fidelity, 3)} on all {one.groups}"
         )
         console.print(f"  {names[one.judge]} ({one.asked}): {found}", markup=False, soft_wrap=True)
@@ -204,9 +204,9 @@ def _print_labels(console: Console, labels: LabelNeeds | None, names: Mapping[st
         console.print(wrap_for_console(console, f"  {told}"), markup=False, soft_wrap=True)
     for one in labels.by_number:
         least = (
-            "" if one.smallest_difference is None else f", a difference of {one.smallest_difference:.3f} from that way"
+            "" if one.smallest_difference is None else f", a difference of {one.smallest_difference:z.3f} from that way"
         )
-        console.print(f"  {one.groups:3} groups show its fidelity to ±{one.half_width:.3f}{least}", markup=False)
+        console.print(f"  {one.groups:3} groups show its fidelity to ±{one.half_width:z.3f}{least}", markup=False)
 
 
 def _print_frontier(console: Console, choice: Choice | None, names: Mapping[str, str]) -> None:
@@ -227,7 +227,7 @@ def _print_frontier(console: Console, choice: Choice | None, names: Mapping[str,
                 "-" if tokens is None else f"{tokens:,.0f}",
                 "-" if dollars is None else f"{dollars:.4g}",
                 _figure(measures.mean_over_groups(way.fidelity), 3),
-                f"{low:.3f} to {high:.3f}",
+                f"{low:z.3f} to {high:z.3f}",
                 _figure(held_out, 3),
             )
         )
@@ -241,7 +241,7 @@ def _print_frontier(console: Console, choice: Choice | None, names: Mapping[str,
 
 
 def _figure(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None else f"{value:z.{digits}f}"
 
 
 def _print_panel(console: Console, found: Calibration, names: Mapping[str, str]) -> None:
@@ -256,13 +256,13 @@ def _print_panel(console: Console, found: Calibration, names: Mapping[str, str])
         return
     low, high = panel.advantage_fidelity_interval or (float("nan"), float("nan"))
     console.print(
-        f"  fidelity {panel.advantage_fidelity:.3f} ({low:.3f} to {high:.3f}) on {panel.groups} groups", markup=False
+        f"  fidelity {panel.advantage_fidelity:z.3f} ({low:z.3f} to {high:z.3f}) on {panel.groups} groups", markup=False
     )
     console.print(f"  equal weights {_figure(panel.equal_weights_fidelity, 3)}", markup=False)
     if best := panel.best_member:
         same = "the same " if best.calls == len(panel.members) else ""
         told = f"  best member alone ({names[best.judge]}), with {same}{counted(best.calls, 'call')}: "
-        console.print(f"{told}{best.advantage_fidelity:.3f}", markup=False, soft_wrap=True)
+        console.print(f"{told}{best.advantage_fidelity:z.3f}", markup=False, soft_wrap=True)
 
 
 def _findings(findings: tuple[Finding, ...], names: Mapping[str, str]) -> list[str]:

@@ -22,7 +22,6 @@ from calipers.cli.result_file import Output
 from calipers.cli.rules import Scoring, rules_from_options, with_references
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
-from calipers.types.sentence import as_sentence
 
 
 @click.command(cls=SectionedCommand, short_help="Score a groups file with a judge.")
@@ -114,6 +113,7 @@ async def _score(run: _Run) -> int:
     from calipers.cli.progress import Finished  # noqa: PLC0415 - --help stays quick
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+    from calipers.judging.reaching import check_or_continue  # noqa: PLC0415 - likewise
     from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
 
     verbose, strict = run.options["verbose"], run.options["strict"]
@@ -127,7 +127,7 @@ async def _score(run: _Run) -> int:
         stack.callback(judge.close)
         report = stack.enter_context(_report(console, run, judge))
         finished.tell = report.finished
-        for warning in await _preflight(judge):
+        for warning in await check_or_continue(judge):
             report.say(f"Warning: {warning}")
         bad = BadLines(report.say)
         on_error = None if strict else bad
@@ -229,18 +229,6 @@ def _default_ledger(out: str) -> str | None:
 def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
     """Return a command's exit code: 0 if every trajectory was scored and every line was read, else 1."""
     return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
-
-
-async def _preflight(judge: Any) -> list[str]:
-    """Check the judge before tokens are spent; return warnings. Recorded answers do not need a judge that can be
-    reached.
-    """
-    try:
-        return list(await judge.check())
-    except ConfigError as error:
-        if not judge.has_recorded_answers():
-            raise
-        return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
 
 
 def _check_paths(run: _Run) -> None:

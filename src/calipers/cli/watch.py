@@ -42,7 +42,8 @@ def watch(ledger: str, run: int | None, *, once: bool) -> int:
     calipers watch scored.jsonl.ledger.db
     calipers watch runs.db --run 3 --once
 
-    Exit code: 0 ended with Ctrl-C or --once, 1 --once and the run raises an alarm, 2 bad usage, or --once and no such ledger.
+    Exit code: 0 ended with Ctrl-C or --once, 1 --once and the run raises an alarm, 2 bad usage, or --once and no such
+    ledger.
     """  # noqa: D301 - click's mark for lines to keep as they are
     reading = _Reading(ledger, run)
     if once:

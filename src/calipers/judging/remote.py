@@ -16,6 +16,7 @@ from calipers.errors import ConfigError, LedgerError
 from calipers.interfaces import FullBackend, Store
 from calipers.judging.instances import JudgeInstance
 from calipers.judging.judge import Judge
+from calipers.judging.reaching import check_or_continue
 from calipers.protocols.question import Parse
 from calipers.types import (
     Answered,
@@ -50,14 +51,7 @@ class SharedJudge(Judge):
         Raises ConfigError as ``check`` does, and for options that only work in a single process.
         """
         self._require_shareable()
-        try:
-            warnings = list(await self.check())
-        except ConfigError as error:
-            if not self.has_recorded_answers():
-                raise
-            from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only a dead judge with a ledger needs it
-
-            warnings = [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
+        warnings = list(await check_or_continue(self))
         if first is None:
             _ = self.store
         else:

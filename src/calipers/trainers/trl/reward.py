@@ -17,6 +17,7 @@ from typing import Any, Final
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
+from calipers.judging.reaching import check_or_continue
 from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process import blocking as synchronous
@@ -33,7 +34,6 @@ from calipers.trainers.trl.scaffold import scaffolded_rollouts
 from calipers.trainers.trl.weights import weighted
 from calipers.trainers.weights import Weigh, reliability_weight, row_weights, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup
-from calipers.types.sentence import as_sentence
 
 __all__ = ["AsyncReward", "BlockingReward", "reliability_weight", "reward_func", "scaffolded_rollouts", "weighted"]
 
@@ -100,7 +100,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     )
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
-        for warning in synchronous.run_coroutine(_reachable(reward.judge)):
+        for warning in synchronous.run_coroutine(check_or_continue(reward.judge)):
             warnings.warn(f"{name}: {warning}", stacklevel=2)
     return reward
 
@@ -291,12 +291,3 @@ def _read(
         references=dataset_column(columns, options.reference_column, required=True),
         around=around_rollouts(columns, len(completions), tools=options.tools, artifacts=options.artifacts),
     )
-
-
-async def _reachable(judge: Judge) -> Sequence[str]:
-    try:
-        return await judge.check()
-    except ConfigError as error:
-        if not judge.has_recorded_answers():
-            raise
-        return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
