@@ -28,6 +28,7 @@ from calipers.types.counted import counted
 Kind: TypeAlias = Literal[
     "foreign_groups",
     "unknown_members",
+    "repeated_judgments",
     "bad_lines",
     "no_gold",
     "missing_gold",
