@@ -344,3 +344,21 @@ def test_recorded_answers_need_no_judge_that_can_be_reached(folder: Path):
     assert "Nothing answers" in again.stderr
     assert "Continuing with the answers in the ledger" in again.stderr
     assert calipers(*arguments[:-3], "--ledger", "new.db", cwd=folder).returncode == 2
+
+
+def test_why_a_judge_gave_no_score_is_told(folder: Path):
+    members = [
+        {"id": name, "messages": [{"role": "assistant", "content": name}], "gold": gold}
+        for name, gold in (("a", 4), ("b", 1))
+    ]
+    write(folder / "wide.jsonl", [{"group_id": f"g{number}", "trajectories": members} for number in range(3)])
+    done = calipers("wide.jsonl", "--judge", "profile:gpt-5.4", cwd=folder)
+    assert "6 × the gold of trajectory 'a' of group 'g…' is 4, outside 0 to 1; name its range" in done.stderr
+    assert "100.0% of its answers failed or could not be read" in done.stdout
+
+
+def test_gold_as_text_is_told_where_no_gold_is_found(folder: Path):
+    write(folder / "rows.jsonl", [{"prompt": "q", "completion": text, "gold": gold} for text, gold in ("ab", "cd")])
+    done = calipers("rows.jsonl", "--judge", "embedded", cwd=folder)
+    assert "no trajectory has 'gold'" in done.stderr
+    assert "it stands as text in 'metadata', so write it as a number" in done.stderr

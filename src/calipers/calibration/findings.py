@@ -254,7 +254,7 @@ def _reading(series: Series, found: JudgeFigures) -> Iterator[tuple[Kind, str]]:
     if found.failure_rate > 0.02:
         yield (
             "failures",
-            f"{found.failure_rate:.1%} of its answers could not be read; figures are about the rest",
+            f"{found.failure_rate:.1%} of its answers failed or could not be read; figures are about the rest",
         )
     if series.scales > 1:
         yield (

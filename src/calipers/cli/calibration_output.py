@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calipers.cli.messages import print_message
+from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.overwriting import RECOMMENDED, Kind, require_replaceable
 from calipers.errors import ConfigError
 from calipers.types.counted import counted
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from calipers.calibration import Calibration
     from calipers.calibration.collect import Spent
     from calipers.types import GroupResult
+
+
+_MOST_REASONS = 3
 
 
 def print_cost(spent: Spent, name: str, *, sent: bool) -> None:
@@ -44,6 +47,13 @@ def _cost(spent: Spent, *, sent: bool) -> str:
     cost = "cost unknown" if spent.cost_usd is None else f"cost ${spent.cost_usd:,.4f}"
     paid = ", as first paid" if spent.reused else ""
     return f"{told}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out, {cost}{paid}"
+
+
+def print_reasons(results: Iterable[GroupResult]) -> None:
+    """Print on the command line why trajectories of a calibration have no score: the most frequent reasons."""
+    missing = (one for result in results for one in result.trajectories if one.reward is None)
+    for line in reason_lines(Counter(one.reason or "no reason" for one in missing), _MOST_REASONS):
+        print_message(f"  {line}")
 
 
 def print_unused(results: Iterable[GroupResult]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.backends.names import is_stand_in, name_without_password, short_names, split_judge_name
 from calipers.backends.providers.known import provider_of
-from calipers.cli.calibration_output import print_cost, print_missing_criteria, print_unused
+from calipers.cli.calibration_output import print_cost, print_missing_criteria, print_reasons, print_unused
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.withheld_keys import key_for
@@ -155,6 +155,7 @@ def query_judges(
         judgments += asked.judgments
         sent = not all(map(is_stand_in, filter(None, (way.judge, way.options.get("criteria_writer")))))
         print_cost(asked.spent(), name_without_password(names[way.judge]), sent=sent)
+        print_reasons(asked.results)
     return judgments
 
 
@@ -183,6 +184,8 @@ def _groups_with_gold(groups: str, on_error: Callable[[InputError], None]) -> li
         raise InputError(f"{none}; nothing was asked. If {key!r} is the gold, name it 'gold'", source=groups)
     rewards = any(one.reward is not None for group in shown for one in group.trajectories)
     meant = "; if 'reward' is what you trust, name it 'gold'" if rewards else ""
+    if any(isinstance(one.metadata.get("gold"), str) for group in shown for one in group.trajectories):
+        meant = "; it stands as text in 'metadata', so write it as a number"
     print_message(f"Warning: {none}: only bias, noise and repeatability are{meant}")
     return shown
 
