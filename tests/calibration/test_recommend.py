@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calipers.calibration import AskedWith, calibrate, measures
-from calipers.calibration.written_variants import with_criteria
-from calipers.judging.judge import Judge
+from calipers.calibration import calibrate, measures
 from judged import compared, groups, rated
 
 GROUPS = groups(80)
@@ -167,42 +165,3 @@ def test_comments_name_judges_without_their_servers_and_values_with_them():
     assert tomllib.loads(text)["judge"] == judges
     assert "# Weights, learned from gold: vllm/a 0." in text
     assert not [line for line in text.splitlines() if line.startswith("#") and "http" in line]
-
-
-ASKED = AskedWith(
-    frozenset({"vllm/j@http://gpu1/v1"}),
-    {"temperature": 0.3, "top_p": 0.5, "stop": "END"},
-    expected=True,
-    criteria_writer="vllm/w@http://gpu1/v1",
-    price=(0.25, 2.0),
-)
-
-
-def test_the_way_is_recommended_with_what_it_was_asked_with():
-    said = list(rated(GROUPS, "vllm/j@http://gpu1/v1", 0.2, temperature=0.3, mode="listwise"))
-    found = tomllib.loads(calibrate(GROUPS, said, asked=ASKED).recommendation)
-    assert found["param"] == ["temperature=0.3", "top_p=0.5", "stop=END"]
-    assert (found["expected"], found["price"], "criteria_writer" in found) == (True, "0.25,2", False)
-    judge = Judge.of(found)
-    assert judge.settings.calls.params == {"temperature": 0.3, "top_p": 0.5, "stop": "END"}
-    assert judge.settings.question.expected is True
-    written = [one | {"prompt_variant": with_criteria("v")} for one in said]
-    assert tomllib.loads(calibrate(GROUPS, written, asked=ASKED).recommendation)["criteria_writer"] == (
-        "vllm/w@http://gpu1/v1"
-    )
-
-
-def test_a_recorded_temperature_is_recommended_and_the_other_parameters_are_unknown():
-    said = list(rated(GROUPS, "vllm/j@http://gpu1/v1", 0.2, temperature=0))
-    for asked in (ASKED, None):
-        text = calibrate(GROUPS, said, asked=asked).recommendation
-        assert tomllib.loads(text)["param"] == ["temperature=0"]
-        assert "# Recorded at this temperature; other parameters of the requests are not known here." in text
-    assert "param" not in recommended(*rated(GROUPS, "j", 0.2))
-
-
-def test_members_with_temperatures_of_their_own_are_named():
-    parts = [record for name, t in (("a", 0), ("b", 1)) for record in rated(GROUPS, name, 1.0, temperature=t)]
-    text = calibrate(GROUPS, parts).recommendation
-    assert "# Measured with a temperature for each judge (a 0, b 1), which one run cannot have." in text
-    assert "param" not in tomllib.loads(text)

@@ -28,7 +28,7 @@ from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.label_needs import LabelNeeds, label_needs
 from calipers.calibration.panel_space import units_of
 from calipers.calibration.panels import PanelFigures
-from calipers.calibration.recommend import AskedWith, recommendation_toml
+from calipers.calibration.recommend import recommendation_toml
 from calipers.calibration.records import Record, as_records
 from calipers.calibration.ways import Way
 from calipers.errors import ConfigError, InputError
@@ -40,10 +40,7 @@ from calipers.types.encoding import finite_number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "AskedWith", "Calibration", "CascadeTarget", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way",
-    "calibrate",
-]  # fmt: skip
+__all__ = ["Calibration", "CascadeTarget", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
 _MOST_SHOWN = 6
 """The most judges that a calibration's ``repr`` shows."""
@@ -133,7 +130,6 @@ def calibrate(
     per_group: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
     cascade: CascadeTarget | None = None,
-    asked: AskedWith | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
     """Measure judges by their recorded ``judgments`` of ``groups`` whose members have ``gold``.
@@ -141,11 +137,10 @@ def calibrate(
     ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
-    the rubric files of prompt variants by name, and ``asked`` is how judges were asked, so that the recommendation can
-    name them. ``cascade`` asks for the threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. Lines that
-    cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data
-    frames or datasets. Raises InputError for a missing or empty file, ConfigError for a limit or a target that cannot
-    be meant.
+    the rubric files of prompt variants by name, so that the recommendation can name them. ``cascade`` asks for the
+    threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. Lines that cannot be read are passed to
+    ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames or datasets. Raises
+    InputError for a missing or empty file, ConfigError for a limit or a target that cannot be meant.
     """
     _require_targets(per_group, cascade)
     problems: list[InputError] = []
@@ -170,7 +165,7 @@ def calibrate(
     choice = choose_way(alone, per_group, Judged(units, frame, prompts(frame)))
     every = [*alone, *(choice.panels if choice else ())]
     found += findings_about_choice(choice, frame)
-    words = recommendation_toml(choice, measured, per_group, rubrics, asked)
+    words = recommendation_toml(choice, measured, per_group, rubrics)
     return Calibration(
         measured,
         panel,

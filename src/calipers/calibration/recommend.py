@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
@@ -38,31 +36,15 @@ _UNITS: Mapping[Measure, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AskedWith:
-    """How a calibration asked its ``judges``, beyond what their answers record: names as in a judgments file, and
-    options of a run.
-
-    ``price`` is in US dollars per million tokens (input, output, cached input).
-    """
-
-    judges: frozenset[str] = frozenset()
-    params: Mapping[str, Any] = field(default_factory=dict)
-    expected: bool = False
-    criteria_writer: str | None = None
-    price: Sequence[float] | None = None
-
-
 def recommendation_toml(
     choice: Choice | None,
     judges: Sequence[JudgeFigures],
     limit: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
-    asked: AskedWith | None = None,
 ) -> str:
     """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line.
 
-    ``rubrics`` are the files of prompt variants, by the variant's name; ``asked`` says how judges were asked now.
+    ``rubrics`` are the files of prompt variants, by the variant's name.
     """
     if choice is None:
         return _no_recommendation(judges, limit)
@@ -77,8 +59,7 @@ def recommendation_toml(
         lines += _panel(way, names)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_rubrics(way, rubrics or {}, names), *_requests(way, asked or AskedWith(), names)]
-    lines += [*_questions(way, judges), *_tie_lines(way, judges)]
+    lines += [*_rubrics(way, rubrics or {}, names), *_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
 
@@ -231,33 +212,6 @@ def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> li
     lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
     known = ", ".join(_text(f"{judge}={files[variant]}") for judge, variant in named.items() if variant in files)
     return [*lines, *([f"judge_rubric = [{known}]"] if known else [])]
-
-
-def _requests(way: Way, asked: AskedWith, names: Mapping[str, str]) -> list[str]:
-    """Return lines with what else a way was measured with: parameters of requests, means of scores, writer, price.
-
-    The parameters of recorded answers are not known, but for the temperature.
-    """
-    now = asked.judges.issuperset(way.judges)
-    temperatures = {key.judge: key.temperature for key in way.members}
-    if len(set(temperatures.values())) > 1:
-        told = ", ".join(f"{_name(judge, names)} {'-' if t is None else f'{t:g}'}" for judge, t in temperatures.items())
-        return [f"# Measured with a temperature for each judge ({told}), which one run cannot have."]
-    lines, params = [], dict(asked.params) if now else {}
-    if way.temperature is not None and way.temperature != params.get("temperature"):
-        lines.append("# Recorded at this temperature; other parameters of the requests are not known here.")
-        params = {"temperature": int(way.temperature) if way.temperature.is_integer() else way.temperature}
-    if params:
-        texts = (f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in params.items())
-        lines.append(f"param = [{', '.join(map(_text, texts))}]")
-    if now and asked.expected:
-        lines.append("expected = true")
-    written = any(without_criteria(key.prompt_variant)[1] for key in way.members)
-    if now and asked.criteria_writer is not None and (written or without_criteria(way.prompt_variant)[1]):
-        lines.append(f"criteria_writer = {_text(asked.criteria_writer)}")
-    if now and asked.price is not None:
-        lines.append(f'price = "{",".join(f"{one:g}" for one in asked.price)}"')
-    return lines
 
 
 def _unknown_file(variant: str) -> str:

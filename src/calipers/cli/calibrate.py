@@ -16,7 +16,7 @@ from calipers.cli.calibration_output import (
     save_judgments,
     save_recommendation,
 )
-from calipers.cli.calibration_queries import asked_with, default_ledger, print_estimate_of_ways, query_judges
+from calipers.cli.calibration_queries import default_ledger, print_estimate_of_ways, query_judges
 from calipers.cli.calibration_report import print_report
 from calipers.cli.command_options import (
     InputFile,
@@ -180,8 +180,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
     files = {Path(path).stem: path for path in options["rubric"]}
-    every, how = itertools.chain(asked, recorded), asked_with(options)
-    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, asked=how, on_error=bad)
+    every = itertools.chain(asked, recorded)
+    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, on_error=bad)
     _require_figures(found, judgments, bad)
     _warn_of_no_cascade(found, asked_for=target is not None)
     _print(found, options["recommendation"], as_json=as_json)

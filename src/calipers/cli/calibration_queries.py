@@ -23,7 +23,6 @@ from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
-    from calipers.calibration import AskedWith
     from calipers.capacity.spending import Spending
     from calipers.rubric import Rubric
     from calipers.types import TrajectoryGroup
@@ -75,15 +74,6 @@ def _ways(options: dict[str, Any]) -> Iterator[_Way]:
         own = given_options(options, "criteria", "criteria_writer") if written else {}
         called = with_criteria(variant) if written else variant
         yield _Way(name, protocol, rubric, called, {"orders": orders, **settings, **own})
-
-
-def asked_with(options: dict[str, Any]) -> AskedWith:
-    """Return how the judges of a calibration are asked now, for its recommendation."""
-    from calipers.calibration import AskedWith  # noqa: PLC0415 - --help stays quick
-
-    given = given_options(options, "params", "price", "expected", "criteria_writer")
-    names = frozenset(map(name_without_password, options["judge"]))
-    return AskedWith(names, **given)
 
 
 def print_estimate_of_ways(groups: str, options: dict[str, Any]) -> int:
