@@ -53,8 +53,7 @@ class Record:
 
     ``order`` holds the ids in the prompt's order; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the
     winner is known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why
-    there is no answer. ``is_numbered`` says that ``sample`` was given: then two equal records are one answer, recorded
-    twice.
+    there is no answer.
     """
 
     group_id: str
@@ -68,14 +67,6 @@ class Record:
     margin: float = 1.0
     cost: Cost = NOTHING
     status: GroupStatus | None = None
-    is_numbered: bool = False
-
-    @property
-    def content(self) -> tuple[object, ...]:
-        """Everything that tells this answer of a calibration from others, without its cost; hashable."""
-        scores = None if self.scores is None else tuple(sorted(self.scores.items()))
-        asked = (self.group_id, self.key, self.order, self.sample)
-        return (*asked, scores, self.winner, self.ranking, self.scale, self.margin, self.status)
 
 
 def read_judgments(
@@ -157,10 +148,7 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
     if status is not None and status not in get_args(GroupStatus):
         raise InputError(f"'status' is {status!r:.40}; known: {', '.join(get_args(GroupStatus))}")
     cost = NOTHING if status and not read and value.get("usage") is None else _cost(value, key, ids)
-    numbered = sample is not None
-    return Record(
-        group_id, key, ids, sample or 0, scale=_scale(value), cost=cost, status=status, is_numbered=numbered, **read
-    )
+    return Record(group_id, key, ids, sample or 0, scale=_scale(value), cost=cost, status=status, **read)
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:

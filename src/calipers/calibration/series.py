@@ -140,44 +140,34 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of judgments used, of records and groups that are not in GROUPS, of ids that are no member, and of
-    records that repeat another.
-    """
+    """The number of judgments used, of records and groups that are not in GROUPS, and of ids that are no member."""
 
     used: int
     foreign_records: int
     foreign_groups: int
     unknown_members: int
-    repeated: int = 0
 
 
 def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
     """Return, for calibration, the series of all judges' recorded answers, sorted by key.
 
-    Counts of the unused records are returned too. A numbered record that another one equals is one of them: as a second
-    call, the same answer would pass for a judge that repeats itself.
+    Counts of the unused records are returned too.
     """
     sorted_out: dict[Key, dict[int, list[Record]]] = {}
     foreign: Counter[str] = Counter()
-    seen: set[tuple[object, ...]] = set()
-    unknown = repeated = 0
+    unknown = 0
     for record in records:
         row = frame.row.get(record.group_id)
         if row is None:
             foreign[record.group_id] += 1
             continue
-        if record.is_numbered:
-            if record.content in seen:
-                repeated += 1
-                continue
-            seen.add(record.content)
         columns = frame.columns[row]
         unknown += sum(name not in columns for name in record.order)
         sorted_out.setdefault(record.key, {}).setdefault(row, []).append(record)
     keys = sorted(sorted_out, key=lambda key: tuple(str(part) for part in _parts(key)))
     series = [_series(key, sorted_out[key], frame) for key in keys]
     used = sum(one.records for one in series)
-    return series, Tally(used, foreign.total(), len(foreign), unknown, repeated)
+    return series, Tally(used, foreign.total(), len(foreign), unknown)
 
 
 def _parts(key: Key) -> tuple[object, ...]:
