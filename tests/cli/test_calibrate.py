@@ -292,27 +292,6 @@ def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
     assert [one["prompt_variant"] for one in json.loads(done.stdout)["judges"]] == [None]
 
 
-def test_an_answer_that_is_in_the_input_twice_counts_once(folder: Path):
-    """Else a judge of random scores would pass for one that repeats itself."""
-    said = [line | {"sample_index": number} for number, line in enumerate(rated(GROUPS, "odd", 1.0, calls=2))]
-    write(folder / "once.jsonl", said)
-    write(folder / "twice.jsonl", said * 2)
-    once, twice = (
-        json.loads(calipers("groups.jsonl", "--judgments", name, "--json", cwd=folder).stdout)
-        for name in ("once.jsonl", "twice.jsonl")
-    )
-    (found,) = (one for one in twice["findings"] if one["kind"] == "repeated_judgments")
-    assert found["text"].startswith(f"{len(said)} judgments repeat another one of the input")
-    twice["findings"].remove(found)
-    assert once == twice
-
-
-def test_a_judge_that_is_named_twice_is_refused(folder: Path):
-    done = calipers("groups.jsonl", "--judge", "embedded", "--judge", "embedded", cwd=folder)
-    assert done.returncode == 2
-    assert "--judge embedded is named twice; to ask a judge more often, use --samples" in done.stderr
-
-
 def test_recorded_answers_need_no_judge_that_can_be_reached(folder: Path):
     shown = [
         {
@@ -362,3 +341,10 @@ def test_gold_as_text_is_told_where_no_gold_is_found(folder: Path):
     done = calipers("rows.jsonl", "--judge", "embedded", cwd=folder)
     assert "no trajectory has 'gold'" in done.stderr
     assert "it stands as text in 'metadata', so write it as a number" in done.stderr
+@pytest.mark.parametrize("again", ["vllm/m@http://u:p@127.0.0.1:9/v1", "vllm/m@http://127.0.0.1:9/v1/"])
+@pytest.mark.parametrize("more", [(), ("--estimate",)])
+def test_a_judge_that_is_named_twice_is_refused(folder: Path, again: str, more: tuple[str, ...]):
+    judge = "vllm/m@http://127.0.0.1:9/v1"
+    done = calipers("groups.jsonl", "--judge", judge, "--judge", again, *more, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{again.replace('u:p@', '')}: is named twice; to ask a judge more often, use --samples" in done.stderr

@@ -190,3 +190,18 @@ def test_the_recommendation_comes_last_and_the_help_names_a_server_of_ones_own(t
     assert places[-1] == max(places) > 0
     told = run("calibrate", "--help", cwd=two).stdout.splitlines()
     assert any("vllm/NAME@URL" in line for line in told[:6])
+
+
+def test_answers_of_the_ledger_and_of_the_saved_file_count_once(tmp_path: Path, faulty: FaultyServer):
+    """Both are the same answers: taken for repeats, they made a random judge look repeatable."""
+    faulty.script(scores)
+    write(tmp_path / "groups.jsonl", [shown(number) for number in range(3)])
+    asking = ("calibrate", "groups.jsonl", "--judge", f"vllm/m@{faulty.url}", "--orders", "2", "--ledger", "l.db")
+    first = run(*asking, "--save", "kept.jsonl", "--json", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    again = run(*asking, "--judgments", "kept.jsonl", "--price", "1,2", "--json", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    once, more = (json.loads(one.stdout) for one in (first, again))
+    assert [one["calls_per_group"] for one in (*once["judges"], *more["judges"])] == [2.0, 2.0]
+    (told,) = [one["text"] for one in more["findings"] if one["kind"] == "copies"]
+    assert told.startswith("6 judgments are there already")

@@ -28,7 +28,7 @@ from calipers.types.counted import counted
 Kind: TypeAlias = Literal[
     "foreign_groups",
     "unknown_members",
-    "repeated_judgments",
+    "copies",
     "bad_lines",
     "no_gold",
     "missing_gold",
@@ -91,16 +91,16 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
             f"{counted(tally.foreign_records, 'judgment is', 'judgments are')} about "
             f"{counted(tally.foreign_groups, 'group that is', 'groups that are')} not in GROUPS; not used",
         )
-    if tally.repeated:
-        yield Finding(
-            "repeated_judgments",
-            f"{counted(tally.repeated, 'judgment repeats', 'judgments repeat')} another one of the input (the same "
-            "sample_index, order and answer); each counts once",
-        )
     if tally.unknown_members:
         yield Finding(
             "unknown_members",
             f"{counted(tally.unknown_members, 'id in judgments is', 'ids in judgments are')} not in the group",
+        )
+    if tally.copies:
+        yield Finding(
+            "copies",
+            f"{counted(tally.copies, 'judgment is', 'judgments are')} there already and not counted again; number "
+            "repeats of a question by 'sample_index': 0, 1, 2",
         )
     known = ~np.isnan(frame.gold)
     members = np.array([len(columns) for columns in frame.columns], dtype=np.int64)

@@ -53,7 +53,7 @@ class Record:
 
     ``order`` holds the ids in the prompt's order; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the
     winner is known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why
-    there is no answer.
+    there is no answer. ``numbered`` is False if the file has no sample index, and ``sample`` is then 0.
     """
 
     group_id: str
@@ -67,6 +67,7 @@ class Record:
     margin: float = 1.0
     cost: Cost = NOTHING
     status: GroupStatus | None = None
+    numbered: bool = True
 
 
 def read_judgments(
@@ -148,7 +149,17 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
     if status is not None and status not in get_args(GroupStatus):
         raise InputError(f"'status' is {status!r:.40}; known: {', '.join(get_args(GroupStatus))}")
     cost = NOTHING if status and not read and value.get("usage") is None else _cost(value, key, ids)
-    return Record(group_id, key, ids, sample or 0, scale=_scale(value), cost=cost, status=status, **read)
+    return Record(
+        group_id,
+        key,
+        ids,
+        sample or 0,
+        scale=_scale(value),
+        cost=cost,
+        status=status,
+        numbered=sample is not None,
+        **read,
+    )
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:

@@ -18,6 +18,7 @@ import numpy as np
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
+from calipers.calibration.copies import without_copies
 from calipers.calibration.costs import NOTHING, Cost, total_cost
 from calipers.calibration.position_bias import PositionFigures
 from calipers.calibration.records import TIE, Key, Record
@@ -140,20 +141,23 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The number of judgments used, of records and groups that are not in GROUPS, and of ids that are no member."""
+    """The number of judgments used, of records and groups that are not in GROUPS, of ids that are no member, and of
+    answers that are there twice.
+    """
 
     used: int
     foreign_records: int
     foreign_groups: int
     unknown_members: int
+    copies: int = 0
 
 
 def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
     """Return, for calibration, the series of all judges' recorded answers, sorted by key.
 
-    Counts of the unused records are returned too.
+    Answers that are there twice count once. Counts of the unused records are returned too.
     """
-    sorted_out: dict[Key, dict[int, list[Record]]] = {}
+    by_key: dict[Key, list[Record]] = {}
     foreign: Counter[str] = Counter()
     unknown = 0
     for record in records:
@@ -163,11 +167,19 @@ def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series],
             continue
         columns = frame.columns[row]
         unknown += sum(name not in columns for name in record.order)
-        sorted_out.setdefault(record.key, {}).setdefault(row, []).append(record)
-    keys = sorted(sorted_out, key=lambda key: tuple(str(part) for part in _parts(key)))
-    series = [_series(key, sorted_out[key], frame) for key in keys]
+        by_key.setdefault(record.key, []).append(record)
+    keys = sorted(by_key, key=lambda key: tuple(str(part) for part in _parts(key)))
+    series = [_series(key, _by_row(without_copies(by_key[key]), frame), frame) for key in keys]
     used = sum(one.records for one in series)
-    return series, Tally(used, foreign.total(), len(foreign), unknown)
+    copies = sum(map(len, by_key.values())) - used
+    return series, Tally(used, foreign.total(), len(foreign), unknown, copies)
+
+
+def _by_row(records: Iterable[Record], frame: Frame) -> dict[int, list[Record]]:
+    found: dict[int, list[Record]] = {}
+    for record in records:
+        found.setdefault(frame.row[record.group_id], []).append(record)
+    return found
 
 
 def _parts(key: Key) -> tuple[object, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
-from calipers.backends.names import url_without_password
+from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.cli.calibration_output import (
     require_writable,
     save_judgments,
@@ -237,11 +238,22 @@ def _require_figures(found: Calibration, judgments: str | None, bad: _Once) -> N
 def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
     require_estimate(options)
     if options["judge"]:
+        _require_named_once(options["judge"])
         return
     if options["estimate"]:
         raise ConfigError("--estimate is about judges to query (--judge); reading recorded judgments costs nothing")
     if judgments is None:
         raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
+
+
+def _require_named_once(judges: Sequence[str]) -> None:
+    """Raise ConfigError for a judge that is named twice: its answers would count twice."""
+    known: set[tuple[str, str]] = set()
+    for judge in map(name_without_password, judges):
+        name, url = split_judge_name(judge)
+        if (one := (name, (url or "").rstrip("/"))) in known:
+            raise ConfigError(f"--judge {judge}: is named twice; to ask a judge more often, use --samples or --orders")
+        known.add(one)
 
 
 def _check_criteria(options: dict[str, Any]) -> None:
@@ -263,7 +275,7 @@ def _check_criteria(options: dict[str, Any]) -> None:
 
 def _check_price(options: dict[str, Any]) -> None:
     """Read --price; that of calipers.toml is for the judge of runs, and not for several. Raises ConfigError."""
-    if options["price"] is None or len(set(options["judge"])) == 1:
+    if options["price"] is None or len(options["judge"]) == 1:
         return
     if not is_from_settings_file("price"):
         raise ConfigError("--price is for one judge to query: name one with --judge, and measure others by themselves")

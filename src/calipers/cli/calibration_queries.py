@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_rubric_file
-from calipers.errors import ConfigError, InputError
+from calipers.errors import InputError
 
 if TYPE_CHECKING:
     from calipers.capacity.spending import Spending
@@ -56,10 +55,6 @@ def _short_name(judge: str) -> str:
 def _ways(options: dict[str, Any]) -> Iterator[_Way]:
     from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
 
-    twice = next((name for name, count in Counter(options["judge"]).items() if count > 1), None)
-    if twice is not None:
-        shown = name_without_password(twice)
-        raise ConfigError(f"--judge {shown} is named twice; to ask a judge more often, use --samples")
     settings = given_options(options, "samples", "params", "price", "expected", "ledger")
     settings["experience"] = False  # measure the judge without what an earlier run learned about it
     variants: list[tuple[str | None, str | Rubric | None]] = [
