@@ -5,9 +5,11 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import calipers
 from judged import groups, rated
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
@@ -90,3 +92,49 @@ def test_a_rubric_that_names_no_judge_or_file_is_one_sentence(tmp_path: Path):
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_the_request_settings_that_were_measured_are_those_of_the_recommendation(tmp_path: Path, faulty: FaultyServer):
+    """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
+    faulty.script(scores)
+    write(tmp_path / "groups.jsonl", [with_texts(one) for one in GROUPS[:4]])
+    sent = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2")
+    measured = run(
+        "calibrate", "groups.jsonl", "--judge", f"vllm/a@{faulty.url}", "--orders", "1", *sent, "--ledger", "l.db",
+        "--recommendation", "best.toml", cwd=tmp_path,
+    )  # fmt: skip
+    assert measured.returncode == 0, measured.stderr
+    before = len(faulty.posts)
+    done = run(
+        "--config", "best.toml", "score", "groups.jsonl", "-o", "out.jsonl", "--orders", "1", "--ledger", "l.db",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(faulty.posts) == before
+    read = tomllib.loads((tmp_path / "best.toml").read_text(encoding="utf-8"))
+    assert (read["param"], read["price"]) == (["temperature=0.3", "top_p=0.5"], "1,2")
+    judge = calipers.Judge.of(read | {"ledger": None})
+    assert judge.settings.calls.params == {"temperature": 0.3, "top_p": 0.5}
+    judge.close()
+
+
+def test_recorded_answers_bring_their_own_temperature(tmp_path: Path, faulty: FaultyServer):
+    faulty.script(scores)
+    write(tmp_path / "groups.jsonl", [with_texts(one) for one in GROUPS[:40]])
+    judge = f"vllm/a@{faulty.url}"
+    write(tmp_path / "said.jsonl", [
+        line | {"judge": judge} for line in rated(GROUPS[:40], "a", 0.1, temperature=0, mode="listwise")
+    ])  # fmt: skip
+    measured = run(
+        "calibrate", "groups.jsonl", "--judge", judge, "--param", "temperature=1", "--orders", "1",
+        "--judgments", "said.jsonl", "--ledger", "l.db", "--recommendation", "best.toml", cwd=tmp_path,
+    )  # fmt: skip
+    assert measured.returncode == 0, measured.stderr
+    text = (tmp_path / "best.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["param"] == ["temperature=0"]
+    assert "# vllm/a: recorded answers do not say with which request settings the judge was asked." in text
+    write(tmp_path / "one.jsonl", [with_texts(GROUPS[50])])
+    done = run("--config", "best.toml", "score", "one.jsonl", "-o", "out.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    *_, question = (body for body in faulty.posts if "Score these attempts" in str(body["messages"][-1]["content"]))
+    assert question["temperature"] == 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
 from calipers.calibration import curves, judges, panels, series, ways
+from calipers.calibration.asked import Asked
 from calipers.calibration.cascade import CascadeFigures, CascadeTarget, Kind, cascade_figures
 from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
@@ -29,7 +30,7 @@ from calipers.calibration.label_needs import LabelNeeds, label_needs
 from calipers.calibration.panel_space import units_of
 from calipers.calibration.panels import PanelFigures
 from calipers.calibration.recommend import recommendation_toml
-from calipers.calibration.records import Record, as_records
+from calipers.calibration.records import Key, Record, as_records
 from calipers.calibration.ways import Way
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
@@ -130,6 +131,7 @@ def calibrate(
     per_group: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
     cascade: CascadeTarget | None = None,
+    asked: Mapping[Key, Asked] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
     """Measure judges by their recorded ``judgments`` of ``groups`` whose members have ``gold``.
@@ -138,9 +140,11 @@ def calibrate(
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
     the rubric files of prompt variants by name, so that the recommendation can name them. ``cascade`` asks for the
-    threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. Lines that cannot be read are passed to
-    ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames or datasets. Raises
-    InputError for a missing or empty file, ConfigError for a limit or a target that cannot be meant.
+    threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. ``asked`` are the request settings of judges that
+    ``collect_judgments`` has asked (its ``asked_by_key``), so that the recommendation asks with them. Lines that cannot
+    be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames
+    or datasets. Raises InputError for a missing or empty file, ConfigError for a limit or a target that cannot be
+    meant.
     """
     _require_targets(per_group, cascade)
     problems: list[InputError] = []
@@ -165,7 +169,7 @@ def calibrate(
     choice = choose_way(alone, per_group, Judged(units, frame, prompts(frame)))
     every = [*alone, *(choice.panels if choice else ())]
     found += findings_about_choice(choice, frame)
-    words = recommendation_toml(choice, measured, per_group, rubrics)
+    words = recommendation_toml(choice, measured, per_group, rubrics, asked)
     return Calibration(
         measured,
         panel,
@@ -175,7 +179,7 @@ def calibrate(
         choice,
         tuple(problems),
         label_needs(choice, every),
-        None if cascade is None else cascade_figures(units, frame, cascade),
+        None if cascade is None else cascade_figures(units, frame, cascade, asked),
         paired_differences(built, measured, frame),
     )
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from calipers.aggregators.cascade import ConfidenceMeasure
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
 from calipers.calibration.arrays import Array, Flags, mean_of_known
+from calipers.calibration.asked import Asked, request_lines
 from calipers.calibration.panel_space import Unit
 from calipers.calibration.panels import window_mean
 from calipers.calibration.records import Key
@@ -86,13 +87,14 @@ class CascadeFigures:
     """The cascade that reaches the ``target`` with the fewest groups for the last judge, among ``tried`` ways.
 
     ``way`` is None if none could be shown to reach it; ``best`` is then the one that reaches it by its mean, or comes
-    nearest.
+    nearest. ``asked`` says how judges were asked, as far as their answers do not say it.
     """
 
     target: CascadeTarget
     way: CascadeWay | None
     best: CascadeWay | None
     tried: int
+    asked: Mapping[Key, Asked] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``cascade`` of calibration's JSON report."""
@@ -125,7 +127,7 @@ class CascadeFigures:
                 "# these are watched by the run's checks.",
                 f"# {_levels(way)}.",
                 *variants,
-                *(['criteria = "auto"'] if has_criteria(way.keys[0]) else []),
+                *request_lines(way.keys, self.asked, names),
                 f"judge = {json.dumps([key.judge for key in way.keys], ensure_ascii=False)}",
                 'panel = "cascade"',
                 f'protocol = "{way.keys[0].protocol}"',
@@ -266,11 +268,13 @@ def _gains(pair: Pair, threshold: float, target: CascadeTarget) -> Array:
     return np.asarray(0.5 + (target.amount - spent) / 2)
 
 
-def cascade_figures(units: Sequence[Unit], frame: Frame, target: CascadeTarget) -> CascadeFigures | None:
+def cascade_figures(
+    units: Sequence[Unit], frame: Frame, target: CascadeTarget, asked: Mapping[Key, Asked] | None = None
+) -> CascadeFigures | None:
     """Return the cascade that calibration recommends for ``target``: its judges, calls, measure and threshold.
 
     The last judge is the one with the best fidelity of one call. None without two judges of one protocol that were
-    measured on common groups.
+    measured on common groups. ``asked`` says how judges were asked, as far as their answers do not say it.
     """
     tried = list(_ways(units, frame))
     if not tried:
@@ -283,7 +287,7 @@ def cascade_figures(units: Sequence[Unit], frame: Frame, target: CascadeTarget) 
             proven.append(_measured(keys, orders, measure, pair, threshold))
     best = None if proven else _by_mean([_measured(*one, _mean_threshold(one[3], target)) for one in tried], target)
     way = min(proven, key=lambda one: _rank(one, target), default=None)
-    return CascadeFigures(target, way, best, len(tried))
+    return CascadeFigures(target, way, best, len(tried), asked or {})
 
 
 def _rank(way: CascadeWay, target: CascadeTarget) -> tuple[float, int]:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.backends.names import name_without_password
+from calipers.calibration.asked import Asked
+from calipers.calibration.records import Key
+from calipers.config.settings import Settings
 from calipers.errors import InputError
 from calipers.judging.judge import Judge
 from calipers.judging.reaching import check_or_continue
@@ -60,6 +63,7 @@ class JudgeAnswers:
     protocol: str = "listwise"
     prompt_variant: str | None = None
     temperature: float | None = None
+    settings: Settings | None = None
     judgments: list[dict[str, Any]] = field(default_factory=list)
     results: list[GroupResult] = field(default_factory=list)
     answered_groups: set[str] = field(default_factory=set)
@@ -103,6 +107,13 @@ class JudgeAnswers:
             }
         )
 
+    @property
+    def asked_by_key(self) -> dict[Key, Asked]:
+        """How the judge was asked, for calibration, by the keys of its judgments."""
+        asked = Asked() if self.settings is None else Asked.of(self.settings)
+        modes = {one["mode"] for one in self.judgments}
+        return {Key(self.judge, mode, self.prompt_variant, self.temperature, None): asked for mode in modes}
+
     def spent(self) -> Spent:
         """Return the cost of the judge's answers in this calibration so far; criteria count once for a prompt."""
         more, also = self.probed
@@ -145,6 +156,7 @@ async def collect_judgments(
     judgeable = judgeable_groups(groups, rubric=rubric)
     asked = JudgeAnswers(name_without_password(name), protocol, prompt_variant)
     judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
+    asked.settings = judge.settings
     temperature = (judge.settings.calls.params or {}).get("temperature")
     asked.temperature = temperature if isinstance(temperature, int | float) else None
     try:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
+from calipers.calibration.asked import Asked, request_lines
 from calipers.calibration.choice import SHARE_OF_BEST, Choice
 from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
+from calipers.calibration.records import Key
 from calipers.calibration.ways import Way
 from calipers.calibration.written_variants import without_criteria
 
@@ -22,11 +24,6 @@ _NEAR = 3
 _UNRELATED = 0.005
 """A lower correlation of errors would be written as 0."""
 _MOST_RELATED = 0.99
-
-_WRITTEN = [
-    "# Measured with criteria that a model writes once for each prompt: a call more, which is not in the price.",
-    'criteria = "auto"',
-]
 
 _UNITS: Mapping[Measure, str] = {
     "usd": "dollars",
@@ -41,10 +38,12 @@ def recommendation_toml(
     judges: Sequence[JudgeFigures],
     limit: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
+    asked: Mapping[Key, Asked] | None = None,
 ) -> str:
     """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line.
 
-    ``rubrics`` are the files of prompt variants, by the variant's name.
+    ``rubrics`` are the files of prompt variants, by the variant's name. ``asked`` says how judges were asked, as far as
+    their answers do not say it.
     """
     if choice is None:
         return _no_recommendation(judges, limit)
@@ -59,7 +58,8 @@ def recommendation_toml(
         lines += _panel(way, names)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*_rubrics(way, rubrics or {}, names), *_questions(way, judges), *_tie_lines(way, judges)]
+    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {}, names)]
+    lines += [*_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
 
@@ -197,14 +197,12 @@ def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> li
     """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
     variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
     if len(set(variants.values())) < 2:
-        variant, written = without_criteria(way.prompt_variant)
-        lines = _WRITTEN if written else []
+        variant, _ = without_criteria(way.prompt_variant)
         if not variant:
-            return lines
-        lines = [*lines, f"# Measured with the prompt variant {_comment(variant)}."]
+            return []
+        lines = [f"# Measured with the prompt variant {_comment(variant)}."]
         return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
-    lines = [*(_WRITTEN if any(written for _, written in variants.values()) else [])]
-    lines += [
+    lines = [
         f"# {_name(judge, names)}: measured with the prompt variant {_comment(variant or 'of no name')}."
         for judge, (variant, _) in variants.items()
     ]

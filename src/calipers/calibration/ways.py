@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from calipers.calibration.costs import Cost
 from calipers.calibration.curves import Curve
 from calipers.calibration.panel_space import PanelSpace, Plan
 from calipers.calibration.panels import effective_votes
-from calipers.calibration.records import Key
+from calipers.calibration.records import Key, Mode
 from calipers.calibration.series import Frame, Series
 
 
@@ -49,6 +49,14 @@ class Way:
     members: tuple[Key, ...] = ()
     error_correlation: float | None = None
     effective_votes: float | None = None
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """How each judge of this way is asked, in the order of ``judges``."""
+        if self.members:
+            return self.members
+        mode = cast("Mode", self.protocol)
+        return (Key(self.judges[0], mode, self.prompt_variant, self.temperature, self.criterion),)
 
     @property
     def name(self) -> str:

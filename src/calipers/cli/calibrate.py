@@ -176,13 +176,15 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
         if kept is None
         else f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
     ):
-        asked = query_judges(groups, options, ledger, bad) if options["judge"] else []
+        answers = query_judges(groups, options, ledger, bad) if options["judge"] else []
+    asked = [said for one in answers for said in one.judgments]
+    settings = {key: how for one in answers for key, how in one.asked_by_key.items()}
     if options["save"] is not None:
         save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
     files = {Path(path).stem: path for path in options["rubric"]}
     every = itertools.chain(asked, recorded)
-    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, on_error=bad)
+    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, asked=settings, on_error=bad)
     _require_figures(found, judgments, bad)
     _warn_of_no_cascade(found, asked_for=target is not None)
     _print(found, options["recommendation"], as_json=as_json)

@@ -22,6 +22,7 @@ from calipers.config.flag_values import read_rubric_file
 from calipers.errors import InputError
 
 if TYPE_CHECKING:
+    from calipers.calibration.collect import JudgeAnswers
     from calipers.capacity.spending import Spending
     from calipers.rubric import Rubric
     from calipers.types import TrajectoryGroup
@@ -111,8 +112,8 @@ def default_ledger(groups: str, options: dict[str, Any]) -> str | None:
 
 def query_judges(
     groups: str, options: dict[str, Any], ledger: str | None, on_error: Callable[[InputError], None]
-) -> list[dict[str, Any]]:
-    """Query the judges about the groups and return their judgments; print progress and costs to stderr.
+) -> list[JudgeAnswers]:
+    """Query the judges about the groups and return their answers; print progress and costs to stderr.
 
     ``ledger`` is the default one, if the command names none. Lines that cannot be read are passed to ``on_error``,
     before any judge is asked.
@@ -128,7 +129,7 @@ def query_judges(
 
     shown = _groups_with_gold(groups, on_error)
     _warn_of_own_rubrics(shown, options)
-    judgments = []
+    found = []
     default = {} if ledger is None else {"ledger": ledger, "probe": False}
     ways = list(_ways(options))
     several, names = len({way.protocol for way in ways}) > 1, short_names(way.judge for way in ways)
@@ -147,11 +148,11 @@ def query_judges(
             )  # fmt: skip
         print_unused(asked.results)
         print_missing_criteria(asked.results)
-        judgments += asked.judgments
+        found.append(asked)
         sent = not all(map(is_stand_in, filter(None, (way.judge, way.options.get("criteria_writer")))))
         print_cost(asked.spent(), name_without_password(names[way.judge]), sent=sent)
         print_reasons(asked.results)
-    return judgments
+    return found
 
 
 def _groups_with_gold(groups: str, on_error: Callable[[InputError], None]) -> list[TrajectoryGroup]:
