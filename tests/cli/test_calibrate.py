@@ -341,6 +341,8 @@ def test_gold_as_text_is_told_where_no_gold_is_found(folder: Path):
     done = calipers("rows.jsonl", "--judge", "embedded", cwd=folder)
     assert "no trajectory has 'gold'" in done.stderr
     assert "it stands as text in 'metadata', so write it as a number" in done.stderr
+
+
 @pytest.mark.parametrize("again", ["vllm/m@http://u:p@127.0.0.1:9/v1", "vllm/m@http://127.0.0.1:9/v1/"])
 @pytest.mark.parametrize("more", [(), ("--estimate",)])
 def test_a_judge_that_is_named_twice_is_refused(folder: Path, again: str, more: tuple[str, ...]):
@@ -348,3 +350,31 @@ def test_a_judge_that_is_named_twice_is_refused(folder: Path, again: str, more: 
     done = calipers("groups.jsonl", "--judge", judge, "--judge", again, *more, cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{again.replace('u:p@', '')}: is named twice; to ask a judge more often, use --samples" in done.stderr
+
+
+def test_a_recommendation_asks_as_it_was_measured(folder: Path):
+    shown = [
+        {
+            "group_id": f"g{number}",
+            "trajectories": [
+                {"id": name, "messages": [{"role": "assistant", "content": f"worth {gold}"}], "gold": gold}
+                for name, gold in (("a", 10 + number), ("b", 50), ("c", 30))
+            ],
+        }
+        for number in range(6)
+    ]
+    write(folder / "shown.jsonl", shown)
+    with FaultyServer() as server:
+        server.script(worth())
+        flags = ("--param", "temperature=0.3", "--param", "top_p=0.5", "--price", "1,2", "--orders", "1")
+        judge = f"vllm/judge@{server.url}"
+        done = calipers("shown.jsonl", "--judge", judge, *flags, "--recommendation", "best.toml", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        asked = len(server.posts)
+        scored = subprocess.run(
+            [sys.executable, "-m", "calipers", "--config", "best.toml", "score", "shown.jsonl", "-o", "out.jsonl"],
+            cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert scored.returncode == 0, scored.stderr
+        bodies = [body for body in server.posts[asked:] if "Score these attempts" in str(body["messages"])]
+        assert {(body["temperature"], body["top_p"]) for body in bodies} == {(0.3, 0.5)}
