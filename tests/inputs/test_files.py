@@ -175,16 +175,6 @@ def test_a_reader_of_files_is_refused_for_standard_input() -> None:
     assert "reader='parquet' reads files, and here are rows of <stdin>" in done.stderr
 
 
-def test_trajectories_as_json_text_in_a_line_are_read(tmp_path: Path) -> None:
-    """As of a dataset of groups that was written as JSON lines."""
-    path = tmp_path / "g.jsonl"
-    path.write_bytes(line(trajectories=json.dumps(GROUP["trajectories"])) + line(group_id="g2", trajectories="[oops"))
-    problems: list[InputError] = []
-    assert list(read_groups(path, on_error=problems.append)) == [as_group(GROUP)]
-    assert [one.line for one in problems] == [2]
-    assert "a column of JSON text is not JSON" in str(problems[0])
-
-
 def test_reading_files_imports_nothing_heavy() -> None:
     program = "import sys, calipers.inputs\nprint(sorted({'pyarrow', 'numpy', 'aiohttp'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from calipers import registry
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import jsonl, parquet
+from calipers.inputs import jsonl
 from calipers.inputs.groups import as_group
 from calipers.interfaces import Reader
 from calipers.types import TrajectoryGroup
@@ -97,9 +97,10 @@ def _is_foreign(row: object) -> bool:
     return is_rollout_row(row)
 
 
-def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
-    if isinstance(value, dict) and isinstance(value.get("trajectories"), str):
-        value = parquet.row_as_object(value)  # such as a line of a dataset that was written as JSON lines
+def group_of_row(value: object) -> TrajectoryGroup:
+    """Convert a row of a groups file to a group. Raises InputError for text, and for a rollout, which has no siblings
+    here.
+    """
     if isinstance(value, str):
         raise InputError(value)
     group = as_group(value)
@@ -108,6 +109,11 @@ def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
             "is one rollout where a group is needed: rollouts make up groups if the first row is one, or with "
             "reader='rollouts' (--reader rollouts)"
         )
+    return group
+
+
+def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
+    group = group_of_row(value)
     derived = not isinstance(value, TrajectoryGroup) and (
         not isinstance(value, Mapping) or value.get("group_id") is None
     )

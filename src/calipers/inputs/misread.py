@@ -21,7 +21,7 @@ def reader_for(value: Mapping[str, Any], listed: object) -> str:
     if "response" in value:
         return "; one response a line is for calipers ifeval: calipers generate --form groups writes groups"
     if isinstance(listed, str):
-        return "; calipers.read_groups reads rows with JSON text"
+        return "; of a dataset with JSON text, read_groups(dataset) or its Parquet file is read"
     if "messages" in value:
         return "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
     if "role" in value:

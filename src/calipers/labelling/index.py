@@ -18,8 +18,8 @@ from typing import IO, Any, Final, Self
 import orjson
 
 from calipers.errors import InputError
-from calipers.inputs import as_group, read_groups
-from calipers.inputs.files import unused_id
+from calipers.inputs import read_groups
+from calipers.inputs.files import group_of_row, unused_id
 from calipers.inputs.jsonl import MAX_LINE, decompressed_stream, open_binary, parse_json_line
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import to_json
@@ -131,16 +131,21 @@ class GroupIndex:
 
 
 def _group_in(line: bytes, group_id: str) -> TrajectoryGroup:
-    value = parse_json_line(line)
-    if isinstance(value, str):
-        raise InputError(value)
-    group = as_group(value)
+    value = _object(line)
+    group = group_of_row(value)
     known = (
         group_id if value.get("group_id") is not None else group_id.partition("-")[0]
     )  # a derived id may have a count
     if group.group_id != known:
         raise InputError("the file has changed since it was opened; start calipers label again")
     return group
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    value = parse_json_line(line)
+    if isinstance(value, str):
+        raise InputError(value)
+    return value
 
 
 def _identified(line: bytes) -> tuple[str, int, bool]:
@@ -156,8 +161,6 @@ def _identified(line: bytes) -> tuple[str, int, bool]:
         name, members = value.get("group_id"), value.get("trajectories")
         if isinstance(name, str) and name and isinstance(members, list) and members:
             return name, len(members), False
-    found = parse_json_line(line)
-    if isinstance(found, str):
-        raise InputError(found)
-    group = as_group(found)
+    found = _object(line)
+    group = group_of_row(found)
     return group.group_id, len(group.trajectories), found.get("group_id") is None
