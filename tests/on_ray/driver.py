@@ -9,6 +9,7 @@ import contextlib
 import io
 import json
 import logging
+import os
 import runpy
 import sys
 import traceback
@@ -36,7 +37,10 @@ def run(words: list[str]) -> tuple[object, str]:
     return 0, told.getvalue()
 
 
+# Answers alone are on standard output: Ray prints there, too, as when a busy machine delays its heartbeats.
+answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 ray.init(sys.argv[1], log_to_driver=False, logging_level=logging.ERROR)
 for line in sys.stdin:
-    sys.stdout.write(json.dumps(run(json.loads(line))) + "\n")
-    sys.stdout.flush()
+    answers.write(json.dumps(run(json.loads(line))) + "\n")
+    answers.flush()
