@@ -802,7 +802,7 @@ def open_sessions(judge: calipers.Judge) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["criteria.txt", "rubrics/tiny.toml", "a.json", "b.md"])
-def test_a_files_name_is_not_taken_for_standards(name: str, tmp_path: Path):
+def test_a_files_name_is_not_taken_for_standards(name: str):
     with pytest.raises(ConfigError, match=r"is the name of a file, and not its standards: give Path\("):
         calipers.Judge("embedded", rubric=name)
     with pytest.raises((ConfigError, InputError), match=r"cannot be read|[Nn]o such file"):
