@@ -64,8 +64,6 @@ BENCHMARKS = {
     "speed.criteria": "calls and characters that written criteria cost, by protocol, scripted writer (recorded data)",
     "speed.tokens": "judge input tokens beside RULER's prompt (recorded data)",
     "speed.streams": "CPU an event of a streamed answer",
-    "speed.limits": 'concurrency="auto" beside fixed bounds on servers with 4, 32 and 256 slots; CPU a call of all '
-    "bounds",
     "speed.sandbox": "rule functions given as source text: checks a second, CPU a check",
     "speed.simulation": "steps/s and memory of calipers study simulate, by kind of arm",
     "speed.report": "the report's page: writing 10,000 groups, and opening and scrolling them in Chromium",

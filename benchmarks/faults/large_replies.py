@@ -186,7 +186,7 @@ async def _ask(options: argparse.Namespace) -> None:
             base_url=options.url,
             api_key="k",
             concurrency=options.replies,
-            calls={"attempts": 1, "probe": False, "timeout": options.timeout},
+            calls={"attempts": 1, "timeout": options.timeout},
             ledger=Path(folder) / "l.db",
         ) as judge:
             results = [result async for result in judge.score_groups(sample_groups(options.replies))]

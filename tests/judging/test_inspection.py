@@ -152,7 +152,7 @@ async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_
     path = tmp_path / "runs.db"
     with FaultyServer() as server:
         server.script(called(("search", {"text": "assert"})))
-        judge = judge_with(server, ledger=path, tools={"names": "all", "turns": 3}, calls={"probe": False})
+        judge = judge_with(server, ledger=path, tools={"names": "all", "turns": 3})
         result = await judge.score_group(GROUP)
         judge.close()
     assert [one.status for one in result.trajectories] == ["failed", "failed"]

@@ -277,7 +277,7 @@ async def test_an_address_that_ends_in_v1_is_not_told_to_end_in_v1(
     faulty: FaultyServer, path: str, *, asked: bool
 ) -> None:
     faulty.script(error(404, "no such model"))
-    async with calipers.Judge(f"vllm/m@{faulty.url}{path}", calls={"probe": False}) as judge:
+    async with calipers.Judge(f"vllm/m@{faulty.url}{path}") as judge:
         await judge.score_group(group_of(FOUR))
         with pytest.raises(calipers.ConfigError) as caught:
             await judge.require_answering()
