@@ -131,7 +131,7 @@ class JudgeOptions(Everyday):
         metavar="URL",
         many=True,
         reads=list,
-        link="calls-in-flight.md#several-servers",
+        link="cost-and-limits.md#several-servers",
     )
     api_key: str | Mapping[str, str] | None = any_value(
         None, "The judge's API key.", unset="the provider's environment variable"
@@ -161,7 +161,7 @@ class JudgeOptions(Everyday):
         low=1,
         section=LIMITS,
         metavar="N",
-        link="calls-in-flight.md#calls-in-flight",
+        link="cost-and-limits.md#calls-in-flight",
     )
     parse: Parse | None = function(
         "A function (text, keys) -> {key: score from 0 to 100} that reads the judge's replies.",

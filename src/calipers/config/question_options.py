@@ -159,7 +159,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="calls-in-flight.md#requests-and-tokens-a-minute",
+        link="cost-and-limits.md#calls-in-flight",
     )
     tokens_per_minute: float | None = number(
         None,
@@ -167,7 +167,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="calls-in-flight.md#requests-and-tokens-a-minute",
+        link="cost-and-limits.md#calls-in-flight",
     )
     price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
         None,
