@@ -95,8 +95,8 @@ def test_rows_on_stdin_and_in_memory_are_grouped_too(monkeypatch: pytest.MonkeyP
     lines = io.BytesIO(b"".join(json.dumps(one).encode() + b"\n" for one in rows))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(lines))
     assert [len(group.trajectories) for group in read_groups("-")] == [2]
-    with pytest.raises(ConfigError, match="reader='jsonl' reads files"):
-        next(read_groups(rows, reader="jsonl"))
+    with pytest.raises(ConfigError, match="reader='parquet' reads files"):
+        next(read_groups(rows, reader="parquet"))
 
 
 def test_titles_and_damaged_lines_may_precede_the_rollouts(tmp_path: Path):

@@ -39,7 +39,7 @@ def test_bad_samples_are_named_and_the_others_are_read(tmp_path: Path):
 
 
 def test_the_journal_names_the_task_and_a_missing_header_names_none(tmp_path: Path):
-    entries = {"_journal/start.json": {"eval": {"task": "t"}}, "samples/s.json": sample("a")}
+    entries: dict[str, Any] = {"_journal/start.json": {"eval": {"task": "t"}}, "samples/s.json": sample("a")}
     assert [group.group_id for group in read_groups(log(tmp_path / "a.eval", entries))] == ["t/s"]
     entries = {"header.json": b"{", "samples/s.json": sample("a")}
     assert [group.group_id for group in read_groups(log(tmp_path / "b.eval", entries))] == ["s"]
