@@ -3,7 +3,7 @@
     python -m benchmarks.speed.report [--groups 10000]
 
 Groups of 8 answers of 500 characters, of random words, which compress badly: as a result file, and as a ledger of two
-orders, whose page also has questions, replies and the run's curves. Beside them a hundred groups of eight recorded
+orders, whose page also has questions and replies. Beside them a hundred groups of eight recorded
 agents, of 50 kB together. A page is written in a process of its own, whose peak memory is noted for a tenth of the
 groups, too. In the browser, processor time of the page's main thread is what counts; wall-clock times are printed
 beside it, because a busy machine stretches them. Needs chromium and chromium-driver, and ``pip install --group
