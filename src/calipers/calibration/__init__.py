@@ -137,9 +137,9 @@ def calibrate(
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
     the rubric files of prompt variants by name, so that the recommendation can name them. ``asked`` are the request
     settings of judges that ``collect_judgments`` has asked (its ``asked_by_key``), so that the recommendation asks with
-    them. Lines that cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames
-    or datasets. Raises InputError for a missing or empty file, ConfigError for a limit that
-    cannot be meant.
+    them. Lines that cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and
+    judgments may also be data frames or datasets. Raises InputError for a missing or empty file, ConfigError for a
+    limit that cannot be meant.
     """
     _require_target(per_group)
     problems: list[InputError] = []
