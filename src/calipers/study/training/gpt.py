@@ -1,8 +1,7 @@
 """The policy: a tiny causal transformer, as functions of its parameters.
 
-A pre-LN GPT with learned positions, as in GPT-2 (Radford et al. 2019), so that transformers' GPT2LMHeadModel computes
-the same (``gpt2``). Functions of a table of tensors rather than a module: a copy is a dictionary, and the whole forward
-pass is on this page. Not responsible for training (``pretraining``, ``grpo``). Needs PyTorch.
+A pre-LN GPT with learned positions, as in GPT-2 (Radford et al. 2019). Functions of a table of tensors rather than a
+module: a copy is a dictionary, and the whole forward pass is on this page. Needs PyTorch.
 """
 
 from __future__ import annotations

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from calipers.study.simulation.arrays import Array
-from calipers.study.simulation.settings import PolicySettings
+from calipers.study.training.settings import ClosedForm
+
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Integers: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 _FARTHEST = 1e9
 
@@ -35,7 +38,7 @@ def binary_divergence(logit: Array, first: Array) -> Array:
     return np.asarray(sigmoid(logit) * (logit - first) - softplus(logit) + softplus(first))
 
 
-def log_length_distribution(settings: PolicySettings) -> Array:
+def log_length_distribution(settings: ClosedForm) -> Array:
     """Return log h, the first policy's log-probabilities of the lengths from ``length_floor`` to ``length_cap``.
 
     With the tail "geometric" or "pareto", the tail's parameter follows from ``length_mean``; with "normal", the

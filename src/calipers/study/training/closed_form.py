@@ -14,21 +14,19 @@ The true quality of a response is the share of criteria that it meets; m = 1 mak
 features that were chosen before it (x is z(n) for length, else 0 or 1). For every choice t with parameter θ_t,
 ∂ log π / ∂ θ_t = t - E[t | the choices before it], times ease for quality. So a step along an advantage A moves θ_t by
 E[A (t - E t)]: by the covariance of the choice with the advantage. All prompts share the parameters.
-
-Not responsible for rewards, or for the step (``grpo``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from calipers.study.simulation.arrays import Array, Integers
-from calipers.study.simulation.distributions import (
+from calipers.study.training.distributions import (
+    Array,
+    Integers,
     binary_divergence,
     log_length_distribution,
     log_sum,
@@ -36,7 +34,7 @@ from calipers.study.simulation.distributions import (
     sigmoid,
     softplus,
 )
-from calipers.study.simulation.settings import PolicySettings
+from calipers.study.training.settings import ClosedForm
 
 PARAMETERS: Final = ("length", "format", "flattery", "injection", "quality", "confidence", "overconfidence")
 """The columns of θ."""
@@ -85,7 +83,7 @@ class Policy:
     θ = 0 is the first policy.
     """
 
-    def __init__(self, settings: PolicySettings) -> None:
+    def __init__(self, settings: ClosedForm) -> None:
         self.settings = settings
         self.criteria = settings.criteria
         self.lengths = np.arange(settings.length_floor, settings.length_cap + 1, dtype=float)
@@ -95,7 +93,7 @@ class Policy:
         self.sd_length = math.sqrt(float((base * (self.lengths - self.mean_length) ** 2).sum()))
         self._z = (self.lengths - self.mean_length) / self.sd_length
         self._starts = logit(np.array(settings.quality))
-        self._shares = _normalised(settings.shares, len(settings.quality))
+        self._shares = np.full(len(settings.quality), 1 / len(settings.quality))
         self._rates = logit(np.array([settings.format, settings.flattery, settings.injection]))
         self._confidence = float(logit(np.array(settings.confidence)))
         self._by_length = settings.length_effect
@@ -238,7 +236,3 @@ class Policy:
 def _mean(values: Array) -> Array:
     return np.asarray(values.mean(axis=(1, 2)))
 
-
-def _normalised(shares: Sequence[float], kinds: int) -> Array:
-    weights = np.array(shares or [1.0] * kinds, dtype=float)
-    return np.asarray(weights / weights.sum())
