@@ -235,4 +235,3 @@ class Policy:
 
 def _mean(values: Array) -> Array:
     return np.asarray(values.mean(axis=(1, 2)))
-

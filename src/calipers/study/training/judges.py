@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -26,8 +25,7 @@ from calipers.study.training import vices as own_vices
 from calipers.study.training.rollouts import PANEL, RUBRIC, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
 from calipers.testing import Bias, Fault, SimulatedJudge, Slip, Vice
-from calipers.testing.features import own_text
-from calipers.types import Ask, PlanState, RenderedGroup
+from calipers.types import Ask, PlanState
 from calipers.types.encoding import finite_number
 
 NOT_IN_A_STUDY: Final = {
@@ -180,13 +178,8 @@ def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
             raise ConfigError(f"model={table.model!r:.60}: a study names addresses in options.base_url only")
         return table.model
     if table.profile is not None:
-        return profile_judge_of(table.profile, truth.is_right, seed=seed, features={"markdown": _headings})
+        return profile_judge_of(table.profile, truth.is_right, seed=seed)
     return SimulatedJudge(truth, *map(vice_of, table.vices or ()), seed=seed)
-
-
-def _headings(view: RenderedGroup) -> list[float]:
-    """Return log2(headings + 1) of each candidate: the task's responses are one line, in which no heading begins."""
-    return [math.log2(own_text(one, view.prefix_length).count("## ") + 1) for one in view.candidates]
 
 
 def arrival_places(

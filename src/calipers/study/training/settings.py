@@ -122,7 +122,9 @@ class Training:
     scale: Scale = choice("group", Scale, "What centred rewards are divided by: a standard deviation, or nothing.")
     kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0, high=1e6)
     updates: int = whole_number(1, "Updates with each batch of rollouts.", low=1, high=64)
-    clip: float = number(0.2, "The clipping range of the probability ratio, from the second update on.", low=0, high=1e6)
+    clip: float = number(
+        0.2, "The clipping range of the probability ratio, from the second update on.", low=0, high=1e6
+    )
     max_norm: float = number(1.0, "GPT: the largest norm of the gradient.", low=0, high=1e6, above=True)
 
 

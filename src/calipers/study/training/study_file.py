@@ -155,8 +155,7 @@ class _Arms:
         varied = any(
             isinstance(row, Mapping) and row.get("name") == table.against and row.get("vary") for row in self.rows
         )
-        same = " ".join([table.against, *map(str, values)])
-        return same if table.against and (varied or same in {one.get("name") for one in self.rows}) else table.against
+        return " ".join([table.against, *map(str, values)]) if table.against and varied else table.against
 
     def _arm(self, table: ArmTable, number: int, against: str) -> Arm:
         judge = self._judge(table.judge, "arms", number, "judge")

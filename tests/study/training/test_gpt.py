@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
-from calipers.study.training.policy import (  # noqa: E402 - PyTorch is there
+from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
     forward,
     gumbel_noise,
     new_policy,
@@ -15,10 +15,9 @@ from calipers.study.training.policy import (  # noqa: E402 - PyTorch is there
     response_mask,
     sample,
 )
-from calipers.study.training.pretraining import pretrain  # noqa: E402
+from calipers.study.training.gpt_policy import pretrain  # noqa: E402
 from calipers.study.training.settings import Pretraining, Size  # noqa: E402
 from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, TEXTS, draw_prompts, features  # noqa: E402
-from calipers.study.training.task_text import texts_of  # noqa: E402
 
 SIZE = Size(layers=2, width=16, heads=2, hidden=24)
 
@@ -64,32 +63,3 @@ def test_pretraining_is_the_same_to_the_bit_and_learns_the_form():
     found = features(asked.numpy(), sample(one, SIZE, asked, gumbel_noise(300, 7)).numpy())
     assert found.length.mean() < 8
     assert 0.2 < found.format.mean() < 0.8
-
-
-def test_gpt2_has_the_same_logits_and_gives_the_parameters_back():
-    pytest.importorskip("transformers", reason="transformers is not installed; .ci/run has a step with it")
-    from calipers.study.training.gpt2 import as_gpt2, parameters_of  # noqa: PLC0415 - transformers is there
-
-    parameters = {name: value + 0.01 for name, value in new_policy(SIZE, 8).items()}
-    asked = prompts(50)
-    model = as_gpt2(parameters, SIZE)
-    theirs = model(input_ids=asked, attention_mask=torch.ones_like(asked)).logits
-    assert (theirs - forward(parameters, SIZE, asked)).abs().max() < 1e-5
-    back = parameters_of(model, SIZE)
-    assert back.keys() == parameters.keys()
-    assert all(torch.equal(back[name], parameters[name]) for name in parameters)
-
-
-def test_the_tokenizer_has_the_tasks_tokens_and_texts():
-    pytest.importorskip("transformers", reason="transformers is not installed; .ci/run has a step with it")
-    from calipers.study.training.gpt2 import tokenizer  # noqa: PLC0415 - transformers is there
-
-    made, rows = tokenizer(), prompts(100).numpy()
-    assert [made(text)["input_ids"] for text in texts_of(rows)] == rows.tolist()
-    every = np.arange(3, len(TEXTS))
-    assert made(" ".join(TEXTS[3:]))["input_ids"] == every.tolist()
-    generator = np.random.default_rng(1)
-    responses = generator.integers(3, len(TEXTS), size=(50, RESPONSE_LENGTH))
-    responses[:, 15:] = PAD
-    responses[:, 14] = END
-    assert made.batch_decode(responses.tolist(), skip_special_tokens=True) == texts_of(responses)
