@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.guard.injection import attacks_in
 from calipers.render import render
-from calipers.study.comparison.preferences import OWN_FEATURE
-from calipers.study.comparison.rewrites import REWRITES, confident, formatted, sycophantic, verbose
+from calipers.study.rewrites import REWRITES, confident, formatted, sycophantic, verbose
 from calipers.testing.features import count_confidence, count_flattery, count_markdown
 from calipers.types import Trajectory, TrajectoryGroup
 
@@ -22,20 +20,15 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-@pytest.mark.parametrize("name", REWRITES)
-def test_a_rewrite_changes_its_own_feature_and_no_other(name: str) -> None:
-    found = REWRITES[name](ANSWER)
-    changes = {
-        "markdown": count_markdown(found) - count_markdown(ANSWER),
-        "confidence": count_confidence(found) - count_confidence(ANSWER),
-        "flattery": count_flattery(found) - count_flattery(ANSWER),
-    }
-    own = OWN_FEATURE[name]
-    assert len(found) > len(ANSWER)
-    for feature, change in changes.items():
-        # What is said twice is hedged twice.
-        low, high = (1, 9) if feature == own else (-1, 0) if (name, feature) == ("verbose", "confidence") else (0, 0)
-        assert low <= change <= high, feature
+def test_a_rewrite_changes_its_own_feature_and_no_other() -> None:
+    counts = {"formatted": count_markdown, "confident": count_confidence, "sycophantic": count_flattery}
+    for name, rewrite in REWRITES.items():
+        found = rewrite(ANSWER)
+        assert len(found) > len(ANSWER)
+        for own, count in counts.items():
+            # What is said twice is hedged twice.
+            low, high = (1, 9) if own == name else (-1, 0) if (name, own) == ("verbose", "confident") else (0, 0)
+            assert low <= count(found) - count(ANSWER) <= high, (name, own)
 
 
 def test_a_verbose_answer_says_every_paragraph_twice_and_nothing_else() -> None:
@@ -70,30 +63,23 @@ def test_formatting_changes_no_word() -> None:
 CODE = "Here it is.\n\n```python\nx = 1  # maybe. I think. Yes\n\ny = 2\n```\n\n- a list. It stays\n\n| a | b |"
 
 
-@pytest.mark.parametrize("name", REWRITES)
-def test_code_lists_and_tables_are_left_alone(name: str) -> None:
-    found = REWRITES[name](CODE)
-    assert "```python\nx = 1  # maybe. I think. Yes\n\ny = 2\n```" in found
-    assert found.count("- a list. It stays") == 1
-    assert found.count("| a | b |") == 1
+def test_code_lists_tables_and_thoughts_are_left_alone() -> None:
+    for rewrite in REWRITES.values():
+        found = rewrite(CODE)
+        assert "```python\nx = 1  # maybe. I think. Yes\n\ny = 2\n```" in found
+        assert found.count("- a list. It stays") == 1
+        assert found.count("| a | b |") == 1
+        thought = "<think>\nMaybe. I think so.\n</think>\n\n"
+        assert rewrite(f"{thought}{ANSWER}") == f"{thought}{rewrite(ANSWER)}"
 
 
-@pytest.mark.parametrize("name", REWRITES)
-def test_thoughts_are_left_alone(name: str) -> None:
-    found = REWRITES[name](f"<think>\nMaybe. I think so.\n</think>\n\n{ANSWER}")
-    assert found.startswith("<think>\nMaybe. I think so.\n</think>\n\n")
-    assert found.endswith(REWRITES[name](ANSWER))
+def test_no_rewrite_looks_like_an_attack_on_the_judge() -> None:
+    texts = [ANSWER, *(rewrite(ANSWER) for rewrite in REWRITES.values())]
+    members = [Trajectory(str(n), ({"role": "assistant", "content": text},)) for n, text in enumerate(texts)]
+    assert not attacks_in(render(TrajectoryGroup("g", tuple(members))), context=0)
 
 
-@pytest.mark.parametrize("name", REWRITES)
-def test_no_rewrite_looks_like_an_attack_on_the_judge(name: str) -> None:
-    rewritten = Trajectory("a", ({"role": "assistant", "content": REWRITES[name](ANSWER)},))
-    other = Trajectory("b", ({"role": "assistant", "content": ANSWER},))
-    assert not attacks_in(render(TrajectoryGroup("g", (rewritten, other))), context=0)
-
-
-@pytest.mark.parametrize("name", REWRITES)
-@given(st.text(max_size=300))
+@given(st.sampled_from(sorted(REWRITES)), st.text(max_size=300))
 def test_a_rewrite_is_the_same_every_time_and_leaves_blank_answers(name: str, text: str) -> None:
     found = REWRITES[name](text)
     assert found == REWRITES[name](text)

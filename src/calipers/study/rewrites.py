@@ -1,8 +1,7 @@
 """Controlled rewrites of an answer: the same content, longer, flattering, surer of itself, or formatted.
 
 Each is a rule on English text: no model, no randomness, so that the same answer always gets the same rewrite. Code
-blocks are left alone, and so is everything up to a ``</think>``. Not responsible for which messages of a trajectory are
-rewritten (``variants``).
+blocks are left alone, and so is everything up to a ``</think>``.
 """
 
 from __future__ import annotations
@@ -64,10 +63,9 @@ REWRITES: Final[Mapping[str, Callable[[str], str]]] = {
     "verbose": verbose,
     "sycophantic": sycophantic,
     "confident": confident,
-    "confident_wrong": confident,
     "formatted": formatted,
 }
-"""The built-in rewrites by name. ``confident_wrong`` is for answers whose gold says that they are wrong."""
+"""The built-in rewrites by name."""
 
 
 def _on_answer(text: str, rewrite: Callable[[str], str]) -> str:
