@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from calipers.study.profiles.answers import Numbers
 
 from calipers.calibration.arrays import Array
 from calipers.calibration.records import Key, Record
 from calipers.calibration.series import Frame
-from calipers.study.profiles.answers import Numbers
 from calipers.types import Trajectory, TrajectoryGroup
 
 

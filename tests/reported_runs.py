@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from calipers.study.training.one_run import Run
+from calipers.study.training.run_folder import EVALUATIONS, STEPS
+from calipers.study.training.summary import CURVES, HELD_OUT_CURVES
+
 import calipers
 from calipers.monitoring.monitor import Monitor
-from calipers.study.training.one_run import Run
 from calipers.study.training.results import write_study
-from calipers.study.training.run_folder import EVALUATIONS, STEPS
 from calipers.study.training.study_file import read_study
-from calipers.study.training.summary import CURVES, HELD_OUT_CURVES
 from calipers.study.watching import StopRules, Watch
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup

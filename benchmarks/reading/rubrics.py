@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calipers.study.comparison.graded import as_grading, rubric_of
+
 from benchmarks.environment import recorded_data
 from calipers.inputs import read_groups
 from calipers.planners.criteria import Criteria
@@ -25,7 +27,6 @@ from calipers.render import render
 from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading, as_rubric
 from calipers.rubric.formulas import graded
-from calipers.study.comparison.graded import as_grading, rubric_of
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup
 
 MOST = 1.15

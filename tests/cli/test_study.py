@@ -53,13 +53,14 @@ def test_a_study_is_trained_printed_written_and_drawn(run: Run) -> None:
         0,
         [f"made-{name}.{form}" for name in ("held_out_truth", "length") for form in ("png", "svg")],
     )
-    for more in (("--over", "calls", "--curve", "truth"), ("--differences", "--arm", "failures length zero")):
-        assert run("figures", "made", *more, "-o", "drawn")[0] == 0
-    for more, said in (
+    for some in (("--over", "calls", "--curve", "truth"), ("--differences", "--arm", "failures length zero")):
+        assert run("figures", "made", *some, "-o", "drawn")[0] == 0
+    wrong: tuple[tuple[tuple[str, ...], str], ...] = (
         (("--curve", "lenght"), "Did you mean length?"),
         (("--arm", "nobody"), "no arm 'nobody'"),
         (("--arm", "placebo", "--differences"), "is compared with another"),
-    ):
+    )
+    for more, said in wrong:
         code, _, told = run("figures", "made", *more)
         assert (code, said in told) == (2, True), more
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calipers.study.profiles.files import write_profile
 
 from calipers.errors import InputError
 from calipers.report.judge_files import is_judge_file, read_judge_file
-from calipers.study.profiles.files import write_profile
 from calipers.study.profiles.named import shipped_profile
 from reported import calibration_file, member, result_of, write_lines
 

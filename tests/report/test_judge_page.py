@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calipers.study.profiles.files import write_profile
 
 from calipers.calibration import calibrate
-from calipers.study.profiles.files import write_profile
 from calipers.study.profiles.named import shipped_profile
 from calipers.testing import PositionBias, SimulatedJudge
 from groups import FOUR, QUALITY, group_of

@@ -25,6 +25,11 @@ RESULTS: dict[str, Any] = {
 }
 
 
+def drawn(*given: Any) -> Any:
+    """The axes of a figure, whose types matplotlib does not tell."""
+    return draw_curve(*given).axes
+
+
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
@@ -34,7 +39,7 @@ def results(tmp_path: Path) -> Path:
 
 def test_lines_are_means_and_bands_are_intervals(results: Path) -> None:
     title, arms = read_curves(str(results))
-    (axes,) = draw_curve(title, arms, "truth").axes
+    (axes,) = drawn(title, arms, "truth")
     lines = {line.get_label(): [*map(float, line.get_ydata())] for line in axes.get_lines()}
     assert lines["clean (3 runs)"] == pytest.approx([0.4, 0.7, 0.6])
     assert lines["biased (3 runs)"] == pytest.approx([0.4, 0.5, 0.4])
@@ -43,18 +48,18 @@ def test_lines_are_means_and_bands_are_intervals(results: Path) -> None:
     heights = axes.collections[0].get_paths()[0].vertices[:, 1]
     assert max(heights) == pytest.approx(max(0.7 + half, 0.6 + (estimate([0.7, 0.7, 0.4]).half_width or 0)))
     assert axes.get_ylabel() == "true quality (0 to 1)"
-    (axes,) = draw_curve(title, arms, "held_out_truth").axes
+    (axes,) = drawn(title, arms, "held_out_truth")
     assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 3]
 
 
 def test_differences_and_other_axes(results: Path) -> None:
     title, arms = read_curves(str(results))
-    (axes,) = draw_curve(title, differences(arms), "truth").axes
+    (axes,) = drawn(title, differences(arms), "truth")
     (line,) = axes.get_lines()
     assert line.get_label() == "biased − clean (3 runs)"
     assert [*map(float, line.get_ydata())] == pytest.approx([0, -0.2, -0.3])
     title, arms = read_curves(str(results / "results.json"), "calls")
-    (axes,) = draw_curve(title, arms, "truth", "calls").axes
+    (axes,) = drawn(title, arms, "truth", "calls")
     assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 15]
     assert measured_names(arms) == ["truth", "calls"]
     with pytest.raises(ConfigError, match="Did you mean truth"):

@@ -18,7 +18,8 @@ ARMS = ({"judge": "true", "control": "true"}, {"against": "arm 1"})
 
 
 def test_a_study_is_made_and_goes_on_with_the_runs_that_are_missing(tmp_path: Path):
-    file, out, told = study_file(*ARMS), tmp_path / "out", []
+    told: list[str] = []
+    file, out = study_file(*ARMS), tmp_path / "out"
     assert make_runs(file, out) == {}
     files = sorted(str(path.relative_to(out)) for path in out.rglob("*.json"))
     assert files == [f"runs/arm {arm}/{seed}.json" for arm in (1, 2) for seed in (0, 1)]
