@@ -208,6 +208,8 @@ def figures(
     if differences:
         compared = drawing.differences(arms)
         kept = [one for one in compared if not arm or one.name.partition(" − ")[0] in arm]
+        if not kept:
+            raise ConfigError(f"none of {', '.join(arm)} is compared with another arm: leave out --differences")
     folder, stem = Path(out), Path(results).resolve().name.removesuffix(".json")
     end = f"{'' if over == 'step' else f'-over-{over}'}{'-differences' if differences else ''}"
     figures = [(name, drawing.draw_curve(title, kept, name, over)) for name in curve or drawing.measured_names(kept)]

@@ -80,7 +80,7 @@ class TomlFile:
         if not isinstance(table, Mapping):
             self.note("it must be a table", *place)
             return kind()
-        known = {option.name: option for option in options_of(kind)}
+        known = {option.name: option for option in options_of(kind)}  # type: ignore[arg-type]  # mypy #11469
         given: dict[str, Any] = {}
         for key, value in table.items():
             if key in also:
