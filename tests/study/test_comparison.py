@@ -70,7 +70,8 @@ async def test_what_a_judge_does_not_score_is_counted_and_never_a_number() -> No
     assert shy.figures() == {}
     assert shy.unscored == 5 * 4 * 3, "the groups, and the two halves of their rewrites"
     assert bold.unscored == 0
-    assert found.differences() == found.agreements() == []
+    assert not found.differences()
+    assert not found.agreements()
     assert json.loads(json.dumps(found.to_dict()))["judges"][0]["figures"] == {}
 
 
