@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Final
 
 from calipers.guard.plain import PlainText
-from calipers.guard.sentences import Hit
-from calipers.guard.vocabulary import word_list
+from calipers.guard.vocabulary import Hit, word_list
 from calipers.types import Certainty
 
 _AT_MOST: Final = 64

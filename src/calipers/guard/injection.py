@@ -15,7 +15,6 @@ from itertools import accumulate
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.forged import forged_marks, forged_verdicts
 from calipers.guard.plain import (
     RUN,
     PlainText,
@@ -27,8 +26,7 @@ from calipers.guard.plain import (
     runs_in,
     split_name,
 )
-from calipers.guard.sentences import Hit, sentence_attacks
-from calipers.guard.vocabulary import CERTAINTIES, word_list
+from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
 from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
 from calipers.types.packaged import read_packaged_toml
 from calipers.types.steps import Steps, run_steps
@@ -36,13 +34,15 @@ from calipers.types.steps import Steps, run_steps
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 """The attacks found in each text. The message's position and role are filled in later."""
 
-_PIECE: Final = 2**17
+_PIECE: Final = 2**16
 _OVERLAP: Final = 2**9
 """Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
-_MOST_READ: Final = 2**15
+_MOST_READ: Final = 2**14
 """At most this many characters of a piece are read, those at its beginning and its end."""
 _BESIDE: Final = 250
 """A stem is read with this many characters on each side."""
+_PASSAGE: Final = 1000
+"""Passages around neighbouring stems are read together up to about this many characters."""
 _AFTER_CERTAIN: Final = 64
 """After a certain attack, this many more sentences of a text are read."""
 _EDGE: Final = 200
@@ -120,26 +120,29 @@ def searched_texts(messages: Sequence[Message]) -> list[str]:
 
 def search_in_steps(texts: Collection[str]) -> Steps[Mapping[str, tuple[Attack, ...]]]:
     """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``."""
-    known: _Known = dict.fromkeys(texts, ())
-    for batch in _batches(known):
+    found: dict[str, list[Attack]] = {}
+    for batch in _batches(dict.fromkeys(texts)):
         yield
-        for text in _suspects(batch):
-            hits: list[Attack] = []
-            for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
-                hits += yield from _attacks_in_text(text[begin : begin + _PIECE + _OVERLAP])
-            known[text] = _most_certain_of_each_kind(hits)
-    return known
+        for number in _suspects([piece for _, piece in batch]):
+            text, piece = batch[number]
+            hits = yield from _attacks_in_text(piece)
+            found.setdefault(text, []).extend(hits)
+    known: _Known = dict.fromkeys(texts, ())
+    return known | {text: _most_certain_of_each_kind(hits) for text, hits in found.items()}
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
+def _batches(texts: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
+    """Yield pieces of the texts, each with its text, so many at a time that a search for stems takes milliseconds."""
+    batch: list[tuple[str, str]] = []
     size = 0
     for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size > _PIECE:
-            yield batch
-            batch, size = [], 0
+        for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
+            piece = text if len(text) <= _PIECE else text[begin : begin + _PIECE + _OVERLAP]
+            batch.append((text, piece))
+            size += len(piece)
+            if size > _PIECE:
+                yield batch
+                batch, size = [], 0
     yield batch
 
 
@@ -149,38 +152,41 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
     return tuple(plain_text(stem).plain.encode() for stem in stems)
 
 
-def _suspects(batch: Sequence[str]) -> Iterator[str]:
-    """Yield the texts that have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
-    foreign = []
-    if has_letters_beyond_ascii("\n".join(batch)):
-        foreign = [text for text in batch if not text.isascii() and has_letters_beyond_ascii(text)]
-        batch = [text for text in batch if text not in foreign]
-    parts = [text.encode("utf-8", "surrogatepass") for text in batch]
+def _suspects(texts: Sequence[str]) -> list[int]:
+    """Return which texts have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
+    foreign: list[int] = []
+    if has_letters_beyond_ascii("".join(texts)):
+        foreign = [number for number, text in enumerate(texts) if has_letters_beyond_ascii(text)]
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+    for number in foreign:
+        parts[number] = b""
     ends = list(accumulate(len(part) + 1 for part in parts))
     data = b"\n".join(parts)
     words = data.translate(_TO_WORDS)
     signs = [(words, stem) for stem in _stems(beyond_ascii=False) if stem in words]
     signs += [(data, mark) for mark in _marks_in(data)]
-    found: set[int] = set()
+    found = {number for number in foreign if _is_suspect(texts[number])}
     for haystack, needle in (*signs, (runs_in(data), RUN)):
         place = haystack.find(needle)
         while place >= 0:
             number = bisect_right(ends, place)
             found.add(number)
             place = haystack.find(needle, ends[number])
-    yield from (batch[number] for number in sorted(found))
-    for text in foreign:
-        shown, plain = plain_text(text)
-        data = plain.encode("utf-8", "surrogatepass")
-        words = data.translate(_TO_WORDS)
-        if (
-            any(stem in words for stem in _stems(beyond_ascii=True))
-            or any(_marks_in(shown.encode("utf-8", "surrogatepass")))
-            or RUN in runs_in(data)
-            or has_tags(text)
-            or is_mixed(plain)
-        ):
-            yield text
+    return sorted(found)
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether a text with letters beyond ASCII has a stem or mark of an attack, or hides text."""
+    shown, plain = plain_text(text)
+    data = plain.encode("utf-8", "surrogatepass")
+    words = data.translate(_TO_WORDS)
+    return (
+        any(stem in words for stem in _stems(beyond_ascii=True))
+        or any(_marks_in(shown.encode("utf-8", "surrogatepass")))
+        or RUN in runs_in(data)
+        or has_tags(text)
+        or is_mixed(plain)
+    )
 
 
 def _marks_in(data: bytes) -> Iterator[bytes]:
@@ -191,6 +197,10 @@ def _marks_in(data: bytes) -> Iterator[bytes]:
 
 def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
     """Return the attacks in a text, as it is and with its hidden parts decoded, in steps."""
+    # Most texts never get here, and the patterns take milliseconds to compile.
+    from calipers.guard.forged import forged_marks, forged_verdicts  # noqa: PLC0415
+    from calipers.guard.sentences import sentence_attacks  # noqa: PLC0415
+
     found: list[Attack] = []
     for shown in (raw, *hidden_texts(raw)):
         yield
@@ -223,7 +233,7 @@ def _windows(text: PlainText) -> list[tuple[int, int]]:
     for place in sorted(places):
         begin, end = max(0, place - _BESIDE), min(len(plain), place + _BESIDE)
         begin = plain.rfind(" ", max(0, begin - 24), begin) + 1 or begin
-        if windows and begin <= windows[-1][1] <= windows[-1][0] + _MOST_READ // 4:
+        if windows and begin <= windows[-1][1] <= windows[-1][0] + _PASSAGE:
             windows[-1] = windows[-1][0], end
         else:
             windows.append((begin, end))

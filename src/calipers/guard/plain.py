@@ -76,7 +76,8 @@ def plain_text(text: str) -> PlainText:
     if text.isascii():
         return PlainText(text, text.lower())
     if has_letters_beyond_ascii(text):
-        text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", normalize("NFKC", text)))
+        whole = normalize("NFKC", text)[: len(text) + 999]  # it may be 18 times longer
+        text = _OPTIONAL_MARKS.sub("", _INVISIBLE.sub("", whole))
     forms = {char: _plain_form(char) for char in _beyond_ascii(text)}
     if len(forms) > _FEW:
         return PlainText(text, text.translate({ord(char): form for char, form in forms.items()} | _LOWER))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
 from operator import or_
@@ -18,6 +17,7 @@ from calipers.guard.vocabulary import (
     BITS,
     CERTAINTIES,
     Concepts,
+    Hit,
     Language,
     bits,
     meanings,
@@ -63,16 +63,6 @@ _HIGHEST, _SCORE, _HIGHEST_SCORE, _LOWEST = BITS["highest"], BITS["score"], BITS
 _AWARD, _PLEASE, _NARRATOR, _ADDRESSED = BITS["award"], BITS["please"], BITS["narrator"], BITS["addressed"]
 _IGNORE, _PREVIOUS, _INSTRUCTIONS, _RUBRIC = BITS["ignore"], BITS["previous"], BITS["instructions"], BITS["rubric"]
 _TOP_NUMBERS: Final = frozenset(("100", "10", "1.0", "10.0", "95", "96", "97", "98", "99"))
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An attack between two positions of a text."""
-
-    kind: AttackKind
-    certainty: Certainty
-    begin: int
-    end: int
 
 
 class _Reading(NamedTuple):

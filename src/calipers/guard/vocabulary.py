@@ -34,6 +34,15 @@ _LONGEST: Final = 24
 _PARTS = re.compile(r"[_\-'’‌]+")
 
 
+class Hit(NamedTuple):
+    """An attack between two positions of a text."""
+
+    kind: AttackKind
+    certainty: Certainty
+    begin: int
+    end: int
+
+
 class Meaning(NamedTuple):
     """What a word means in a language, if the words of ``rest`` follow it. One that ends in ``*`` is a beginning."""
 
