@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -82,7 +82,12 @@ PAGE = "The booking QX1204 was moved to Tuesday, and the refund of 120 euros was
 def test_text_that_siblings_share_is_searched_once(monkeypatch: pytest.MonkeyPatch):
     searched: list[str] = []
     original = injection._suspects
-    monkeypatch.setattr(injection, "_suspects", lambda texts: searched.extend(texts) or original(texts))
+
+    def counting(texts: Sequence[str]) -> list[int]:
+        searched.extend(texts)
+        return original(texts)
+
+    monkeypatch.setattr(injection, "_suspects", counting)
     own = {f"t{number}": f"{PAGE}It is case {number}." for number in range(8)}
     group = group_of(dict.fromkeys(own, PAGE * 50))
     group = calipers.TrajectoryGroup(
