@@ -28,14 +28,14 @@ EXAMPLES = {
     "word_count": ({"at_least": 2, "at_most": 3}, "two words", "one"),
     "tool_outcome": ({"name": "search", "contains": "x"}, None, "never called"),
 }
-NEEDS = {"json_schema": "jsonschema"}
-SANDBOXED = {"code_tests", "rule"}
+NEEDS = {"json_schema": "jsonschema", "maths": "math_verify"}
+SANDBOXED = {"code_tests", "maths", "rule"}
 
 
 @pytest.mark.parametrize("name", sorted(VERIFIERS.ours.keys() - {"all_of", "any_of", "not"}))
 def test_every_verifier_can_be_had_by_name_and_gives_both_verdicts(name: str) -> None:
     if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
-        pytest.skip(f"{NEEDS[name]} is not installed: pip install 'calipers[verifiers]'")
+        pytest.skip(f"{NEEDS[name]} is not installed: pip install 'calipers[verifiers,maths]'")
     if name in SANDBOXED and sys.platform != "linux":
         pytest.skip("the sandbox confines code on Linux only")
     assert name in EXAMPLES, f"add a row for {name} to EXAMPLES of this file: arguments, a met answer, one that is not"
