@@ -28,12 +28,8 @@ def verdict(rule: Any, answer: str) -> bool | None:
     ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
     ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b",
      "a"),
-    ("citation", 'so "it was so" it is', "nothing quoted"),
 ])  # fmt: skip
 def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:
-    if rule == "citation":
-        assert verdict(rule, bad) is False
-        return
     assert (verdict(rule, good), verdict(rule, bad)) == (True, False)
 
 
@@ -76,7 +72,7 @@ def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
 
 def test_levels_do_not_go_with_a_rule() -> None:
     with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
-        as_rubric([{"text": "x", "rule": "citation", "levels": {"no": 0, "yes": 1}}])
+        as_rubric([{"text": "x", "rule": "has_answer", "levels": {"no": 0, "yes": 1}}])
 
 
 def test_the_same_rule_is_built_once_and_none_is_none() -> None:
