@@ -152,8 +152,11 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
     if left.has(sympy.oo) != right.has(sympy.oo):
         return False
     if mine != others:
-        without = [_difference(left, right, dict.fromkeys(mine ^ others, value)) for value in (0, 1)]
-        return None if any(one is None or one < _ROUNDED for one in without) else False
+        # Left out may be an added constant, or a factor such as a unit, which doubles the value when it doubles.
+        wide, narrow = (left, right) if mine > others else (right, left)
+        added = _difference(wide, narrow, dict.fromkeys(mine ^ others, 0))
+        factor = _difference(wide, 2 * narrow, dict.fromkeys(mine ^ others, 2))
+        return None if any(one is None or one < _ROUNDED for one in (added, factor)) else False
     apart = _difference(left, right, {})
     if apart is None:
         return None
