@@ -53,8 +53,10 @@ def test_other_types_and_impossible_tags_are_refused() -> None:
     for value in (object(), {"a": {1: print}}, range(3), bytearray(b"x")):
         with pytest.raises(UnplainError, match="a value of type"):
             encode_plain(value)
-    wrong: tuple[Any, ...] = ({}, {"a": 1, "b": 2}, {"tuple": 1}, {"os": []}, {"set": [[1]]}, {"dict": [1]}, {"bytes": ["x"]},
-                   {"complex": [10**400, 0]})  # fmt: skip
+    wrong: tuple[Any, ...] = (
+        {}, {"a": 1, "b": 2}, {"tuple": 1}, {"os": []}, {"set": [[1]]}, {"dict": [1]}, {"bytes": ["x"]},
+        {"complex": [10**400, 0]},
+    )  # fmt: skip
     for tagged in wrong:
         with pytest.raises(UnplainError):
             decode_plain(tagged)
