@@ -32,8 +32,8 @@ UNIT: Final = 0.25
 _LONGEST: Final = 2**26
 _OWN: Final = ("local:", "embedded")
 """Judges that teach nothing: what a model of features says, a model of features needs no training for."""
-_IN_TURN: Final = frozenset({"fallback", "cascade"})
-"""Panels in which the scores of the last judge asked count: what a cascade escalated is scored by its strong judge."""
+_IN_TURN: Final = frozenset({"fallback"})
+"""Panels in which the scores of the last judge asked count."""
 _BELIEF: Final = 4.0
 """Degrees of freedom that the noise of all groups together has in the noise of one."""
 OnError = Callable[[InputError], None]
