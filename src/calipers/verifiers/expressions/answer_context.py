@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from calipers.replies.caveats.denials import is_verdict_retracted
 from calipers.types.packaged import read_packaged_toml
 from calipers.verifiers.expressions.units import parse_unit
 
@@ -61,7 +60,7 @@ def is_wrong_or_hypothetical(before: str) -> bool:
 
 def is_retracted(after: str) -> bool:
     """Whether the text right after an answer to verify denies or retracts it: ``? No``, ``. This is false``."""
-    return bool(_AFTER.match(after)) or is_verdict_retracted(after[:400].lstrip("$*)]\\ "))
+    return bool(_AFTER.match(after))
 
 
 def is_continued(after: str) -> bool:

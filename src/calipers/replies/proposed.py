@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from calipers.replies.documents import find_documents
-from calipers.replies.strictjson import Pairs, parse_strict_json
-from calipers.replies.text import end_of_reply, strip_fence, strip_reasoning
+from calipers.replies.documents import Pairs, nodes_in_reply
 
 MOST_POINTS: Final = 10
 _DEEPEST: Final = 4
@@ -34,23 +32,17 @@ def proposed_criteria(text: str) -> list[ProposedCriterion]:
     Entries are skipped if they have no text, or if their points are 0, beyond 10 either way, or in words. ``veto`` is
     True only if the reply says so.
     """
-    return [entry for node in _documents(text) for entry in _entries(node)]
+    return [entry for node in nodes_in_reply(text) for entry in _entries(node)]
 
 
 def names_by_criterion(text: str, key: str) -> Mapping[str, tuple[str, ...]]:
     """Return the lists of names in the object under ``key`` of a reply, by criterion; empty if there is none."""
-    for node in _documents(text):
+    for node in nodes_in_reply(text):
         pairs = dict(node) if isinstance(node, Pairs | dict) else {}
         told = pairs.get(key)
         if isinstance(told, Pairs | dict):
             return {str(name): found for name, one in dict(told).items() if (found := _names(one)) is not None}
     return {}
-
-
-def _documents(text: str) -> list[Any]:
-    answer = strip_fence(strip_reasoning(text) or "")
-    whole = parse_strict_json(answer)
-    return [one.node for one in find_documents(end_of_reply(answer)) or ()] if whole is None else [whole]
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
