@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from calipers.replies.documents import is_list, pairs_of, plain_key
+from calipers.replies.documents import EXPLAINING, is_list, pairs_of, plain_key
 from calipers.replies.names import Names
 from calipers.replies.rejected import ERROR_BESIDE, WORDS_AROUND, Rejected
 from calipers.replies.text import condense_reply, is_introduction
@@ -21,9 +21,7 @@ _MAX_ROWS: Final = 2000
 _OUTER: Final = 3
 _SHORTEST: Final = 8
 """A part of a criterion's text with fewer characters than this does not identify it."""
-_SAYING: Final = frozenset(
-    {"reason", "explanation", "why", "rationale", "reasoning", "justification", "quote", "comment"}
-)
+_SAYING: Final = EXPLAINING | {"quote"}
 _LINE: Final = re.compile(
     r"[\s*_-]{0,8}(?P<name>[^:：|=\n]{1,120}?)[*_`]{0,3}\s{0,3}(?:[:：|=]|\.\s|->|→)[*_\s]{0,4}(?P<value>[^|:\n]{1,60}?)\s*\|?"
 )
@@ -222,7 +220,7 @@ class _Reader:
         return None
 
     def _match(self, key: object) -> str | None:
-        return self._names.match(key) if not isinstance(key, str) or len(key) <= 40 else self._by_text([key])
+        return self._names.match(key) or (self._by_text([key]) if isinstance(key, str) else None)
 
     def _lines(self, body: str) -> tuple[dict[str, Row], bool]:
         """Read one criterion a line (``1. NOT PRESENT``), or the only verdict of a reply about a single criterion."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from calipers.replies.documents import find_documents, is_list, pairs_of, plain_key
+from calipers.replies.documents import EXPLAINING, find_documents, is_list, pairs_of, plain_key
 from calipers.replies.names import NOUN, Names
 from calipers.replies.rejected import UNENDED, WORDS_AROUND, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, is_text_after, judges_turn, reply_text, strip_fence
@@ -226,7 +226,7 @@ def extract_ranking(
 _INTRO: Final = re.compile(
     r"[\s*_#]{0,6}(?:(?:my|the|final|overall)\s){0,2}ranking[*_]{0,3}\s?[:：]?[*_]{0,3}\s*", re.IGNORECASE
 )
-_CHAIN: Final = re.compile(r"\s*(?:\d{1,3}\.\s)?(?P<chain>[^>]{0,60}(?:>[^>]{0,60})+)", re.DOTALL)
+_CHAIN: Final = re.compile(r"(?!\s*>)\s*(?:\d{1,3}\.\s)?(?P<chain>[^>]{0,60}(?:>[^>]{0,60})+)", re.DOTALL)
 _NUMBERED: Final = re.compile(r"[\s*_-]{0,6}(?P<place>\d{1,3})[.)][\s*_]{1,5}(?P<name>\S[^\n.!?:]{0,80})")
 _INLINE: Final = re.compile(r"(?P<place>\d{1,3})\.\s\[(?P<name>[^\[\]\n]{1,40})\]\s*")
 
@@ -278,7 +278,7 @@ def _listed(node: Any) -> list[Any] | None:
     """Return the items of a list, or of the list under ``ranking``; None for any other document."""
     if pairs_of(node):
         fields = {plain_key(key): value for key, value in pairs_of(node)}
-        node = fields.get("ranking")
+        node = fields.get("ranking") if fields.keys() <= {"ranking", *EXPLAINING} else None
     if not is_list(node) or not node or any(isinstance(item, bool | dict | list | None) for item in node):
         return None
     return list(node)

@@ -23,6 +23,12 @@ _MAX_DEPTH: Final = 40
 _MOST_DOCUMENTS: Final = 200
 
 
+EXPLAINING: Final = frozenset(
+    {"explanation", "reason", "reasoning", "rationale", "justification", "comment", "feedback", "why"}
+)
+"""Keys of the judge's own words about a verdict."""
+
+
 class Pairs(list[tuple[Any, Any]]):
     """A JSON object of a reply as (key, value) pairs, which keep repeated keys."""
 

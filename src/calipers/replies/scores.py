@@ -16,6 +16,7 @@ import orjson
 
 from calipers.errors import ConfigError
 from calipers.replies.documents import (
+    EXPLAINING,
     Document,
     find_documents,
     has_words_around,
@@ -264,19 +265,14 @@ def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  
 _MAX_ROWS: Final = 20_000
 _MAX_DEPTH: Final = 4
 _TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
-_WRAPPERS: Final = frozenset(
-    {"result", "evaluation", "evaluations", "output", "response", "verdict", "arguments", "parameters"}
-)
-_EXPLAINING: Final = frozenset(
-    {"explanation", "reason", "reasoning", "rationale", "justification", "comment", "feedback"}
-)
+_WRAPPERS: Final = frozenset({"result", "evaluation", "evaluations", "output", "response", "verdict"})
 _COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
 """Keys of a row whose numbers are no ids."""
-_BESIDE: Final = _EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}
+_BESIDE: Final = EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}
 """Keys that say nothing about the scores beside them."""
 _NAMING: Final = frozenset({"id", "name", "attempt", "candidate", "trajectory", "key"})
 _ROW: Final = re.compile(
-    rf"[\s*_•-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
+    rf"[\s*_•|-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
 )
 _LABEL: Final = re.compile(
@@ -372,7 +368,7 @@ class _Reader:
         if fields.get("role") in ("user", "system", "tool", "developer"):
             return _Found()
         if "scores" not in fields and (inner := _wrapped(fields)) is not None and depth < _MAX_DEPTH:
-            wrapped = self._node(inner, whole=whole, depth=depth + 1)
+            wrapped = self._node(inner, whole=whole and "arguments" in fields, depth=depth + 1)
             wrapped.doubts += found.doubts
             return wrapped
         if "score" in fields and "scores" not in fields:
@@ -383,7 +379,10 @@ class _Reader:
         else:
             self._keyed(list(pairs_of(node)), found)
         found.surplus = bool(found.values) and not all(
-            key in _BESIDE or self.names.match(key) is not None or self._are_ids(value) for key, value in fields.items()
+            key in _BESIDE
+            or self.names.match(key) is not None
+            or (key.endswith(("id", "ids", "names")) and is_list(value))
+            for key, value in fields.items()
         )
         for key, words in pairs_of(fields.get("explanations")):
             id_ = self.names.match(key)
@@ -401,9 +400,6 @@ class _Reader:
         if any(fields.get(key) for key in ("error", "errors", "refusal")):
             found.doubts.append(ERROR_BESIDE)
         return fields
-
-    def _are_ids(self, value: Any) -> bool:
-        return is_list(value) and {self.names.match(name) for name in value[:_MAX_ROWS]} == self.names.known.keys()
 
     def _scores(self, fields: Mapping[str, Any], found: _Found, *, whole: bool) -> None:
         scores, top = fields["scores"], _stated_top(fields)
@@ -460,7 +456,7 @@ class _Reader:
             return
         ids: Sequence[str | None] = self.names.ids
         for key, value in (beside or {}).items():
-            if key != "scores" and is_list(value):
+            if key.endswith(("id", "ids", "names")) and is_list(value):
                 ids = [self.names.match(name) for name in value]
         rows = [_nameless_score(item) for item in items]
         if len(ids) == len(items) and None not in ids and len(set(ids)) == len(ids) and _ABSENT not in rows:
@@ -582,19 +578,20 @@ def _nameless_score(item: Any) -> Any:
     if not pairs_of(item):
         return _ABSENT if isinstance(item, dict | list) else item
     fields = {plain_key(key): value for key, value in pairs_of(item)}
-    return fields["score"] if "score" in fields and fields.keys() <= _EXPLAINING | {"score"} else _ABSENT
+    return fields["score"] if "score" in fields and fields.keys() <= EXPLAINING | {"score"} else _ABSENT
 
 
 def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
     """Return what a tool call's arguments or a wrapper around a whole reply contains, or None."""
     if "arguments" in fields and "name" in fields:
         inner = fields["arguments"]
-    elif len(fields) == 1 and (inner := next(iter(fields.items())))[0] in _WRAPPERS:
-        inner = inner[1]
-    else:
+        inner = parse_strict_json(inner) if isinstance(inner, str) else inner
+        return inner if isinstance(inner, dict | list) else None
+    if len(fields) != 1 or next(iter(fields)) not in _WRAPPERS:
         return None
-    inner = parse_strict_json(inner) if isinstance(inner, str) else inner
-    return inner if isinstance(inner, dict | list) else None
+    (inner,) = fields.values()
+    keys = {plain_key(key) for key, _ in pairs_of(inner)}  # numbers by candidate alone may be anything
+    return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
 
 
 def _stated_top(fields: Mapping[str, Any]) -> float | None:

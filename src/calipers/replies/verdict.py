@@ -131,7 +131,7 @@ def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
     Several documents count as one if they are objects that state the same under equal keys. Raises Rejected.
     """
     whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT else None
-    if isinstance(whole, dict | list):
+    if isinstance(whole, dict | list) and not _MARK.fullmatch(text.strip()):
         return text, whole, "strict", False
     answer = judges_turn(text)
     if answer is None:

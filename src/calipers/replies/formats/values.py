@@ -15,7 +15,7 @@ from calipers.replies.documents import find_documents, pairs_of, parse_strict_js
 from calipers.replies.formats.known import Format, known_formats
 from calipers.replies.names import NOUN, fold_name
 from calipers.replies.numbers import Scale, Value, read_value
-from calipers.replies.rejected import Rejected
+from calipers.replies.rejected import WORDS_AROUND, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, judges_turn, strip_fence
 
 TIE: Final = -1
@@ -23,6 +23,7 @@ TIE: Final = -1
 
 _NUMBER: Final = r"[-+]?\d{1,4}(?:\.\d{1,3})?(?:\s?(?:/|out of|of)\s?\d{1,3})?"
 _BETWEEN: Final = r"[\s*]{0,3}(?:[,;|&]|\s)[\s*]{0,3}"
+_QUOTES: Final = ('"', "'", "“", "”", "`")
 _QUOTED_LINE: Final = re.compile(r"^[ \t]{0,3}>.*$", re.MULTILINE)
 _MOST_ROWS: Final = 500
 
@@ -43,7 +44,9 @@ def stated_scores(text: str, ids: Sequence[str], form: Format, own: Scale, *, cu
         written = list(stated)
     if cut and last is not None and not last.string[last.end() :].strip():
         raise Rejected("the score may be cut off", truncated=True)
-    values = {id_: read_value(number.replace(" of ", "/"), own) for id_, number in zip(ids, written, strict=True)}
+    values = {
+        id_: read_value(re.sub(r"\s(?:out )?of\s", "/", number), own) for id_, number in zip(ids, written, strict=True)
+    }
     unread = next((reason for reason in values.values() if isinstance(reason, str)), None)
     if unread is not None:
         raise Rejected(unread)
@@ -139,9 +142,18 @@ def _first_place(text: str, form: Format, value: str) -> list[re.Match[str]]:
     """Return the matches of a value in the first of the format's places that has any. Raises Rejected."""
     body = _QUOTED_LINE.sub("", _body(text))
     for place in form.places:
-        if marks := list(_pattern(place, value, exact=_is_exact(form)).finditer(body)):
+        found = _pattern(place, value, exact=_is_exact(form)).finditer(body)
+        if marks := [mark for mark in found if not _is_quoted(mark)]:
+            if form.ends and body[marks[-1].end() :].partition("\n")[2].strip(" \n`*_"):
+                raise Rejected(WORDS_AROUND, doubt=True)
             return marks
     raise Rejected(f"no value in the place that the format {form.name} defines")
+
+
+def _is_quoted(mark: re.Match[str]) -> bool:
+    """Whether a mark stands in quotation marks, as in a repeated instruction: output "[[A]]" if A is better."""
+    start, end = mark.span()
+    return mark.string[max(0, start - 1) : start] in _QUOTES and mark.string[end : end + 1] in _QUOTES
 
 
 def _agreed(
@@ -227,7 +239,7 @@ def _names_pattern(name: str) -> str:
     groups = [f"(?P<p{place}>{_any(names)})" for place, names in enumerate(form.names)]
     tie = f"(?P<tie>(?:a\\s)?(?:{_any(form.tie)}))"
     graded = r"(?P<graded>[AB]\s?(?:<{1,2}|>{1,2}|={1,2})\s?[AB]|[AB]\+{1,2})|" if form.graded else ""
-    noun = rf"(?:(?:the\s)?(?:{NOUN}|feedback|模型|助手|回答)[\s:#_-]{{0,3}}[*_\"'(\[]{{0,3}})?"
+    noun = rf"(?i:(?:the\s)?(?:{NOUN}|feedback|模型|助手|回答)[\s:#_-]{{0,3}}[*_\"'(\[]{{0,3}})?"
     return rf"{noun}(?:{graded}{'|'.join([tie, *groups])})(?![A-Za-z0-9+<>=\u0300-\u036f])"
 
 
