@@ -125,7 +125,7 @@ class ScoreProtocol:
             out_of_range=self.out_of_range,
             finish_reason=completion.finish_reason,
         )
-        return confirmed(request.ask, reading)
+        return confirmed(request.ask, reading, takes_low=self.is_comparison or len(request.keys) == 1)
 
     def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
         explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.reply_fields(keys))

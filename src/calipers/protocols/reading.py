@@ -124,9 +124,15 @@ def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
     return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
 
 
-def confirmed(ask: Ask, reading: ScoreReading) -> ScoreReading:
-    """Return a reading whose doubted scores count if the judge gave the same in its previous reply to the question."""
+def confirmed(ask: Ask, reading: ScoreReading, *, takes_low: bool = True) -> ScoreReading:
+    """Return a reading whose doubted scores count if the judge gave the same in its previous reply to the question.
+
+    Low scores that may be on another scale count only if ``takes_low``: where one candidate or two are asked about,
+    low scores are no sign of another scale, and dropping them would drop the worst candidates.
+    """
     if not reading.doubted or doubted_values(ask, reading) != ask.doubted:
+        return reading
+    if (reading.reason or "").startswith("scale") and not takes_low:
         return reading
     return replace(reading, scores=reading.doubted, missing={}, outcome="text", reason=None, doubt=False, doubted={})
 

@@ -221,7 +221,10 @@ class _Tolerant:
     def _key(self) -> Any:
         mark = self.text[self.at]
         if mark in _QUOTES:
-            return self._string(_COLON)
+            key = self._string(_COLON)
+            if key is not _CUT and any(char in key for char in '"{}[]\n'):
+                raise _BrokenError
+            return key
         found = _KEY.match(self.text, self.at)
         if found is None:
             raise _BrokenError

@@ -54,9 +54,9 @@ class ScoreReading:
     missing), ``rejected`` (no score). ``reason`` is None if nothing was wrong.
 
     The other fields decide what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself,
-    has words around its verdict, or is off the scale) asks the whole question again; otherwise only the ``missing``
-    ids are asked about. ``doubted`` are the scores of a reply with words around its verdict, which count if the judge
-    gives them again. ``adjusted`` names the out-of-range rule that changed the scores, if one did.
+    has words around its verdict, or is off the scale) asks the whole question again; otherwise only the ``missing`` ids
+    are asked about. ``doubted`` are the scores of a reply with words around its verdict, or whole but low numbers: they
+    count if the judge gives them again. ``adjusted`` names the out-of-range rule that changed the scores, if one did.
     """
 
     scores: dict[str, float]
@@ -178,28 +178,34 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange
         raise Rejected(found.doubts[0], doubt=True)
     if not values:
         raise Rejected("no verdict in the reply")
+    told = {id_: words for id_, words in found.explanations.items() if id_ in ids}
+    missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     scores = {id_: value.number for id_, value in values.items()}
     off = why_off_scale(values, scale)
     if off is not None:
-        scores = adjusted_scores(values, scale, rule, complete=len(values) == len(ids))
-        if not scores:
-            raise Rejected(off, doubt=True)
-    missing = {id_: found.values.get(id_) or "not in the reply" for id_ in ids if id_ not in scores}
-    why = {id_: str(reason) for id_, reason in missing.items()}
-    told = {id_: words for id_, words in found.explanations.items() if id_ in ids}
+        adjusted = adjusted_scores(values, scale, rule, complete=not missing)
+        is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
+        if not adjusted:
+            return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
+        scores = adjusted
     if found.surplus:
-        reasons = dict.fromkeys(ids, WORDS_AROUND)
-        doubted = {} if missing or off is not None else scores
-        return ScoreReading({}, reasons, "rejected", told, WORDS_AROUND, doubt=True, truncated=cut, doubted=doubted)
+        return _doubtful(ids, WORDS_AROUND, told, {} if missing or off is not None else scores, cut=cut)
     return ScoreReading(
         scores,
-        why,
-        "partial" if why else found.outcome,
+        missing,
+        "partial" if missing else found.outcome,
         told,
-        "; ".join(dict.fromkeys(why.values())) or None,
-        truncated=cut and bool(why),
+        "; ".join(dict.fromkeys(missing.values())) or None,
+        truncated=cut and bool(missing),
         adjusted=None if off is None else rule,
     )
+
+
+def _doubtful(
+    ids: Sequence[str], reason: str, told: dict[str, str], doubted: dict[str, float], *, cut: bool
+) -> ScoreReading:
+    missing = dict.fromkeys(ids, reason)
+    return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
 
 
 # --- explanations ----------------------------------------------------------------------------------------------------
@@ -279,7 +285,6 @@ _LABEL: Final = re.compile(
     rf"[\s*_#•-]{{0,8}}(?P<label>[A-Za-z][\w ()/&'-]{{0,40}}?)[*_`]{{0,3}}\s{{0,2}}(?::|=|\bis\b:?)[*_`\s]{{0,5}}"
     rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.]{{0,4}}"
 )
-_NAMELESS: Final = re.compile(rf"\s*[\[(]?{SCORE}(?:\s*[,;]\s+{SCORE}|\s*,{SCORE})+[\])]?\s*")
 _RULER: Final = re.compile(r"[\s|:+=_-]*")
 
 
@@ -362,7 +367,7 @@ class _Reader:
         """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
         found = _Found()
         if not pairs_of(node):
-            self._list(node if isinstance(node, list) else (), found, whole=whole)
+            self._list(list(node) if is_list(node) else (), found, whole=whole)
             return found
         fields = self._fields(node, found)
         if fields.get("role") in ("user", "system", "tool", "developer"):
@@ -410,7 +415,7 @@ class _Reader:
         for key, value in fields.items():
             if key not in ("scores", "explanations") and isinstance(value, dict | list):
                 other = _Found()
-                if is_list(value):
+                if isinstance(value, list) and is_list(value):
                     self._list(value, other, whole=False)
                 else:
                     self._keyed(list(pairs_of(value)), other)
@@ -544,13 +549,11 @@ class _Reader:
 
     def _in_order(self, line: str) -> _Found | None:
         """Read a reply that is only numbers, one for each candidate in order."""
-        if not _NAMELESS.fullmatch(line[:2000]):
-            return None
-        numbers = re.split(r"\s*[,;]\s*", line.strip(" []()"))
+        numbers = re.split(r"[,;]", line.strip(" []()"), maxsplit=len(self.names.ids))
         if len(numbers) != len(self.names.ids):
             return None
         values = {id_: read_value(number, self.scale) for id_, number in zip(self.names.ids, numbers, strict=True)}
-        return _Found(dict(values), outcome="text")
+        return _Found(dict(values), outcome="text") if all(isinstance(v, Value) for v in values.values()) else None
 
     def _single(self, lines: Sequence[str]) -> _Found | None:
         """Read the score of a single candidate: a number alone, or a labelled number on the last line."""

@@ -15,6 +15,8 @@ from calipers.errors import ConfigError
 
 TOLERANT_LIMIT: Final = 65_536
 """At most this many characters of a reply are read tolerantly, so that a hostile reply stays cheap to read."""
+_MOST_READ: Final = 4 * TOLERANT_LIMIT
+"""Marks of turns and of reasoning are searched for in this many characters at the end of a reply."""
 LIMIT: Final = 1_048_576
 """Strict JSON of at most this length is read; of a longer reply only the end is kept."""
 
@@ -73,6 +75,7 @@ def judges_turn(text: str) -> str | None:
     Everything from the first end of a turn on is dropped: a model that runs past it invents turns. Of output in the
     harmony format, the first ``final`` channel counts. A mark is content if it is quoted or inside a JSON document.
     """
+    text = text[-_MOST_READ:]
     if _BARE_HARMONY.match(text):  # the server stripped the special tokens
         _, mark, tail = text.partition("assistantfinal")
         return tail if mark else None
