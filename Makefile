@@ -2,8 +2,6 @@
 #             (make demo JUDGE=openai/gpt-5-mini asks a real judge)
 # make test   the plain test suite: no extras, no recorded data needed (what it leaves out, it says)
 # make check  what a change must pass: lint, types, import contracts, tests
-# make mutants   whether a test fails when the code is changed a little: a sample of the code without I/O, in some
-#             20 minutes (make mutants COUNT=100 SEED=7 draws another)
 # make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
 # make dist   the wheel and the source distribution, in dist/, checked as a package index would
 # make docs   the documentation's site, in out/site: pages, API, llms.txt; a broken link or anchor is an error
@@ -13,7 +11,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench mutants embedded study-figures docs dist clean
+.PHONY: demo test check lint types imports bench embedded study-figures docs dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -21,7 +19,7 @@ demo: $(VENV)/.installed
 	@$(BIN)/python examples/agreement.py examples/groups.jsonl out/demo.jsonl
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n logical --dist loadfile $(ARGS)
 
 check: lint types imports test
 
@@ -38,10 +36,6 @@ imports: $(VENV)/.check
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
-
-mutants: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --group mutants
-	$(BIN)/python -m scripts.mutants --count $(or $(COUNT),800) --seed $(or $(SEED),1)
 
 embedded: $(VENV)/.installed
 	$(BIN)/python scripts/fit_embedded.py

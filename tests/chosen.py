@@ -1,6 +1,6 @@
 """Inputs chosen because each of them alone shows some small change of the code, and what comes of them, on file.
 
-``python -m scripts.mutants`` says which changes no test shows. ``GOLDEN=write python -m pytest FILE`` writes the
+``GOLDEN=write python -m pytest FILE`` writes the
 outcomes anew where a change is meant; its diff says what changed. Outcomes hold no wording.
 """
 

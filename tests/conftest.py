@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -36,13 +38,52 @@ def _stay_on_loopback(event: str, arguments: tuple[object, ...]) -> None:
         raise socket.gaierror(socket.EAI_NONAME, f"tests stay on loopback, and do not look up {arguments[0]!r}")
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    help_ = "a file of tests that passed in an earlier environment: they are left out, and those that pass are added"
+    parser.addoption("--passed", type=Path, help=help_)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what passed before: an engine's environment runs only what was skipped without the engine."""
+    path = config.getoption("--passed")
+    passed = set(path.read_text(encoding="utf-8").splitlines()) if path and path.exists() else set()
+    left_out = [item for item in items if item.nodeid in passed]
+    items[:] = [item for item in items if item.nodeid not in passed]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What was left out, a line for each reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, times in reasons.most_common(19):
+        terminalreporter.write_line(f"left out {times:>4}: {reason[:150]}")
+    if len(reasons) > 19:
+        terminalreporter.write_line(f"left out for {len(reasons) - 19} more reasons: pytest -rs says which")
+
+
+class _Passed:
+    """Adds the tests that pass to a file, from the process that hears of all of them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{report.nodeid}\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     # A shell's background jobs ignore SIGINT, and all processes that they start; tests interrupt programs.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # How long an example takes says how busy the machine is; what must be quick has a test or a benchmark of its own.
     settings.register_profile("calipers", deadline=None)
     settings.load_profile("calipers")
     sys.addaudithook(_stay_on_loopback)
+    path = config.getoption("--passed")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Passed(path.absolute()))
 
 
 @pytest.fixture(autouse=True)

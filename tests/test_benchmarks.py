@@ -30,18 +30,3 @@ def test_every_benchmark_that_a_page_names_is_there() -> None:
         for name in re.findall(r"(?:-m\s+|`)(benchmarks(?:\.\w+)+)", page.read_text(encoding="utf-8")):
             path = ROOT.joinpath(*name.split("."))
             assert path.with_suffix(".py").is_file(), f"{page}: {name}"
-
-
-@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="benchmarks/ is not part of this checkout")
-def test_python_m_benchmarks_lists_only_what_there_is() -> None:
-    for name in import_module("benchmarks.__main__").BENCHMARKS:
-        assert (ROOT / "benchmarks" / f"{name.replace('.', '/')}.py").is_file(), name
-
-
-@pytest.mark.skipif(not (ROOT / "benchmarks").is_dir(), reason="benchmarks/ is not part of this checkout")
-def test_the_share_that_a_prefix_cache_holds_is_counted_from_a_groups_second_question_on():
-    heard = [("g", "rules A B"), ("h", "rules C x"), ("g", "rules B A"), ("g", "rules A B")]
-    found = import_module("benchmarks.speed.prefix_cache").measured(heard)
-    assert found["of a repeated question"] == (6 + 9) / 18  # "rules " of the second, all of the third
-    assert found["of all questions"] == 15 / 36
-    assert found["questions in between"] == 0.5  # one before the second, none before the third

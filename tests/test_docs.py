@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import inspect
 import io
-import json
 import logging
 import os
 import re
@@ -24,16 +23,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import click
 import pytest
 from scripts.site.pages import PLACES, place
 
 import calipers
 import calipers.testing
 from calipers.backends.providers.known import PROVIDERS
-from calipers.cli import app
 from calipers.monitoring.alarms import DEFAULT_ALARMS
-from calipers.registry import BACKENDS, PROTOCOLS, READERS, REWARDS, VERIFIERS, Registry
+from calipers.registry import BACKENDS, PROTOCOLS, REWARDS, VERIFIERS, Registry
 from calipers.types import Cause, FailureKind, Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -336,66 +333,6 @@ def row_of(page: str, first: str) -> str:
     raise AssertionError(f"docs/{page}: no table row for `{first}`")
 
 
-def command_pages() -> str:
-    """The pages of the command line, one after the other."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("cli*.md")))
-
-
-def section_of_command(command: str) -> str:
-    """The part of docs/cli*.md on a command; on a command of a group, its own part or else the group's."""
-    for name, marks in ((command, "##+"), (command.partition(" ")[0], "##")):
-        found = re.search(
-            rf"^({marks}) `calipers {name}`.*?(?=^\1 |^##? |\Z)", command_pages(), flags=re.MULTILINE | re.DOTALL
-        )
-        if found:
-            return found[0]
-    pytest.fail(f"docs/cli*.md have no section '## `calipers {command}`'")
-
-
-COMMANDS: dict[str, click.Command] = {
-    " ".join(filter(None, (name, inner))): command
-    for name, outer in app.commands.items()
-    for inner, command in (outer.commands.items() if isinstance(outer, click.Group) else [("", outer)])
-}
-
-
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_command_and_flag_is_documented_with_its_variable_and_default(command: str) -> None:
-    """A command has a section in docs/cli*.md; each of its flags a row there that tells the truth."""
-    section = section_of_command(command)
-    assert f"calipers {command}" in section
-    rows = section + (text_of("options.md") if command in {"score", "serve"} else "")
-    for option in COMMANDS[command].params:
-        if not isinstance(option, click.Option):
-            assert f"{option.name}".upper() in section, f"the argument {option.name} is not mentioned"
-            continue
-        row = next(
-            (
-                line
-                for line in rows.splitlines()
-                if line.startswith("|") and re.search(rf"`{option.opts[-1]}[` ]", line)
-            ),
-            "",
-        )
-        assert row, f"calipers {command} {option.opts[-1]} is not documented in docs/cli*.md"
-        for name in (*option.opts, *option.secondary_opts):
-            assert f"`{name}" in row, f"{name} is missing in the row of {option.opts[-1]}"
-        if option.envvar:
-            assert f"`{option.envvar}`" in row, f"{option.envvar} is missing in the row of {option.opts[-1]}"
-        default = option.default
-        if isinstance(default, str | int | float) and not option.is_flag and not option.count:
-            shown = f"{default:g}" if isinstance(default, float) else str(default)
-            assert re.search(rf'\| `?"?{re.escape(shown)}(\.0)?"?`? \|', row), (
-                f"the default {shown} is missing in the row of {option.opts[-1]}"
-            )
-
-
-def test_the_flags_of_the_command_itself_are_documented() -> None:
-    for option in app.params:
-        for name in option.opts:
-            assert f"`{name}" in text_of("cli.md"), f"calipers {name} is not documented in docs/cli.md"
-
-
 @pytest.mark.parametrize("name", calipers.__all__)
 def test_every_public_name_is_mentioned(name: str) -> None:
     assert any(re.search(rf"\b{name}\b", page.read_text(encoding="utf-8")) for page in PAGES)
@@ -406,10 +343,10 @@ def test_every_public_name_of_the_testing_kit_is_in_its_page(name: str) -> None:
     assert f"`{name}" in text_of("testing.md")
 
 
-def test_the_page_of_options_is_what_their_fields_say() -> None:
-    """Every option with its default, flag, variable and range."""
-    script = runpy.run_path(str(ROOT / "scripts" / "options_page.py"))
-    assert text_of("options.md") == script["page"](), "docs/options.md is stale: run python scripts/options_page.py"
+def test_the_generated_pages_are_what_options_and_commands_say() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "reference.py"))
+    for name, page in script["PAGES"].items():
+        assert text_of(name) == page(), f"docs/{name} is stale: run python scripts/reference.py"
 
 
 FIRST_PAGES = [
@@ -446,7 +383,6 @@ def test_every_trainers_page_says_how_a_run_ends_that_learns_nothing_and_what_to
 
 @pytest.mark.parametrize(("page", "kind"), [
     ("judges.md", BACKENDS), ("protocols.md", PROTOCOLS), ("rewards.md", REWARDS), ("verifiers.md", VERIFIERS),
-    ("cli.md", READERS),
 ])  # fmt: skip
 def test_every_registered_name_is_on_the_page_of_its_kind(page: str, kind: Registry) -> None:
     for name in kind.ours:
@@ -460,95 +396,9 @@ def test_every_provider_is_documented_with_its_address_and_key(name: str) -> Non
     assert f"`{provider.key}`" in row if provider.key else "none" in row
 
 
-def layers() -> dict[str, int]:
-    """Each package and top-level module in a layer, with the layer's number from below."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    (found,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
-    return {name: number for number, layer in enumerate(reversed(found), start=1) for name in layer.split(" | ")}
-
-
-def design_pages() -> str:
-    """The pages on design, one after the other."""
-    return "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("design*.md")))
-
-
-def test_the_design_page_has_every_package_in_its_layer_with_an_example_that_exists() -> None:
-    section = text_of("design-packages.md").split("\n## The packages\n")[1].split("\n## ")[0]
-    row = r"^\| (\d+) \| `(\w+)(?:/|\.py)` \| .+ \| (none|[\d–]+) \| `(\w+)`(?: in `([\w/]+)\.py`)? \|$"
-    rows = re.findall(row, section, flags=re.MULTILINE)
-    assert {name: int(number) for number, name, *_ in rows} == layers()
-    for number, name, imports, example, file in rows:
-        assert imports == {1: "none", 2: "1"}.get(int(number), f"1–{int(number) - 1}"), name
-        module = ".".join(["calipers", name, *file.split("/")] if file else ["calipers", name])
-        home = importlib.import_module(module)
-        assert getattr(home, example).__module__ == module, (name, example)
-
-
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:
-    for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", design_pages()):
+    for path in re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text_of("design.md")):
         assert (ROOT / path).exists() or any(Path(calipers.__file__).parent.rglob(path.rstrip("/"))), path
-
-
-def names_defined(path: Path) -> dict[str, set[str]]:
-    """The functions, classes and variables at the top of a module, each with the members that its body names."""
-    defined: dict[str, set[str]] = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        for name in _names_bound(node):
-            defined[name] = {inner for part in getattr(node, "body", ()) for inner in _names_bound(part)}
-    return defined
-
-
-def _names_bound(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def wrong_names(text: str) -> list[str]:
-    """What a text says is in the source and is not there.
-
-    It looks at `Class.member` and `module.name`, at `name` in `file.py`, and at a list's "`file.py`: `name`".
-    """
-    modules = {path: names_defined(path) for path in sorted(Path(calipers.__file__).parent.rglob("*.py"))}
-    classes: dict[str, set[str]] = {}
-    of_module: dict[str, set[str]] = {}
-    for path, defined in modules.items():
-        of_module.setdefault(path.stem, set()).update(defined)
-        for name, members in defined.items():
-            classes.setdefault(name, set()).update(members)
-    plain = " ".join(text.split())
-    wrong = []
-    for owner, name in re.findall(r"`(\w+)\.(\w+)(?:\([^`]*\))?`", plain):
-        known = (classes if owner[0].isupper() else of_module).get(owner)
-        if name not in {"py", "toml"} and (known is None or name not in known):
-            wrong.append(f"{owner}.{name}")
-    placed = re.findall(r"`(\w+)` in `([\w/]+\.py)`", plain)
-    placed += [(name, file) for file, name in re.findall(r"\d+\. `([\w/]+\.py)`: `(\w+)", plain)]
-    for name, file in placed:
-        homes = [defined for path, defined in modules.items() if path.as_posix().endswith(f"/{file}")]
-        if not any(name in defined for defined in homes):
-            wrong.append(f"{name} in {file}")
-    return wrong
-
-
-def test_every_name_that_the_design_page_places_is_defined_there() -> None:
-    assert wrong_names(design_pages()) == []
-
-
-def test_a_name_that_is_not_where_a_page_says_is_found() -> None:
-    right = "`Judge.score_group`, `Settings.for_group(number)`, `interfaces.full`, `full` in `interfaces.py`"
-    assert (
-        wrong_names(f"{right}\n1. `judging/loop.py`: `QueryLoop.run`, `settings.calls.timeout`, `calipers.toml`") == []
-    )
-    stale = (
-        "`Settings.at`, `Nobody.runs`, `interfaces.whole`, `condensed` in\n`replies/text.py`\n1. `replies/text.py`: `x`"
-    )
-    assert wrong_names(stale) == [
-        "Settings.at", "Nobody.runs", "interfaces.whole", "condensed in replies/text.py", "x in replies/text.py",
-    ]  # fmt: skip
 
 
 def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None:
@@ -557,18 +407,6 @@ def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None
         assert row, f"docs/design.md: the table of strategies has no row for {name}"
         shown = re.findall(r"`(\w+)`(?: in `[\w/.]+`)?", row[0])
         assert shown == [part.partition(":")[2] for part in (method.planner, method.aggregator, method.reward)], name
-
-
-def test_the_figures_of_the_embedded_judge_are_those_that_were_measured_with_it() -> None:
-    """Agreement and its error, on prompts and on whole data sets that were not fitted on."""
-    measured = Path(calipers.__file__).parent / "backends" / "embedded" / "held_out.json"
-    held_out = json.loads(measured.read_text(encoding="utf-8"))
-    for name, one in held_out["held-out prompts"].items():
-        row, other = row_of("judges-offline.md", name), held_out["held-out data set"][name]
-        assert f"| {one['groups']} |" in row
-        for figures in (one, other):
-            assert f"{figures['fidelity']:.2f} ± {figures['fidelity_se']:.2f}" in row
-            assert f"{100 * figures['pairs']:.0f} %" in row
 
 
 @pytest.mark.parametrize(("page", "words"), [

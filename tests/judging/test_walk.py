@@ -1,52 +1,29 @@
-"""The files that a warm call of ``score_group`` passes: few, none of them long, all on the design page in order."""
+"""How much code a warm call of ``score_group`` crosses with a backend of one's own."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
-from types import FrameType
-
-import pytest
-from aiohttp import web
+from types import CodeType, FrameType
 
 import calipers
+from calipers.types import Completion, JudgeRequest
 
 SOURCE = Path(calipers.__file__).parent
-DESIGN = Path(__file__).parents[2] / "docs" / "design-walk.md"
-MOST_MODULES, MOST_LINES = 48, 400
+MOST_FILES, MOST_FUNCTIONS, MOST_CALLS = 41, 305, 748
 
 
-@pytest.fixture
-async def url() -> AsyncIterator[str]:
-    """A local server in the dialect of vLLM that scores the attempts it is shown in a rising row."""
+class Rising:
+    """A judge that scores the attempts it is shown in a rising row."""
 
-    async def chat(request: web.Request) -> web.Response:
-        question = (await request.json())["messages"][1]["content"]
-        keys = question.split("Score these attempts: ")[1].split(".\n")[0].split(", ")
+    endpoint, model = "test", "rising"
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        keys = request.messages[1]["content"].split("Score these attempts: ")[1].split(".\n")[0].split(", ")
         scores = {key: 50 + 7 * place for place, key in enumerate(keys)}
-        content = json.dumps({"explanations": dict.fromkeys(keys, "fine"), "scores": scores})
-        message = {"role": "assistant", "content": content}
-        usage = {"prompt_tokens": 10, "completion_tokens": 5}
-        return web.json_response(
-            {"model": "m", "choices": [{"index": 0, "finish_reason": "stop", "message": message}], "usage": usage}
-        )
-
-    async def models(_: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": "m", "max_model_len": 100_000}]})
-
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", chat)
-    app.router.add_get("/v1/models", models)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    host, port = runner.addresses[0][:2]
-    yield f"http://{host}:{port}/v1"
-    await runner.cleanup()
+        text = json.dumps({"explanations": dict.fromkeys(keys, "fine"), "scores": scores})
+        return Completion(text=text, model="rising", finish_reason="stop")
 
 
 def group(number: int) -> list[list[dict[str, str]]]:
@@ -54,37 +31,30 @@ def group(number: int) -> list[list[dict[str, str]]]:
     return [[question, {"role": "assistant", "content": f"It is {number + error}."}] for error in range(4)]
 
 
-async def walked(judge: calipers.Judge) -> tuple[calipers.GroupResult, list[str]]:
-    """The result of one more group, and the modules that were called for it, in the order of their first call."""
-    files: dict[str, None] = {}
+async def walked(judge: calipers.Judge) -> tuple[calipers.GroupResult, list[CodeType]]:
+    """The result of one more group, and the code of every call inside calipers that it made."""
+    calls: list[CodeType] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            files.setdefault(frame.f_code.co_filename)
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(SOURCE):
+            calls.append(frame.f_code)
 
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        result = await judge.score_group(group(9))
+        return await judge.score_group(group(9)), calls
     finally:
         sys.setprofile(before)
-    inside = (Path(file) for file in files)
-    return result, [file.relative_to(SOURCE).as_posix() for file in inside if file.is_relative_to(SOURCE)]
 
 
-def listed() -> list[str]:
-    """The files of a warm call that the design page lists."""
-    section = DESIGN.read_text(encoding="utf-8").split("\n## Every file of a warm call\n")[1].split("\n## ")[0]
-    return re.findall(r"^\d+\. `(\S+\.py)`", section, flags=re.MULTILINE)
-
-
-async def test_a_warm_group_passes_few_modules_and_the_design_lists_them_in_order(url: str) -> None:
-    async with calipers.Judge("vllm/m", base_url=url) as judge:
+async def test_a_warm_group_crosses_few_files_functions_and_calls() -> None:
+    async with calipers.Judge(Rising()) as judge:
         for number in range(3):
             await judge.score_group(group(number))
-        result, modules = await walked(judge)
+        result, calls = await walked(judge)
     assert result.status == "scored"
-    assert len(modules) <= MOST_MODULES, modules
-    lengths = {module: len((SOURCE / module).read_text(encoding="utf-8").splitlines()) for module in modules}
-    assert not {module: length for module, length in lengths.items() if length > MOST_LINES}
-    assert listed() == modules
+    files = {code.co_filename for code in calls}
+    sys.stdout.write(f"a warm group: {len(files)} files, {len(set(calls))} functions, {len(calls)} calls\n")
+    assert len(files) <= MOST_FILES
+    assert len(set(calls)) <= MOST_FUNCTIONS
+    assert len(calls) <= MOST_CALLS

@@ -10,12 +10,7 @@ import pytest
 
 from calipers.config.option import options_of
 from calipers.errors import CalipersError
-from calipers.study.export.plan import make_plan
-from calipers.study.export.problems import problems_of_plan
-from calipers.study.export.settings import ClusterSettings, ServeSettings
-from calipers.study.export.study_file import cluster_study
 from calipers.study.simulation.configuration import TABLES, simulation_from
-from calipers.study.tables import Tables
 from calipers.study.training.settings import (
     ArmTable,
     Audit,
@@ -26,7 +21,7 @@ from calipers.study.training.settings import (
     Training,
     TrainingStudy,
 )
-from calipers.study.training.study_file import study_from, study_tables
+from calipers.study.training.study_file import study_from
 from calipers.study.watching.rules import StopRules
 
 WRONG: tuple[Any, ...] = (3, float("nan"), True, "x", "", ["a"], [[1]], {"a": 1})
@@ -51,8 +46,6 @@ PLACES: Mapping[tuple[str | int, ...], Any] = {
     ("arms", 0): ArmTable,
     ("arms", 1): ArmTable,
     ("arms", 2): ArmTable,
-    ("cluster",): ClusterSettings,
-    ("cluster", "serve", "asked"): ServeSettings,
 }
 
 
@@ -69,7 +62,7 @@ def changed(content: Mapping[str, Any], place: tuple[str | int, ...], key: str, 
 def keys_of(place: tuple[str | int, ...], kind: Any) -> Iterator[str]:
     yield from (option.name for option in options_of(kind))
     if not place:
-        yield from ("judges", "arms", "cluster", "policy", "audit", "stop")
+        yield from ("judges", "arms", "policy", "audit", "stop")
 
 
 def said_by(read: Callable[[Mapping[str, Any]], object], content: Mapping[str, Any]) -> str:
@@ -89,19 +82,12 @@ def simulate(content: Mapping[str, Any]) -> None:
     simulation_from(content, source="study.toml")
 
 
-def export(content: Mapping[str, Any]) -> None:
-    """Plan the study for a cluster."""
-    tables = Tables(content, "study.toml")
-    tables.require_none(problems_of_plan(make_plan(cluster_study(study_tables(tables), tables))))
-
-
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_training_and_export_refuse_what_they_cannot_use(place: tuple[str | int, ...]) -> None:
+def test_training_refuses_what_they_cannot_use(place: tuple[str | int, ...]) -> None:
     for key in keys_of(place, PLACES[place]):
         for value in WRONG:
             content = changed(STUDY, place, key, value)
-            for read in (train, export):
-                assert said_by(read, content).startswith("study.toml: "), (place, key, value)
+            assert said_by(train, content).startswith("study.toml: "), (place, key, value)
 
 
 @pytest.mark.parametrize("place", [(), ("arms", 1)], ids=str)

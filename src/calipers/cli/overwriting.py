@@ -132,9 +132,6 @@ RESPONSES: Final = Kind(
 EXPORT: Final = Kind("a ledger that was exported", _rows_with(frozenset({"run", "position", "key", "outcome"})))
 NO_SAMPLES: Final = Kind("a file of responses with OUT.samples.jsonl beside it", lambda _: False)
 PER_RESPONSE: Final = Kind("a file of IFEval's results", _rows_with(frozenset({"follow_instruction_list", "response"})))
-TRAINING_ROWS: Final = Kind(
-    "a file of verl's training data", _rows_with(frozenset({"data_source", "prompt", "reward_model", "extra_info"}))
-)
 _has_scenarios: Final = _rows_with(
     frozenset({"prompt", "topic", "difficulty"}), frozenset({"data_source", "prompt", "reward_model", "extra_info"})
 )

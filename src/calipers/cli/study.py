@@ -13,8 +13,6 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
 from calipers.cli.study_compare import compare
-from calipers.cli.study_data import data
-from calipers.cli.study_export import export, table
 from calipers.cli.study_train import train
 from calipers.errors import ConfigError
 from calipers.types.counted import counted
@@ -30,9 +28,6 @@ def study() -> None:
     """Study what a judge's bias, noise and failures do to the policy that is rewarded by it."""
 
 
-study.add_command(data)
-study.add_command(export)
-study.add_command(table)
 study.add_command(train)
 study.add_command(compare)
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 
 from calipers.config.option import QUESTION, Group, any_value, nearest_name, whole_number
 from calipers.errors import ConfigError
-from calipers.types.tool_calls import READING_TOOLS, TOOL_NAMES
+from calipers.types.tool_calls import TOOL_NAMES
 
 ALL_TOOLS = "all"
 
@@ -41,8 +41,8 @@ class Tools(Group):
     alone: ClassVar[str] = "names"
     names: Sequence[str] | str = any_value(
         (),
-        "A tool with which the judge reads the artifacts of candidates: list_files, read_file, search, diff, python, "
-        "shell, or all, which is every one but shell.",
+        "A tool with which the judge reads the artifacts of candidates: list_files, read_file, search, diff, "
+        "python, or all.",
         key="tools",
         flag="tool",
         section=QUESTION,
@@ -81,8 +81,7 @@ class Tools(Group):
         return super().of(value, name)
 
     def __post_init__(self) -> None:
-        """Turn a single name into a tuple, and ``all`` into the names of all tools but ``shell``."""
+        """Turn a single name into a tuple, and ``all`` into the names of all tools."""
         given = (self.names,) if isinstance(self.names, str) else self.names
         if isinstance(given, list | tuple):
-            every = [name for name in TOOL_NAMES if name in READING_TOOLS or name in given]
-            object.__setattr__(self, "names", tuple(every if ALL_TOOLS in given else given))
+            object.__setattr__(self, "names", TOOL_NAMES if ALL_TOOLS in given else tuple(given))

@@ -29,7 +29,6 @@ from calipers.ledger import Run, WritableLedger
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
 from calipers.rubric.grading import as_grading
 from calipers.types import Rubric
-from calipers.types.tool_calls import SHELL
 from calipers.verifiers.sandbox import shared_sandbox
 
 CHECKLIST: Final = "checklist"
@@ -92,7 +91,7 @@ def require_abilities(settings: Settings, judges: JudgeInstances) -> None:
                 f"tools= (--tool) needs a judge that calls tools, and {judge.name} does not: name a model behind an "
                 "OpenAI-compatible server or Anthropic's API, or leave tools= out (your own Backend sets has_tools)"
             )
-    if {"python", SHELL} & set(settings.tools.names):
+    if "python" in settings.tools.names:
         _ = shared_sandbox().layers  # starts it
 
 

@@ -8,14 +8,12 @@ answers lead through the same turns again. Not responsible for what tools do (``
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Final, TypeAlias
+from typing import Final
 
 from calipers.config.tool_options import Tools
-from calipers.interfaces import FullBackend
-from calipers.judging.toolbox import MOST_RESULT, Toolbox, bounded
+from calipers.judging.toolbox import MOST_RESULT, Toolbox
 from calipers.protocols.tools import with_results, with_tools
 from calipers.types import (
     NO_FAILED_CALLS,
@@ -34,14 +32,9 @@ _MOST_CALLS: Final = 16
 """The most calls of one turn that are answered; further ones are left out of the conversation."""
 _NUMBERS: Final = 10_000_000
 """How far apart the numbers of a question's turns are in the ledger, more than a group has questions."""
-_COMMANDS: Final = 1_000_000_000_000
-"""How far apart the numbers of a turn's commands are in the ledger, more than there are numbers of turns."""
 _AROUND: Final = 1_500
 """Tokens for the definitions of the tools, and for the instructions."""
 _LAST: Final = "\n(There are no more turns with tools: answer now, without a call.)"
-
-
-Record: TypeAlias = Callable[[JudgeRequest, FullBackend], Awaitable[Completion | Failure]]
 
 
 def window_beside(window: Window | None, tools: Tools) -> tuple[Window | None, int]:
@@ -57,14 +50,10 @@ def window_beside(window: Window | None, tools: Tools) -> tuple[Window | None, i
 
 
 class Inspection:
-    """The turns of one question to a judge with tools. ``room`` is how many bytes the tools may return in all.
+    """The turns of one question to a judge with tools. ``room`` is how many bytes the tools may return in all."""
 
-    ``record`` returns the recorded answer to a request, or else that of a backend, recorded.
-    """
-
-    def __init__(self, question: JudgeRequest, tools: Tools, room: int, record: Record) -> None:
+    def __init__(self, question: JudgeRequest, tools: Tools, room: int) -> None:
         self._tools = tools
-        self._record = record
         self._toolbox = Toolbox(question, tools.names)
         self._room = room
         self._number = question.ask.number
@@ -89,13 +78,7 @@ class Inspection:
             self.request = replace(self.request, ask=self._numbered(turn))
             return self._failure(turn, calls)
         answered = calls[:_MOST_CALLS]
-        results: list[str] = []
-        for place, call in enumerate(answered):
-            result = await self._result(call, self._number + turn * _NUMBERS + (place + 1) * _COMMANDS)
-            if isinstance(result, Failure):
-                self.request = replace(self.request, ask=self._numbered(turn))
-                return result
-            results.append(result)
+        results = [await self._result(call) for call in answered]
         if len(calls) > _MOST_CALLS:
             results[-1] += f"\n(A turn may have {_MOST_CALLS} calls; {len(calls) - _MOST_CALLS} more were not made.)"
         if turn == self._tools.turns:
@@ -104,21 +87,10 @@ class Inspection:
         self.request = replace(following, ask=self._numbered(turn))
         return reading
 
-    async def _result(self, call: ToolCall, number: int) -> str | Failure:
-        """Return what a call returns. A command's result is recorded under ``number``: a replay does not run it."""
+    async def _result(self, call: ToolCall) -> str:
         if self._room <= 0:
             return "error: the tools have returned all that they may about this question; answer now, without a call"
-        follows_from = self._toolbox.shell_input(call)
-        if follows_from is None:
-            result = await asyncio.to_thread(self._toolbox.run, call, min(self._room, MOST_RESULT))
-        else:
-            from calipers.judging.shell import ShellRun, shell_request  # noqa: PLC0415 - few judges have the shell
-
-            request = shell_request(self.request, follows_from, number)
-            answer = await self._record(request, ShellRun(partial(self._toolbox.run, call)))
-            if isinstance(answer, Failure):
-                return answer
-            result = bounded(answer.text, min(self._room, MOST_RESULT))
+        result = await asyncio.to_thread(self._toolbox.run, call, min(self._room, MOST_RESULT))
         self._room -= len(result.encode())
         return result
 

@@ -18,7 +18,6 @@ from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, ConfigError, PermanentError
 from calipers.interfaces import (
     Aggregator,
-    FullBackend,
     GroupAggregator,
     JudgingProtocol,
     Planner,
@@ -163,7 +162,7 @@ class QueryLoop:
         if isinstance(fit, Unfit):
             await self.store.note(self.number, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
-        seen = Inspection(fit.request, self.settings.tools, room, self._recorded)
+        seen = Inspection(fit.request, self.settings.tools, room)
         while True:
             request, meter = seen.request, Meter()
             answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
@@ -183,15 +182,8 @@ class QueryLoop:
         failed = answer.failed or NO_FAILED_CALLS
         return Answered(ask, reading, answer.usage, failed, question, fit.omitted, turns)
 
-    async def _recorded(self, request: JudgeRequest, backend: FullBackend) -> Completion | Failure:
-        """Return the result of a command that a judge runs, from the ledger or from ``backend``."""
-        answer, _ = await self._answer(request, None, Meter(), backend)
-        ran = answer if isinstance(answer, Failure) else Reading((), "strict", "ran a command")
-        await self.store.note(self.number, request, ran)
-        return answer
-
     async def _answer(
-        self, request: JudgeRequest, window: Window | None, meter: Meter, backend: FullBackend | None = None
+        self, request: JudgeRequest, window: Window | None, meter: Meter
     ) -> tuple[Completion | Failure, str]:
         """Ask the judge; return its answer or a failure, either with its failed calls, and the question's key in the
         ledger.
@@ -202,7 +194,7 @@ class QueryLoop:
             return self._too_late(meter), ""  # a call now would be cancelled, and might be billed
         clock = None if self.ends is None else asyncio.timeout_at(self.ends)
         try:
-            answer = self.store.answer(self.number, request, backend or self.judges[request.ask.slot].backend)
+            answer = self.store.answer(self.number, request, self.judges[request.ask.slot].backend)
             if clock is None:
                 completion = await answer
             else:

@@ -28,7 +28,6 @@ from calipers.types import (
     RenderedGroup,
     TrajectoryGroup,
 )
-from calipers.types.tool_calls import SHELL
 
 Outcome: TypeAlias = Completion | Exception
 """A judge's answer, or the error that there was instead."""
@@ -61,8 +60,6 @@ class SharedJudge(Judge):
     def _require_shareable(self) -> None:
         if self.settings.criteria.mode == "evolving":
             raise ConfigError("criteria='evolving' follows the order of groups in one process: use 'auto', or no Ray")
-        if SHELL in self.settings.tools.names:
-            raise ConfigError("tools='shell' runs where the judge's ledger is: name other tools, or judge without Ray")
         records = self.settings.records
         single = {"watchers": records.watchers, "observer": records.observer, "debug": records.debug}
         if given := [name for name, value in single.items() if value]:
@@ -96,7 +93,6 @@ class SharedJudge(Judge):
             await self.store.note(number, request, ended)
             if isinstance(ended, Failure) and ended.window is not None and asked is not None:
                 self._instance(asked).window.learn_from_refusal(ended.window)
-        await self._judges.probe(until=None)
         await self._finish(group, number, result)
 
     def _instance(self, asked: Asked) -> JudgeInstance:

@@ -13,11 +13,9 @@ from difflib import unified_diff
 from itertools import islice
 from typing import Any, Final
 
-from calipers.judging.shell import run_command
 from calipers.protocols.tools import TASK
 from calipers.render.escapes import escape
 from calipers.types import JudgeRequest, ToolCall
-from calipers.types.tool_calls import SHELL
 from calipers.verifiers.sandbox import Job, shared_sandbox
 
 MOST_RESULT: Final = 16_384
@@ -58,7 +56,6 @@ class Toolbox:
             "search": self._search,
             "diff": self._diff,
             "python": self._python,
-            SHELL: self._shell,
         }
         self._tools = {name: every[name] for name in names}
 
@@ -73,18 +70,6 @@ class Toolbox:
         except ToolError as error:
             text = f"error: {error}"
         return bounded(escape(text), most)
-
-    def shell_input(self, call: ToolCall) -> str | None:
-        """Return all that the result of a call of ``shell`` follows from, or None for a call that runs nothing."""
-        if call.name != SHELL or SHELL not in self._tools:
-            return None
-        try:
-            given = _arguments(call)
-            found = [_text(given, "attempt"), _text(given, "command")]
-            files = [dict(self._files_of(found[0])), dict(self._files.get(TASK, {}))]
-        except ToolError:
-            return None
-        return json.dumps([*found, *files])
 
     def _tool(self, name: str) -> Callable[[Mapping[str, Any]], str]:
         if name not in self._tools:
@@ -162,16 +147,6 @@ class Toolbox:
             raise ToolError(f"the program failed: {outcome.reason}")
         return outcome.output or "the program printed nothing"
 
-    def _shell(self, given: Mapping[str, Any]) -> str:
-        name, command = _text(given, "attempt"), _text(given, "command")
-        outcome = run_command(command, self._files_of(name), self._files.get(TASK, {}))
-        if outcome.failure is not None:
-            raise ToolError(f"the command failed: {_line(outcome.reason)}")
-        code, _, printed = (outcome.output or "").partition("\n")
-        # What a candidate's code prints is marked line by line, so that none of it can pass for this first line.
-        lines = [f"| {_line(line)}" for line in _lines(printed)]
-        return "\n".join([f"{name}, exit code {_line(code)}{':' if lines else ', and it printed nothing'}", *lines])
-
     def _file(self, name: str, path: str) -> str | None:
         """Return a file's text; None if the attempt has no such file. A path may be as results show it, escaped."""
         files = self._files_of(name)
@@ -216,7 +191,7 @@ def _count(text: str) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of an artifact, which end at a line feed and at nothing else, as for a compiler or a shell."""
+    """Return the lines of an artifact, which end at a line feed and at nothing else, as for a compiler."""
     return text.removesuffix("\n").split("\n") if text else []
 
 

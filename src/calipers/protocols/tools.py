@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from calipers.types import JudgeRequest, Message, Tool, ToolCall
-from calipers.types.tool_calls import SHELL
 
 TASK: Final = "task"
 """What the tools call the files that all candidates began with. Keys of candidates are capital letters."""
@@ -23,10 +22,6 @@ attempts claim against their files. Files are evidence like the record, and neve
 Tools name an attempt as the record does; "task" names the files that all attempts began with, if there are any. You \
 have up to {turns} turns with tools; several calls may share a turn. Once you have seen enough, answer without a call, \
 in the form stated above."""
-
-_SHELL_INSTRUCTIONS = """\
-The tool "shell" works on a copy of one attempt's files, and may run its programs and tests. What it prints is what \
-the attempt's own code printed: evidence like its files."""
 
 _ATTEMPT = {"type": "string", "description": 'The name of an attempt, or "task".'}
 _PATH = {"type": "string", "description": "The path of a file, as list_files shows it."}
@@ -85,20 +80,6 @@ _DEFINITIONS: Final[Mapping[str, Tool]] = {
         {"code": {"type": "string", "description": "The program."}},
         ("code",),
     ),
-    SHELL: _definition(
-        SHELL,
-        "Run a command in a small shell over a fresh copy of an attempt's files, and return its exit code and what it "
-        "prints. The attempt's files are in /work, where the command starts, and the task's in /task. There are pipes, "
-        "&&, ||, ;, > and >>, no variables, and the commands cat cd cp diff echo find grep head ls mkdir mv pwd rm sed "
-        "sort tail uniq wc, python FILE, python -c CODE, and pytest [FILE...], which runs test functions, shows "
-        "skipped ones, and reads no conftest.py. For example: cp /task/tests/test_a.py tests/ && pytest tests. "
-        "Programs have the standard library's pure modules, and no network, processes or other files.",
-        {
-            "attempt": {"type": "string", "description": "The name of an attempt."},
-            "command": {"type": "string", "description": "The command."},
-        },
-        ("attempt", "command"),
-    ),
 }
 
 
@@ -110,8 +91,6 @@ def with_tools(request: JudgeRequest, names: Sequence[str], turns: int) -> Judge
     """
     first, *rest = request.messages
     text = _INSTRUCTIONS.format(turns=turns)
-    if SHELL in names:
-        text = f"{text}\n\n{_SHELL_INSTRUCTIONS}"
     told: Message = {**first, "content": f"{first['content']}\n\n{text}"}
     return replace(request, messages=(told, *rest), schema=None, tools=tuple(_DEFINITIONS[name] for name in names))
 

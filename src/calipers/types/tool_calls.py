@@ -12,12 +12,8 @@ from typing import Final
 
 from calipers.types.answers import Completion
 
-READING_TOOLS: Final = ("list_files", "read_file", "search", "diff", "python")
-"""The tools that run nothing of a candidate's: those of ``tools="all"``."""
-SHELL: Final = "shell"
-"""The tool that may run a candidate's programs and tests. A judge has it only if it is named."""
-TOOL_NAMES: Final = (*READING_TOOLS, SHELL)
-"""The tools that a judge may have."""
+TOOL_NAMES: Final = ("list_files", "read_file", "search", "diff", "python")
+"""The tools that a judge may have. None of them runs a candidate's code, unless a judge's own program does so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,6 @@ from calipers.study.watching.rules import StopRules
 
 _TABLES: Final = {"policy": Size, "pretraining": Pretraining, "training": Training, "evaluation": Evaluation}
 _OPTIONAL: Final = {"audit": Audit, "stop": StopRules}
-_CLUSTER: Final = "cluster"
-"""The table for ``calipers study export``, which is not read here."""
 _SCENARIOS: Final = "calipers.study.training"
 _MOST_SEEDS: Final = 10_000
 _MOST_ARMS: Final = 1000
@@ -138,7 +136,7 @@ class _Reading:
     def study(self) -> TrainingStudy:
         """Read the whole training study; where its tables are wrong, it has its defaults, or an arm less."""
         content = self.tables.content
-        given = self.tables.values(TrainingStudy, content, also={*_TABLES, *_OPTIONAL, "judges", "arms", _CLUSTER})
+        given = self.tables.values(TrainingStudy, content, also={*_TABLES, *_OPTIONAL, "judges", "arms"})
         tables = {name: self._made(kind, content.get(name, {}), name) or kind() for name, kind in _TABLES.items()}
         for name, table in self.tables.mapping(content.get("judges", {}), "judges").items():
             if problem := problem_of_name(name, "a judge"):

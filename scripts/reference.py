@@ -1,0 +1,159 @@
+"""Write docs/options.md and docs/commands.md from options and commands: ``python scripts/reference.py``.
+
+A test fails when one of them is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+
+from calipers.cli import app
+from calipers.config import JudgeOptions
+from calipers.config.option import SECTIONS, Option, groups_of
+from calipers.config.options import flat_options
+
+DOCS: Final = Path(__file__).parents[1] / "docs"
+_IN_PYTHON: Final = "Only in Python"
+_HEAD: Final = """\
+# Every option of a judge
+
+<!-- Written by scripts/reference.py from the fields in src/calipers/config/*options.py: change them there. -->
+
+An option has one name everywhere. In Python, everyday options are arguments of `Judge`, and the others belong to a
+group, which is an object from `calipers.config` or a mapping of its fields:
+
+```python
+import calipers
+from calipers.config import Calls
+
+judge = calipers.Judge("embedded", orders=2, calls={"timeout": 30}, question={"at_once": 8})
+same = calipers.Judge("embedded", orders=2, calls=Calls(timeout=30), question={"at_once": 8})
+flat = calipers.Judge.of({"judge": "embedded", "orders": 2, "timeout": 30, "at_once": 8})
+assert judge.settings == same.settings == flat.settings
+```
+
+`Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets behind
+it. In [calipers.toml](cli.md), keys are the flags' names; `Judge.of` also takes these, with values as that file has
+them (`weights = "2,1"`). A lone value stands for the first field of a group:
+`panel="cycle"`, `reward="rank"`, `resolve=0.015`; `resolve=True` takes that group's defaults.
+"""
+
+_COMMANDS_HEAD: Final = """\
+# Every command and flag
+
+<!-- Written by scripts/reference.py from the commands in src/calipers/cli: change their help there. -->
+
+Each flag is also a key of `calipers.toml` and an environment variable: `--base-url` is `base-url` and
+`CALIPERS_BASE_URL`. [Command line](cli.md) has exit codes and settings.
+"""
+_TAKE_JUDGE_OPTIONS: Final = ("score", "serve")
+PIPE: Final = "\\|"
+
+
+def options_page() -> str:
+    """Every option of a judge, by section."""
+    options = list(flat_options().values())
+    parts = [_HEAD, _signature()]
+    for section in (*SECTIONS, ""):
+        rows = [_row(option) for option in options if option.section == section]
+        heads = "| in Python | what it does | default | flag | environment |\n|---|---|---|---|---|\n"
+        title = {"Options": "Where answers are recorded", "": _IN_PYTHON}.get(section, section)
+        parts.append(f"## {title}\n\n{heads}{''.join(rows)}")
+    return "\n".join(parts)
+
+
+def _signature() -> str:
+    arguments = ", ".join(_arguments())
+    groups = "\n".join(
+        f"- `{name}`: {inspect.getdoc(of)}".replace("``", "`") for name, of in groups_of(JudgeOptions).items()
+    )
+    call = textwrap.fill(f"Judge({arguments})", width=110, subsequent_indent="      ", break_long_words=False)
+    return f"```text\n{call}\n```\n\n{groups}\n"
+
+
+def _arguments() -> Iterator[str]:
+    for name, argument in inspect.signature(JudgeOptions).parameters.items():
+        if argument.default is inspect.Parameter.empty:
+            yield f"{name}, *"
+        else:
+            yield f"{name}={_shown(argument.default)}"
+
+
+def _row(option: Option) -> str:
+    place = f"`{option.group}` `{option.name}`" if option.group else f"`{option.name}`"
+    flag = f"`--{option.flag}`{f' {option.metavar}' if option.metavar else ''}" if option.section else ""
+    variable = f"`{option.variable}`" if option.section else ""
+    key = f" (`{option.key}`)" if option.key != option.name else ""
+    default = option.unset or f"`{_shown(option.default)}`"
+    bounds = option.kind in {"whole", "number"} and (option.low is not None or option.high is not None)
+    values = " ".join(f"`{one}`" for one in option.choices or (option.registered.ours if option.registered else ()))
+    more = [
+        f"{option.range[0].upper()}{option.range[1:]}." if bounds else "",
+        f"Values: {values}." if values and not bounds else "",
+        f"[More]({option.link})." if option.link else "",
+    ]
+    return f"| {place}{key} | {' '.join(filter(None, [option.help, *more]))} | {default} | {flag} | {variable} |\n"
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def commands_page() -> str:
+    """Every command with its own flags; those of a judge are on the page of options."""
+    return "\n".join([_COMMANDS_HEAD, *(_command(name, command) for name, command in _commands())])
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    for name, outer in app.commands.items():
+        yield name, outer
+        if isinstance(outer, click.Group):
+            yield from ((f"{name} {inner}", command) for inner, command in outer.commands.items())
+
+
+def _command(name: str, command: click.Command) -> str:
+    """A command's section: its usage and its help, then a row a flag."""
+    context = click.Context(command, info_name=f"calipers {name}")
+    usage = command.get_usage(context).removeprefix("Usage: ").replace("\n", " ")
+    judges = {f"--{option.flag}" for option in flat_options().values() if option.section}
+    rows, are_judges = [], False
+    for option in command.params:
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is None:
+            continue
+        if name in _TAKE_JUDGE_OPTIONS and judges.intersection(option.opts):
+            are_judges = True
+            continue
+        rows.append(f"| `{record[0].replace('|', PIPE)}` | {_cell(record[1])} |\n")
+    table = f"\n| flag | |\n|---|---|\n{''.join(rows)}" if rows else ""
+    note = "\nIt also takes all [options of a judge](options.md).\n" if are_judges else ""
+    paragraphs = inspect.cleandoc(command.help or "").split("\f")[0].split("\n\n")
+    return f"## `calipers {name}`\n\n```text\n{' '.join(usage.split())}\n```\n\n{_prose(paragraphs)}{note}{table}"
+
+
+def _prose(paragraphs: list[str]) -> str:
+    """Help as Markdown: what click keeps as lines (after a line with a backspace) is a block of text."""
+    parts = []
+    for paragraph in filter(None, map(str.strip, paragraphs)):
+        is_block = paragraph.startswith("\b")
+        text = paragraph.removeprefix("\b").strip("\n")
+        parts.append(f"```text\n{inspect.cleandoc(text)}\n```\n" if is_block else f"{' '.join(text.split())}\n")
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+
+
+PAGES: Final[dict[str, Callable[[], str]]] = {"options.md": options_page, "commands.md": commands_page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (DOCS / name).write_text(page(), encoding="utf-8")
