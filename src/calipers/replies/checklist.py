@@ -141,7 +141,7 @@ class _Reader:
             return self._rows(inner[0], depth - 1)
         return {}
 
-    def _named(self, named: Sequence[tuple[Any, Any]]) -> dict[str, Row]:
+    def _named(self, named: Sequence[tuple[Any, Any]], *, are_checked: bool = False) -> dict[str, Row]:
         """Read verdicts that stand under names of criteria, or under numbers from 0 if those are used throughout."""
         numbers = {_number(key) for key, _ in named}
         shift = int(self._numbered and numbers == set(range(len(self.ids))))
@@ -153,7 +153,7 @@ class _Reader:
                 if number is not None:
                     raise Rejected(f"a verdict on {str(key)[:20]!r}, which was not asked about", doubt=True)
                 continue
-            if pairs_of(value) and (stated := self._stated_by(value)) not in (None, id_):
+            if not are_checked and pairs_of(value) and (stated := self._stated_by(value)) not in (None, id_):
                 raise Rejected(f"a verdict on {id_!r} with the name of {stated!r}", doubt=True)
             row = read_row(value, self._levels.get(id_, {}))
             if rows.setdefault(id_, row).value != row.value:
@@ -176,7 +176,7 @@ class _Reader:
                 told = [self._by_text(names) for names in carried]
                 if any(by_text not in (None, place) for by_text, place in zip(told, places, strict=True)):
                     raise Rejected("a row with the number of one criterion and the text of another", doubt=True)
-            return self._named(list(zip(numbers, items, strict=True)))
+            return self._named(list(zip(numbers, items, strict=True)), are_checked=True)
         rows: list[tuple[Any, Any]] = []
         for names, item in zip(carried, items, strict=True):
             id_ = next((match for name in names if (match := self._match(name))), None) or self._by_text(names)

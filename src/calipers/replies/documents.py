@@ -244,6 +244,7 @@ class _Tolerant:
     def _string(self, ends: re.Pattern[str]) -> Any:
         """Read a string; a quote inside it is part of it unless what follows can only follow a string."""
         closers, start, at = _QUOTES[self.text[self.at]], self.at + 1, self.at + 1
+        has_quote = False
         while at < len(self.text):
             mark = self.text[at]
             if mark == "\\":
@@ -251,23 +252,27 @@ class _Tolerant:
             elif mark in closers and ends.match(self.text, at + 1):
                 self.at = at + 1
                 raw = self.text[start:at]
+                if has_quote and ("{" in raw or "}" in raw):  # it may have swallowed other rows
+                    raise _BrokenError
                 try:
                     return json.loads(f'"{raw}"', strict=False)
                 except ValueError:
                     return raw
+            else:
+                has_quote |= mark in closers
             at += 1
         self.at, self.is_cut = len(self.text), True
         return _CUT
 
     def _scalar(self) -> Any:
         found = _BARE.match(self.text, self.at)
-        if found is None:
+        if found is None and self.at < len(self.text):
             raise _BrokenError
-        self.at = found.end()
-        word = re.split(r"//|#|/\*", found[0])[0].strip()
-        if self.at == len(self.text):
+        self.at = found.end() if found else self.at
+        if found is None or self.at == len(self.text):
             self.is_cut = True
             return _CUT
+        word = re.split(r"//|#|/\*", found[0])[0].strip()
         if word.lower() in _LITERALS:
             return _LITERALS[word.lower()]
         try:

@@ -143,7 +143,9 @@ def _in_format(
 
 
 def _converted(score: float, own: Scale, asked: Scale) -> float:
-    return score if own == asked else asked[0] + (score - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+    if own[1] == asked[1] and asked[0] <= own[0]:  # 1-10 and 0-10
+        return score
+    return asked[0] + (score - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
 
 
 @dataclass(slots=True)
@@ -172,7 +174,7 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange
     for id_, value in values.items():
         if id_ in found.explanations and _is_contradicted(id_, value, found.explanations[id_], scale):
             found.doubts.append(CONTRADICTED)
-        if re.fullmatch(r"\s*(?:\.{3}|…|<[^<>\n]{0,40}>)\s*", found.explanations.get(id_, "")):
+        if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
             found.doubts.append(_TEMPLATE)
     if found.doubts:
         raise Rejected(found.doubts[0], doubt=True)
@@ -225,7 +227,7 @@ def _is_contradicted(id_: str, value: Value, words: str, scale: Scale) -> bool:
     lowered = words.lower()
     if "score" not in lowered and id_.lower() not in lowered:
         return False
-    own = re.compile(rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})\s*(?:\Z|[\n;])")
+    own = re.compile(rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])")
     for found in [*_LABELLED.finditer(words[:4000]), *own.finditer(words[:4000])][:20]:
         said = read_value(found["score"], scale)
         if isinstance(said, Value) and abs(said.number - value.number) > 1e-9 * max(1, abs(scale[1])):
@@ -301,7 +303,8 @@ class _Reader:
 
     def read(self, text: str) -> _Found:
         """Return the verdict in a reply. Raises Rejected if there is none, or more than one."""
-        whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT else None
+        is_mark = re.fullmatch(r"\s*\[\[[^\[\]]{0,40}\]\]\s*", text) is not None
+        whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT and not is_mark else None
         if isinstance(whole, str):  # the document was encoded twice
             text, whole = whole, parse_strict_json(whole)
         if isinstance(whole, dict | list):
@@ -322,7 +325,7 @@ class _Reader:
         if found is None:
             if "{" in body:
                 raise Rejected(_OTHER_KEYS)
-            found = self._lines(body)
+            found = self._lines(body, is_whole=self.is_whole or answer[-1:].isspace())
         found.surplus |= shortened
         return found
 
@@ -505,7 +508,7 @@ class _Reader:
 
     # --- lines ---
 
-    def _lines(self, body: str) -> _Found:
+    def _lines(self, body: str, *, is_whole: bool) -> _Found:
         """Return the verdict of a reply that is one line or table row an id, or one number for a single candidate."""
         lines = [line for line in strip_fence(body).split("\n") if not _RULER.fullmatch(line.strip("`~"))]
         if not lines or len(lines) > _MAX_ROWS:
@@ -522,7 +525,7 @@ class _Reader:
             del lines[0]
         for line in lines:
             self._line(line[:300], column, found)
-        if not self.is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
+        if not is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
             found.values.pop(self.names.match(last["name"]) or "", None)
         if not found.values:
             raise Rejected("no verdict in the reply")
