@@ -49,7 +49,7 @@ async def test_what_a_form_of_reply_costs(reply: Reply, calls: int, rewards: lis
     judge = Writes(reply)
     result = await calipers.Judge(judge).score_group(group_of(FOUR))
     assert judge.calls == calls
-    assert result.rewards == (rewards or [None] * 4)
+    assert list(result.rewards) == list(rewards or (None,) * 4)
     assert all(str(one.reason or "").find(reason) >= 0 for one in result.trajectories)
 
 

@@ -107,7 +107,7 @@ def adjusted_scores(values: Mapping[str, Value], scale: Scale, rule: OutOfRange,
     numbers = {id_: value.number for id_, value in values.items()}
     match rule:
         case "clamp":
-            return {id_: min(max(number, low), high) for id_, number in numbers.items()}
+            return {id_: float(min(max(number, low), high)) for id_, number in numbers.items()}
         case "rank":
             return _ranked(numbers, low, high) if complete and len(numbers) > 1 else {}
         case "rescale":
