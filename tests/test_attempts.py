@@ -186,25 +186,6 @@ def test_a_deadline_knows_what_was_paid_before_it_and_what_it_broke_off() -> Non
     assert any("may be billed" in warning for warning in result.warnings)
 
 
-async def test_a_second_call_for_a_straggler_is_a_call_nobody_counted() -> None:
-    class Once(Judging):
-        """The first call for the last question never ends."""
-
-        async def complete(self, request: JudgeRequest) -> Completion:
-            self.calls += 1
-            if self.calls == 41:
-                await asyncio.Event().wait()
-            self.calls -= 1
-            return await super().complete(request)
-
-    judge = calipers.Judge(Once(), calls={"hedge": 0.5}, concurrency=1)
-    groups = [group_of(FOUR, group_id=str(n), question=f"{n}?") for n in range(41)]
-    results = [result async for result in judge.score_groups(groups, ordered=True, concurrency=1)]
-    assert {bill(result) for result in results[:20]} == {(1, 1, 0, 100, 10)}
-    assert bill(results[40]) == (1, 2, 0, 100, 10)
-    assert results[40].usage.cost_usd is None
-
-
 async def test_another_server_that_is_asked_at_once_is_another_call(faulty: FaultyServer) -> None:
     with FaultyServer() as other:
         faulty.script(error(503))

@@ -51,9 +51,7 @@ class ThroughCalipers:
         """The judge, made when it is first needed."""
         if self._judge is None:
             ledger = Path(self._folder) / "ledger.db"
-            self._judge = calipers.Judge(
-                "vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger, calls={"probe": False}
-            )
+            self._judge = calipers.Judge("vllm/judge", base_url=url, concurrency=in_flight, ledger=ledger)
         return self._judge
 
     async def __call__(self, url: str, made: Sequence[TrajectoryGroup], in_flight: int) -> int:

@@ -106,13 +106,6 @@ class FullBackend(Protocol):
         """
         return ()
 
-    async def server_load(self) -> tuple[float, float] | None:
-        """Return how many requests wait at the backend's server, of all its clients, and how many it works at.
-
-        None if that is not known. Used by ``concurrency="auto"``; what it raises is ignored.
-        """
-        return None
-
     def learned(self) -> Mapping[str, Any]:
         """Return what the backend found out about its endpoint, as plain JSON, for later runs."""
         return {}

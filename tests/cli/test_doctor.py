@@ -110,7 +110,7 @@ def test_bad_usage_is_2_and_one_sentence(arguments: list[str], words: str, tmp_p
 
 def test_the_judge_may_come_from_the_settings_file_or_the_environment(tmp_path: Path):
     assert doctor(cwd=tmp_path, CALIPERS_JUDGE="embedded").returncode == 1
-    (tmp_path / "calipers.toml").write_text('judge = ["embedded"]\nconcurrency = "auto"\n')
+    (tmp_path / "calipers.toml").write_text('judge = ["embedded"]\nconcurrency = 4\n')
     assert "embedded: unfit" in doctor(cwd=tmp_path).stdout
 
 

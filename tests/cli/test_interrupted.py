@@ -86,7 +86,7 @@ def test_an_interrupted_calibration_pays_for_no_answer_twice(tmp_path: Path, fau
 
 
 def test_score_names_its_ledger_and_without_one_says_that_it_begins_anew(tmp_path: Path, faulty: FaultyServer):
-    judge = ["--judge", "vllm/m", "--base-url", faulty.url, "--no-probe"]
+    judge = ["--judge", "vllm/m", "--base-url", faulty.url]
     said = interrupted(["score", GROUPS, "-o", "out.jsonl", *judge], tmp_path, faulty, 3)
     assert "Interrupted. Answers are in the ledger out.jsonl.ledger.db: run the same command again" in said
     said = interrupted(["score", GROUPS, "-o", "-", *judge], tmp_path, faulty, len(faulty.posts) + 3)

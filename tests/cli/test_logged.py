@@ -38,7 +38,7 @@ class BusyOnce:
 @pytest.mark.parametrize("command", ["score", "calibrate"])
 def test_retries_are_printed_at_the_level_debug_alone(command: str, tmp_path: Path, faulty: FaultyServer):
     asked = [command, GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
-    asked += ["-o", "out.jsonl", "--no-probe", "--force"] if command == "score" else []
+    asked += ["-o", "out.jsonl", "--force"] if command == "score" else []
     retry = re.compile(r"^\d\d:\d\d:\d\d debug calipers\.calls: .*a call failed", re.MULTILINE)
     faulty.script(BusyOnce())
     assert not retry.search(run(["--log-level", "info", *asked], tmp_path).stderr)

@@ -229,7 +229,7 @@ def test_every_recorded_option_has_its_default_in_a_record_that_lacks_it() -> No
 
 def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
     plain = Settings((RecordedJudge("a", "here", "m"),))
-    changed = Settings((RecordedJudge("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, hedge=0.1, price=(1, 2)))
+    changed = Settings((RecordedJudge("a", "here", "m"),), calls=Calls(timeout=1, attempts=9, price=(1, 2)))
     assert changed.to_dict() == plain.to_dict()
 
 

@@ -56,9 +56,9 @@ async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked(url
         await judge_at(url).check()
 
 
-@pytest.mark.parametrize(("concurrency", "warns"), [(64, True), (9, True), (8, False), ("auto", False)])
+@pytest.mark.parametrize(("concurrency", "warns"), [(64, True), (9, True), (8, False)])
 async def test_far_more_calls_than_llama_cpp_has_slots_are_a_warning(
-    faulty: FaultyServer, concurrency: int | str, *, warns: bool
+    faulty: FaultyServer, concurrency: int, *, warns: bool
 ) -> None:
     faulty.get["/v1/models"] = Answer(body={"object": "list", "data": [{"id": "m", "owned_by": "llamacpp"}]})
     faulty.get["/props"] = Answer(body={"total_slots": 2, "default_generation_settings": {"n_ctx": 8192}})

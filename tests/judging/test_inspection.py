@@ -137,7 +137,7 @@ async def test_every_turn_is_in_the_ledger_and_a_replay_gives_the_same_bytes(tmp
         again = judge_with(server, ledger=path)
         repeated = await again.score_group(GROUP)
         again.close()
-    assert len(server.posts) == 2 + 1  # one call probes the output format of a new server
+    assert len(server.posts) == 2
     assert repeated.to_dict() == result.to_dict()
     ledger = open_ledger(path)
     rows = ledger.rows("SELECT number, cause, outcome, reason FROM asks WHERE run = 1 ORDER BY number")
@@ -152,7 +152,7 @@ async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_
     path = tmp_path / "runs.db"
     with FaultyServer() as server:
         server.script(called(("search", {"text": "assert"})))
-        judge = judge_with(server, ledger=path, tools={"names": "all", "turns": 3}, calls={"probe": False})
+        judge = judge_with(server, ledger=path, tools={"names": "all", "turns": 3})
         result = await judge.score_group(GROUP)
         judge.close()
     assert [one.status for one in result.trajectories] == ["failed", "failed"]

@@ -227,7 +227,7 @@ async def test_the_window_in_a_list_of_models_is_known_before_the_first_question
 ) -> None:
     faulty.get["/v1/models"] = Answer(body={"object": "list", "data": [row]})
     faulty.script(lambda asked: said(asked.body["messages"][1]["content"].rpartition("JSON: ")[2].replace("...", "50")))
-    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db", calls={"probe": False}) as judge:
+    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db") as judge:
         await judge.check()
         result = await judge.score_group(long_group())
     assert result.status == "scored"

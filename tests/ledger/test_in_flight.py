@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from calipers.backends.limits.concurrency import Adaptive
 from calipers.errors import LedgerError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
@@ -84,20 +83,6 @@ async def test_failed_calls_hold_no_place_and_change_nothing_about_it(tmp_path: 
     assert statuses == {"scored", "failed"}
     assert 4 <= asked.most_at_risk <= 8
     assert asked.paid == asked.committed()
-
-
-async def test_a_bound_that_is_found_while_asking_is_kept_too(tmp_path: Path):
-    ledger = Ledger(tmp_path / "l.db")
-    asked = Paid(tmp_path / "l.db", fails=0.1)
-    bounded = Adaptive(asked, start=6, most=6)
-    store, protocol = Recorder(Run(ledger, Judge(asked).settings.to_dict(), version="0")), Listwise()
-    requests = [protocol.frame(Ask(0, (0, 1, 2, 3), (0, 1, 2, 3)), render(group)) for group in GROUPS]
-    answers = [store.answer(position, request, bounded) for position, request in enumerate(requests)]
-    ended = await asyncio.gather(*answers, return_exceptions=True)
-    assert {type(one) for one in ended} == {Completion, TransientError}
-    assert 3 <= asked.most_at_risk <= 6
-    assert asked.paid == asked.committed()
-    ledger.close()
 
 
 async def test_a_deadline_that_passes_does_not_free_the_place_of_an_answer_that_is_not_safe(tmp_path: Path):

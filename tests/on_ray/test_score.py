@@ -64,7 +64,7 @@ def write_groups(path: Path, count: int, *, bad_line: bool = False) -> None:
 
 
 def options(server: FaultyServer, *, concurrency: int) -> tuple[str, ...]:
-    asked = ("--judge", "vllm/judge", "--base-url", server.url, "--no-probe")
+    asked = ("--judge", "vllm/judge", "--base-url", server.url)
     return (*asked, "--concurrency", str(concurrency))
 
 
@@ -109,7 +109,7 @@ def test_nothing_is_lost_or_paid_twice_when_a_worker_and_then_a_node_is_killed(
 def test_a_budget_is_one_for_all_workers(cluster: Any, driver: Driver, judge: FaultyServer, tmp_path: Path):
     groups, out = tmp_path / "groups.jsonl", tmp_path / "out.jsonl"
     write_groups(groups, 40)
-    asked = ("--judge", "vllm/judge", "--base-url", judge.url, "--no-probe", "--budget", "calls=10")
+    asked = ("--judge", "vllm/judge", "--base-url", judge.url, "--budget", "calls=10")
     code, told = driver.ended("score", str(groups), "-o", str(out), *asked, "--ray", cluster.address)
     statuses = [json.loads(line)["status"] for line in out.read_text().splitlines()]
     assert (code, sorted(statuses)) == (1, ["failed"] * 30 + ["scored"] * 10), told
@@ -141,7 +141,7 @@ def test_a_judge_that_refuses_every_question_ends_the_command_before_a_result(
     groups, out = tmp_path / "groups.jsonl", tmp_path / "out.jsonl"
     write_groups(groups, 10)
     faulty.script(error(401, "wrong key"))
-    asked = ("--judge", "vllm/judge", "--base-url", faulty.url, "--no-probe")
+    asked = ("--judge", "vllm/judge", "--base-url", faulty.url)
     code, told = driver.ended("score", str(groups), "-o", str(out), *asked, "--ray", cluster.address)
     assert (code, out.exists()) == (2, False), told
     assert "refused" in told

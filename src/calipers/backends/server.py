@@ -26,7 +26,6 @@ from calipers.types import JudgeRequest
 from calipers.types.encoding import to_json
 
 if TYPE_CHECKING:
-    from calipers.backends.transport.gauges import Gauges
     from calipers.backends.transport.http import HttpClient
     from calipers.backends.transport.llama_cpp import Properties
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("calipers.calls")
 
 _BESIDE = 2.0
-"""The seconds to wait for pages that a run can do without: metrics and properties."""
+"""The seconds to wait for a page that a run can do without: llama.cpp's properties."""
 
 
 @dataclass(slots=True)
@@ -98,8 +97,7 @@ class HttpBackend(Negotiated):
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
         root = asked_url.split("?", 1)[0].removesuffix("/v1")
         self._beside = cache(partial(_client, root, sent, _BESIDE))
-        """Returns the client of pages outside the API: the server's metrics, and llama.cpp's properties."""
-        self._gauges = cache(partial(_gauges, self.models, self._beside))
+        """Returns the client of pages outside the API: llama.cpp's properties."""
         self._models_hint: str | None = None
         self._renewal: Renewal | None = None
 
@@ -153,10 +151,6 @@ class HttpBackend(Negotiated):
             await self._http().aclose()
         if self._beside.cache_info().currsize:
             await self._beside().aclose()
-
-    async def server_load(self) -> tuple[float, float] | None:
-        """Return how many requests wait at the judge's server and how many run, by its own gauges; None if unknown."""
-        return await self._gauges().load()
 
     async def _properties(self) -> Properties | None:
         """Return what llama.cpp's server tells of itself, which costs no tokens; None if no reply came."""
@@ -219,12 +213,6 @@ def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:
     from calipers.backends.transport.http import HttpClient  # noqa: PLC0415 - aiohttp takes 0.1 s to import
 
     return HttpClient(url, headers=headers, timeout=timeout)
-
-
-def _gauges(models: Callable[[], Awaitable[HttpReply]], client: Callable[[], HttpClient]) -> Gauges:
-    from calipers.backends.transport.gauges import Gauges  # noqa: PLC0415 - only concurrency="auto" needs it
-
-    return Gauges(models, client())
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

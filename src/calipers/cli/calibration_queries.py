@@ -130,7 +130,7 @@ def query_judges(
     shown = _groups_with_gold(groups, on_error)
     _warn_of_own_rubrics(shown, options)
     found = []
-    default = {} if ledger is None else {"ledger": ledger, "probe": False}
+    default = {} if ledger is None else {"ledger": ledger}
     ways = list(_ways(options))
     several, names = len({way.protocol for way in ways}) > 1, short_names(way.judge for way in ways)
     for way in ways:  # before any judge is paid

@@ -78,9 +78,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
     name, urls = judge[0], options["base_url"]
-    settings = given_options(options, "params", "max_tokens", "timeout", "price")
-    if isinstance(calls := given_options(options, "concurrency").get("concurrency"), int):
-        settings["concurrency"] = calls  # a run's "auto" is found out over hundreds of calls; doctor has forty
+    settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
     settings |= {"api_key": key_for(name, urls), "within": options["within"]}
     found: Diagnosis | Servers
     with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:

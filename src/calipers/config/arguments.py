@@ -91,22 +91,3 @@ def require_watchers(name: str, value: object) -> None:
     for one in value:
         if isinstance(one, type) or not callable(getattr(one, "seen", None)):
             raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen")
-
-
-def require_switch(name: str, value: object) -> None:
-    """Raise ConfigError unless ``value`` can be a judge's option ``wake`` or ``rest``, or a mapping of these."""
-    if isinstance(value, Mapping):
-        for one in value.values():
-            require_switch(name, one)
-        return
-    several = [value] if isinstance(value, str) else value
-    if callable(value):
-        return
-    if not isinstance(several, list | tuple) or not several:
-        raise ConfigError(f"{name}={value!r}: it must be an address, a path, a list of these, or a function")
-    for one in several:
-        if not isinstance(one, str) or not one.startswith(("http://", "https://", "/")):
-            raise ConfigError(
-                f"{name}={one!r}: write an address such as http://gpu1:8000/wake_up, or a path of the judge's server "
-                "such as /wake_up"
-            )

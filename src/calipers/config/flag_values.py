@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.inputs.rubrics import SUFFIXES, read_rubric
@@ -66,15 +66,6 @@ def read_params(texts: Sequence[str]) -> dict[str, Any]:
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
     """Read a judge's option ``grading`` from the fields given with ``--grading``."""
     return read_pairs(texts, flag="--grading", example="mode=relative")
-
-
-def read_concurrency(text: str) -> int | Literal["auto"]:
-    """Read the judge's option ``--concurrency``: a number of calls, or "auto"."""
-    if text == "auto":
-        return "auto"
-    if not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise ConfigError(f"--concurrency {text}: write a whole number above 0, or auto")
-    return int(text)
 
 
 def read_budget(texts: Sequence[str]) -> dict[str, float]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from calipers.backends.limits.budget import Budget
 from calipers.config.criteria_options import Criteria, CriteriaMode
-from calipers.config.flag_values import read_budget, read_concurrency, read_rubric_file
+from calipers.config.flag_values import read_budget, read_rubric_file
 from calipers.config.option import (
     LIMITS,
     OUTPUT,
@@ -131,7 +131,7 @@ class JudgeOptions(Everyday):
         metavar="URL",
         many=True,
         reads=list,
-        link="calls-in-flight.md#several-servers",
+        link="cost-and-limits.md#several-servers",
     )
     api_key: str | Mapping[str, str] | None = any_value(
         None, "The judge's API key.", unset="the provider's environment variable"
@@ -155,15 +155,13 @@ class JudgeOptions(Everyday):
         reads=read_budget,
         link="cost-and-limits.md#budgets",
     )
-    concurrency: int | Literal["auto"] = whole_number(
+    concurrency: int = whole_number(
         64,
-        "How many calls to the judge are in flight at once; auto finds out how many the server can use.",
+        "How many calls to the judge are in flight at once.",
         low=1,
-        choices=("auto",),
         section=LIMITS,
         metavar="N",
-        reads=read_concurrency,
-        link="calls-in-flight.md#calls-in-flight",
+        link="cost-and-limits.md#calls-in-flight",
     )
     parse: Parse | None = function(
         "A function (text, keys) -> {key: score from 0 to 100} that reads the judge's replies.",

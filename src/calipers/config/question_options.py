@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calipers.config.arguments import require_params, require_switch, require_watchers
+from calipers.config.arguments import require_params, require_watchers
 from calipers.config.flag_values import read_aspects, read_gradings, read_params, read_price
 from calipers.config.option import (
     DEFENCE,
@@ -151,15 +151,6 @@ class Calls(Group):
         unset="as the server reports",
         link="transcript.md#length",
     )
-    probe: bool | None = flag(
-        None,
-        "Check with one call whether a server that the ledger has not seen enforces the output format.",
-        flag="no-probe",
-        off="Skip the one-call check of structured output on servers the ledger has not seen.",
-        section=THE_JUDGE,
-        unset="on with a ledger",
-        link="judges-requests.md#what-is-asked-of-a-server",
-    )
     timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
     attempts: int = whole_number(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)
     requests_per_minute: float | None = number(
@@ -168,7 +159,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="calls-in-flight.md#requests-and-tokens-a-minute",
+        link="cost-and-limits.md#calls-in-flight",
     )
     tokens_per_minute: float | None = number(
         None,
@@ -176,16 +167,7 @@ class Calls(Group):
         low=0,
         above=True,
         section=LIMITS,
-        link="calls-in-flight.md#requests-and-tokens-a-minute",
-    )
-    hedge: float | None = number(
-        None,
-        "Send the slowest calls a second time, up to this share of all calls, e.g. 0.05.",
-        low=0,
-        high=0.5,
-        above=True,
-        section=LIMITS,
-        link="calls-in-flight.md#stragglers",
+        link="cost-and-limits.md#calls-in-flight",
     )
     price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
         None,
@@ -196,33 +178,13 @@ class Calls(Group):
         unset="the price list's",
         link="cost-and-limits.md#prices",
     )
-    wake: Any = any_value(
-        None,
-        "Wake the judge's server before the first call: a path of it (/wake_up), an address, several in order, or a "
-        "function.",
-        check=require_switch,
-        section=LIMITS,
-        metavar="URL",
-        many=True,
-        reads=list,
-        link="own-gpus.md#wake-and-rest",
+    before: Callable[[], Any] | None = function(
+        "A function without arguments that is called before judging, e.g. to wake the judge's server.",
+        link="own-gpus.md#one-gpu-for-both",
     )
-    rest: Any = any_value(
-        None,
-        "Put the judge's server to rest after the last call, e.g. /sleep?level=1: as wake.",
-        check=require_switch,
-        section=LIMITS,
-        metavar="URL",
-        many=True,
-        reads=list,
-        link="own-gpus.md#wake-and-rest",
-    )
-    linger: float = number(
-        2.0,
-        "Seconds that a server with rest stays awake after a single group; after a batch it rests at once.",
-        low=0,
-        section=LIMITS,
-        link="own-gpus.md#wake-and-rest",
+    after: Callable[[], Any] | None = function(
+        "A function without arguments that is called when no group is judged any more, e.g. to free the judge's GPU.",
+        link="own-gpus.md#one-gpu-for-both",
     )
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password, writes_text
-from calipers.backends.negotiation.probing import Probing
 from calipers.backends.negotiation.refusal_check import RefusalCheck
 from calipers.config.criteria_options import Criteria
 from calipers.config.options import JudgeOptions, Judges
@@ -23,10 +21,11 @@ from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
+from calipers.judging.hooks import hooks_around
 from calipers.judging.instances import JudgeInstance, JudgeInstances
-from calipers.ledger import RecordedBackend, Run, WritableLedger
+from calipers.ledger import RecordedBackend
 
-_LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute", "hedge")
+_LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute")
 """Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
 
 
@@ -45,31 +44,20 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     Raises ConfigError for an unknown or repeated judge.
     """
     budget = None if options.budget is None else SharedBudget(Budget.of(options.budget))
-    probes = isinstance(options.ledger, str | Path | WritableLedger | Run) if calls.probe is None else calls.probe
     assert isinstance(options.criteria, Criteria)  # noqa: S101 - JudgeOptions has made it one
     writer = _writer(judges, options.criteria)
     beside = None if writer in judges else writer
 
-    def connected(judge: str | Backend, url: Any, key: Any, price: Any, wake: Any, rest: Any) -> JudgeInstance:
+    def connected(judge: str | Backend, url: Any, key: Any, price: Any) -> JudgeInstance:
         bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout)
         limits = {"concurrency": options.concurrency, "budget": budget, "price": price}
-        if wake is not None or rest is not None:
-            from calipers.backends.limits.waking import Waking  # noqa: PLC0415 - few judges are woken
+        return _instance(judge, bare, calls, **limits)
 
-            limits["waking"] = Waking(bare, wake=wake, rest=rest, linger=calls.linger, timeout=calls.timeout)
-        return _instance(judge, bare, calls, probes=probes, **limits)
-
-    given = {
-        "base_url": options.base_url,
-        "api_key": options.api_key,
-        "price": calls.price,
-        "wake": calls.wake,
-        "rest": calls.rest,
-    }
+    given = {"base_url": options.base_url, "api_key": options.api_key, "price": calls.price}
     name = beside if isinstance(beside, str) else None
     of_writer = [value.get(name) if isinstance(value, Mapping) and name else None for value in given.values()]
-    rest = [_without(value, beside) for value in given.values()]
-    by_slot = (value_for_each_judge(option, value, judges) for option, value in zip(given, rest, strict=True))
+    others = [_without(value, beside) for value in given.values()]
+    by_slot = (value_for_each_judge(option, value, judges) for option, value in zip(given, others, strict=True))
     found = [connected(*values) for values in zip(judges, *by_slot, strict=True)]
     seen = set()
     for one in found:
@@ -77,8 +65,9 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
             raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, use samples=")
         seen.add(who)
     if writer is None:
-        return JudgeInstances(found)
-    return JudgeInstances(found, found[judges.index(writer)] if beside is None else connected(beside, *of_writer))
+        return JudgeInstances(found, around=hooks_around(calls.before, calls.after))
+    other = found[judges.index(writer)] if beside is None else connected(beside, *of_writer)
+    return JudgeInstances(found, other, around=hooks_around(calls.before, calls.after))
 
 
 def _writer(judges: Sequence[str | Backend], chosen: Criteria) -> str | Backend | None:
@@ -120,38 +109,33 @@ def recorded_judges(settings: Settings) -> JudgeInstances:
     writer = settings.writer
     beside = None if writer is None else RecordedBackend(writer.endpoint, writer.model)
     return JudgeInstances(
-        [_instance(one, one, Calls(), probes=False) for one in backends],
-        None if beside is None else _instance(beside, beside, Calls(), probes=False),
+        [_instance(one, one, Calls()) for one in backends],
+        None if beside is None else _instance(beside, beside, Calls()),
     )
 
 
-def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, *, probes: bool, **limits: Any) -> JudgeInstance:
+def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: Any) -> JudgeInstance:
     """Wrap the backend ``bare`` of ``judge`` in retries and ``limits``.
 
-    A judge given by name is retried, and probed if ``probes``. A caller's own Backend makes its retries itself; a
-    Shared backend brings its own limits.
+    A judge given by name is retried. A caller's own Backend makes its retries itself; a Shared backend brings its own
+    limits.
     """
-    for name in ("requests_per_minute", "tokens_per_minute", "hedge", "max_tokens"):
+    for name in ("requests_per_minute", "tokens_per_minute", "max_tokens"):
         limits[name] = getattr(calls, name)
     if isinstance(bare, Shared):
-        if "waking" in limits:
-            raise ConfigError("wake, rest: not for a Shared backend; wake its server around all Judges that use it")
         if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: pass it to Shared(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
-    waking = limits.get("waking")
-    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens", "waking") if name in limits}
+    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
     beside = partial(wrapped, attempts=None, concurrency=1, **of_calls)
-    in_flight = None if limits.get("concurrency") == "auto" else limits.get("concurrency")
+    in_flight = limits.get("concurrency")
     refusal_check = RefusalCheck(bare, bounded=beside)
     if not isinstance(judge, str):
         name = type(judge).__name__
         asked = wrapped(bare, attempts=None, **limits)
-        return JudgeInstance(name, bare, asked, refusal_check, waking=waking, in_flight=in_flight)
-    name, params = name_without_password(judge), calls.params or {}
-    probing = Probing(name, bare, asks=probes, bounded=beside, params=params, max_tokens=calls.max_tokens)
+        return JudgeInstance(name, bare, asked, refusal_check, in_flight=in_flight)
     backend = wrapped(bare, attempts=calls.attempts, **limits)
-    return JudgeInstance(name, bare, backend, refusal_check, probing, waking, in_flight)
+    return JudgeInstance(name_without_password(judge), bare, backend, refusal_check, in_flight, by_name=True)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

@@ -7,31 +7,21 @@ which question (``planners``), or for how names become backends (``connecting``)
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calipers.backends.context_window import WindowEstimate
-from calipers.backends.negotiation.probing import Probing
 from calipers.backends.negotiation.refusal_check import REFUSED, RefusalCheck
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Failure, Reading, Usage
 
-if TYPE_CHECKING:
-    from calipers.backends.limits.waking import Waking
-
 _log = logging.getLogger(__name__)
-
-_SHORTEST_PROBE, _LONGEST_PROBE = 0.5, 30.0
-"""The least and the most seconds for a probe. If less than the least is left before a group's deadline, a later group
-makes the probe.
-"""
 
 _CROWDED = 4
 """Calls in flight for each request that the server runs at once, from which on most of their time is spent waiting."""
@@ -41,18 +31,16 @@ _CROWDED = 4
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``refusal_check`` finds out whether the judge refuses every question; ``probing`` examines the servers of a judge
-    given by name; ``waking`` wakes its server and puts it to rest. ``in_flight`` is the most calls in flight, None if
-    that number adapts to the server.
+    ``refusal_check`` finds out whether the judge refuses every question. ``in_flight`` is the most calls in flight.
+    ``by_name`` says that the judge was given by name, so that its connections are ours to close.
     """
 
     name: str
     bare: FullBackend
     backend: FullBackend
     refusal_check: RefusalCheck
-    probing: Probing | None = None
-    waking: Waking | None = None
     in_flight: int | None = None
+    by_name: bool = False
     window: WindowEstimate = field(default_factory=WindowEstimate)
     answered: bool = False
     """Whether the judge ever answered a question."""
@@ -75,13 +63,8 @@ class JudgeInstance:
         return RecordedJudge(self.name, self.bare.endpoint, self.bare.model, tokens, self.window.bytes_per_token)
 
     async def aclose(self) -> None:
-        """After judging, close this event loop's connections to a judge given by name, and put its server to rest.
-
-        A caller closes their own Backend.
-        """
-        if self.waking is not None:
-            await self.waking.rest()
-        if self.probing is not None:
+        """Close this event loop's connections to a judge given by name; a caller closes their own Backend."""
+        if self.by_name:
             await self.bare.aclose()
 
     def start_from(self, known: Mapping[str, Any]) -> None:
@@ -135,52 +118,28 @@ class JudgeInstance:
         from calipers.types.counted import counted  # noqa: PLC0415 - only a crowded server needs it
 
         at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
-        remedy = f"set concurrency={slots} (--concurrency {slots}), or auto"
+        remedy = f"set concurrency={slots} (--concurrency {slots})"
         return [f"{at_once}: the other calls wait there while their timeout runs; {remedy}"]
-
-
-class _Batch(AbstractAsyncContextManager[None]):
-    """``JudgeInstances.batch``; a class, and no generator, for the reason of ``streaming.ResultStream``."""
-
-    def __init__(self, held: AbstractContextManager[object], waking: Sequence[Waking]) -> None:
-        self._held = held
-        self._waking = waking
-
-    async def __aenter__(self) -> None:
-        self._held.__enter__()
-
-    async def __aexit__(self, *error: object) -> None:
-        self._held.__exit__(*error)  # type: ignore[arg-type]
-        for one in self._waking if error[0] is None else ():
-            await one.rest()
-
-
-class _Held:
-    """Holds servers that are woken and put to rest; it may be entered several times at once."""
-
-    def __init__(self, waking: Sequence[Waking]) -> None:
-        self._waking = waking
-
-    def __enter__(self) -> None:
-        for one in self._waking:
-            one.hold()
-
-    def __exit__(self, *_: object) -> None:
-        for one in self._waking:
-            one.release()
 
 
 class JudgeInstances:
     """All judges of a ``Judge``, by slot. Safe to use from several threads and event loops."""
 
-    def __init__(self, instances: Sequence[JudgeInstance], writer: JudgeInstance | None = None) -> None:
-        """Hold the ``instances`` in the order of their slots, and the ``writer`` of criteria, of them or another."""
+    def __init__(
+        self,
+        instances: Sequence[JudgeInstance],
+        writer: JudgeInstance | None = None,
+        *,
+        around: AbstractAsyncContextManager[object] | None = None,
+    ) -> None:
+        """Hold the ``instances`` in the order of their slots, and the ``writer`` of criteria, of them or another.
+
+        ``around`` is entered while groups are judged.
+        """
         self._all = tuple(instances)
         self.writer = writer
         self._lock = threading.Lock()
-        self._waking = tuple(one.waking for one in self.everyone if one.waking is not None)
-        self.held: AbstractContextManager[object] = _Held(self._waking) if self._waking else nullcontext()
-        """What is entered while a group is judged, so that no server that was woken rests meanwhile."""
+        self.around: AbstractAsyncContextManager[object] = nullcontext() if around is None else around
         self._all_answered = False  # read after every group, so it is not computed each time
 
     def __len__(self) -> int:
@@ -196,13 +155,6 @@ class JudgeInstances:
     def everyone(self) -> tuple[JudgeInstance, ...]:
         """All judges, and the writer of criteria if that is none of them."""
         return self._all if self.writer is None or self.writer in self._all else (*self._all, self.writer)
-
-    def batch(self) -> AbstractAsyncContextManager[None]:
-        """While a batch of groups is judged, keep judges' servers awake; in the end, put them to rest before going on.
-
-        A trainer that lends its GPU to a judge needs it back when it has its rewards.
-        """
-        return _Batch(self.held, self._waking)
 
     async def check(self, *, all_needed: bool) -> list[str]:
         """Before judging, check all judges, and the writer of criteria; return their warnings.
@@ -278,20 +230,11 @@ class JudgeInstances:
                 "judge's name, its address and its key."
             )
 
-    async def probe(self, *, until: float | None) -> None:
-        """While judging, probe judges' new servers until the time ``until`` of the event loop's clock. Never raises."""
-        for judge in self.everyone:
-            if judge.probing is not None and judge.probing.is_due:
-                left = _LONGEST_PROBE if until is None else until - asyncio.get_running_loop().time()
-                if left > _SHORTEST_PROBE:
-                    await judge.probing.probe_servers(seconds=left)
-
     @property
     def probed(self) -> tuple[int, Usage]:
-        """Calls and usage of probes and of calls that confirm a refusal; no group's result counts them."""
-        calls: list[Probing | RefusalCheck] = [judge.refusal_check for judge in self.everyone]
-        calls += [judge.probing for judge in self.everyone if judge.probing is not None]
-        return sum(one.calls for one in calls), Usage.total([one.usage for one in calls])
+        """Calls and usage of the calls that confirm a refusal; no group's result counts them."""
+        checks = [judge.refusal_check for judge in self.everyone]
+        return sum(one.calls for one in checks), Usage.total([one.usage for one in checks])
 
     def settings_with_revealed_windows(self, settings: Settings, store: Store, *, begun: int) -> Settings:
         """While judging, add the context windows that refusals revealed to ``settings``, and return the new settings.

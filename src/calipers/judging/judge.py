@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from calipers._version import __version__
-from calipers.backends.limits.concurrency import MOST
 from calipers.config.flat_names import judge_arguments, options_of_settings, require_switched_on, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
@@ -101,7 +100,7 @@ class Judge(Configured):
             judges,
             ledger=options.ledger,
             parse=options.parse,
-            concurrency=MOST if options.concurrency == "auto" else options.concurrency,
+            concurrency=options.concurrency,
         )
 
     def _assemble(
@@ -240,22 +239,23 @@ class Judge(Configured):
         limit = concurrency or self.concurrency + self._ahead
         readable, average = readable_groups(groups, on_error), self.settings.presentations
         results = stream_judged(readable, self._begin, presentations=average, limit=limit, ordered=ordered)
-        async with self._judges.batch(), aclosing(results):  # if the consumer stops early, no call stays in flight
+        async with self._judges.around, aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
 
     async def _begin(self, group: TrajectoryGroup, part: Member | None = None) -> GroupResult:
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        with part or nullcontext(), self._judges.held:
+        with part or nullcontext():
             number = await self.begin_run_with(group).begin()
             with self._lock:
                 self._begun = max(self._begun, number + 1)
                 settings = self.settings.for_group(number)
-            if self._cascade is not None:
-                settings = self._cascade.settings_of_group(settings, await self.store.recorded_result(number))
-            with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
-                told.append(await self._score(group, number, settings, part))
-                return told[0]
+            async with self._judges.around:
+                if self._cascade is not None:
+                    settings = self._cascade.settings_of_group(settings, await self.store.recorded_result(number))
+                with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
+                    told.append(await self._score(group, number, settings, part))
+                    return told[0]
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings, part: Member | None) -> GroupResult:
         pace = pace_of_loop()
@@ -292,7 +292,6 @@ class Judge(Configured):
         floor = settings.reward.range[0]
         result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
         result = restore_empty(result, group)
-        await self._judges.probe(until=ends)
         await self._finish(group, number, result)
         for watcher in settings.records.watchers:
             result = watcher.seen(group, result)

@@ -93,7 +93,6 @@ class SharedJudge(Judge):
             await self.store.note(number, request, ended)
             if isinstance(ended, Failure) and ended.window is not None and asked is not None:
                 self._instance(asked).window.learn_from_refusal(ended.window)
-        await self._judges.probe(until=None)
         await self._finish(group, number, result)
 
     def _instance(self, asked: Asked) -> JudgeInstance:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.backends.limits.bounds import Shared, within_bounds, wrapped
-from calipers.backends.limits.concurrency import Adaptive, Limited
+from calipers.backends.limits.bounds import Shared, wrapped
+from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -80,16 +80,6 @@ async def test_a_dollar_budget_ends_a_run_before_it_is_exceeded() -> None:
     assert "$0.0100" in str(next(one.reason for one in results[-1].trajectories))
 
 
-async def test_an_adaptive_judge_scores_like_any_other() -> None:
-    results = await _results(calipers.Judge(_Server(), concurrency="auto"))
-    assert {result.status for result in results} == {"scored"}
-
-
-def test_the_bound_on_what_is_in_flight_is_found_or_fixed() -> None:
-    assert isinstance(within_bounds(_Server(), concurrency="auto"), Adaptive)
-    assert isinstance(within_bounds(_Server(), concurrency=3), Limited)
-
-
 def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
     urls = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"]
     judge = calipers.Judge("vllm/m", base_url=urls, calls={"requests_per_minute": 60})
@@ -105,7 +95,6 @@ def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
     ({"price": (1.0,)}, "per million"),
     ({"requests_per_minute": 0}, "requests_per_minute"),
     ({"tokens_per_minute": -1}, "tokens_per_minute"),
-    ({"hedge": 2.0}, "hedge"),
     ({"concurrency": "many"}, "concurrency"),
 ])  # fmt: skip
 def test_bounds_that_cannot_work_are_refused_before_anything_is_asked(options: dict[str, Any], complaint: str) -> None:
@@ -146,7 +135,6 @@ def _chat(url: str) -> OpenAICompatible:
 
 _WAYS: dict[str, Callable[[str], calipers.Judge]] = {
     "a judge by its name": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, calls={"attempts": 200}),
-    "hedged": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, calls={"attempts": 200, "hedge": 0.5}),
     "a backend with tries of its own": lambda url: calipers.Judge(Retrying(_chat(url), attempts=200), concurrency=2),
     "several base URLs": lambda url: calipers.Judge(
         "vllm/m", base_url=[url, url.replace("127.0.0.1", "localhost")], concurrency=2, calls={"attempts": 200}

@@ -151,7 +151,7 @@ async def test_limits_cost_next_to_nothing_a_call() -> None:
             return Completion("done", usage=Usage(100, 10))
 
     limits: dict[str, Any] = {"requests_per_minute": 6e12, "tokens_per_minute": 6e15, "price": (1.0, 2.0)}
-    judge = within_bounds(Instant(), concurrency="auto", budget={"usd": 1e9}, max_tokens=100, **limits)
+    judge = within_bounds(Instant(), budget={"usd": 1e9}, max_tokens=100, **limits)
     asked = question("x" * 10_000)
     best = min([await _cpu(lambda: judge.complete(asked)) for _ in range(5)])
     assert best < reference() / 40

@@ -77,7 +77,7 @@ async def test_what_a_server_counted_by_half_has_no_known_cost(
         return Answer(body={**body, "usage": usage})
 
     faulty.script(answer)
-    async with calipers.Judge(f"vllm/m@{faulty.url}", calls={"price": (1.0, 2.0), "probe": False}) as judge:
+    async with calipers.Judge(f"vllm/m@{faulty.url}", calls={"price": (1.0, 2.0)}) as judge:
         result = await judge.score_group(group_of(FOUR))
     assert result.status == ("scored" if text else "failed")
     assert result.usage.cost_usd is None

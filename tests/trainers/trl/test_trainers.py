@@ -23,7 +23,6 @@ from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.trl import AsyncReward, reward_func
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 from servers.opinions import Opinions, models, reward_of, wanted
-from servers.sleeping_server import SleepingServer
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -400,10 +399,12 @@ def scored(worker: Any, group: Any, reward: Function) -> list[Any]:
     return list(asyncio.run(worker._AsyncRolloutLoop._score_group(loop, group)))
 
 
-def test_a_server_that_sleeps_is_woken_once_a_step_and_sleeps_when_the_trainer_goes_on(tmp_path: Path):
-    with SleepingServer(told=Opinions()) as server:
-        models(server, "tiny")
-        calls = {"attempts": 1, "wake": "/wake_up", "rest": "/sleep?level=1", "linger": 600.0}
-        judge = Judge("vllm/tiny", base_url=server.url, calls=calls)
-        train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, steps=2)
-        assert server.events == ["wake", *["asked"] * 4, "sleep 1"] * 2
+def test_hooks_around_judging_are_called_once_a_step(faulty: FaultyServer, tmp_path: Path):
+    models(faulty, "tiny")
+    called: list[str] = []
+    faulty.script(Opinions())
+    calls = {"attempts": 1, "before": lambda: called.append("before"), "after": lambda: called.append("after")}
+    judge = Judge("vllm/tiny", base_url=faulty.url, calls=calls)
+    train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, steps=2)
+    assert called == ["before", "after"] * 2
+    assert len(faulty.posts) == 8

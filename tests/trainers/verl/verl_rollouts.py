@@ -38,7 +38,6 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
             "+calipers.attempts=1",
             "+calipers.reasks=1",
             f"+calipers.ledger={model.parent / 'ledger.db'}",
-            "+calipers.probe=false",
         ),
     )
     kind = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class)

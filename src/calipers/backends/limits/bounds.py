@@ -6,11 +6,11 @@ Not responsible for what each wrapper does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from calipers.backends.limits.budget import Budget, Budgeted, SharedBudget
 from calipers.backends.limits.circuit_breaker import CircuitBreaker
-from calipers.backends.limits.concurrency import Adaptive, Limited
+from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
@@ -20,26 +20,21 @@ from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.interfaces import Backend, FullBackend, Record, full
 from calipers.types import Completion, JudgeRequest
 
-if TYPE_CHECKING:
-    from calipers.backends.limits.waking import Waking
 
-
-def within_bounds(  # noqa: PLR0913 - each argument is a bound
+def within_bounds(
     backend: Backend,
     *,
-    concurrency: int | Literal["auto"] = 64,
+    concurrency: int = 64,
     budget: object = None,
     price: object = None,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
-    hedge: float | None = None,
     max_tokens: int | None = None,
-    waking: Waking | None = None,
     circuit: Callable[[Backend], Backend] = CircuitBreaker,
 ) -> FullBackend:
     """Return a judge's ``backend`` with all wrappers except retries.
 
-    They are: meter, rate limit, budget, waking, circuit breaker, hedging, concurrency. Several backends spend from the
+    They are: meter, rate limit, budget, circuit breaker, concurrency. Several backends spend from the
     same budget if it is a SharedBudget. Each member of a pool has its own rate limit. Raises ConfigError for bounds
     that cannot work.
     """
@@ -59,21 +54,7 @@ def within_bounds(  # noqa: PLR0913 - each argument is a bound
         # The budget is inside the bound on calls in flight, so a call that waits for its turn reserves nothing.
         shared = budget if isinstance(budget, SharedBudget) else Budget.of(budget)
         inner = Budgeted(inner, budget=shared, pricing=pricing, max_tokens=max_tokens)
-    if waking is not None:
-        from calipers.backends.limits.waking import Awake  # noqa: PLC0415 - few judges are woken
-
-        # Inside the circuit breaker, so that a server that cannot be woken is not asked to wake for every question.
-        inner = Awake(inner, waking=waking)
-    inner = circuit(inner)
-    if hedge is not None:
-        from calipers.backends.limits.hedge import Hedged  # noqa: PLC0415 - few judges are asked twice at once
-
-        inner = Hedged(inner, share=hedge)
-    return (
-        Adaptive(inner, load=full(backend).server_load)
-        if concurrency == "auto"
-        else Limited(inner, concurrency=concurrency)
-    )
+    return Limited(circuit(inner), concurrency=concurrency)
 
 
 def wrapped(backend: Backend, *, attempts: int | None = 5, **bounds: Any) -> FullBackend:

@@ -135,11 +135,6 @@ class Pool(FullBackend):
         self.slots = None if None in slots else sum(one or 0 for one in slots)
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
-    async def server_load(self) -> tuple[float, float] | None:
-        """Return the sums over the pool's backends that know how many requests wait and run; None if none knows."""
-        found = [load for member in self.members if (load := await member.server_load()) is not None]
-        return (sum(waiting for waiting, _ in found), sum(running for _, running in found)) if found else None
-
     def learned(self) -> Mapping[str, Any]:
         """Return what every backend of the pool learned about its server, by endpoint."""
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}

@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from calipers.backends.limits.pool import Pool
 from calipers.backends.negotiation.negotiated import Negotiated
-from calipers.backends.negotiation.probing import negotiated_servers
 from calipers.errors import BackendError, CalipersError
 from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage
@@ -85,3 +85,9 @@ class RefusalCheck:
         self.calls += 1
         self.usage = Usage.total([self.usage, completion.usage])
         return ""
+
+
+def negotiated_servers(bare: Backend) -> list[Negotiated]:
+    """Return the servers behind the judge ``bare`` to which calipers sends requests itself."""
+    members = bare.members if isinstance(bare, Pool) else (bare,)
+    return [one for one in members if isinstance(one, Negotiated)]
