@@ -253,9 +253,7 @@ class Judge(Configured):
             async with self._judges.around:
                 if self._cascade is not None:
                     settings = self._cascade.settings_of_group(settings, await self.store.recorded_result(number))
-                with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
-                    told.append(await self._score(group, number, settings, part))
-                    return told[0]
+                return await self._score(group, number, settings, part)
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings, part: Member | None) -> GroupResult:
         pace = pace_of_loop()
