@@ -17,7 +17,7 @@ from calipers.calibration.asked import Asked
 from calipers.calibration.cascade import CascadeFigures, CascadeTarget, Kind, cascade_figures
 from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
-from calipers.calibration.differences import Difference, paired_differences
+from calipers.calibration.differences import Difference, answer_of, paired_differences
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -73,6 +73,7 @@ class Calibration:
         """Return the calibration's JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
+            "answer": answer_of(self.differences),
             "differences": [judges.rounded_floats(one.to_dict()) for one in self.differences],
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,

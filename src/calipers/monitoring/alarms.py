@@ -30,8 +30,12 @@ class Alarm:
 
     def is_raised(self, metrics: Mapping[str, float]) -> bool:
         """Return whether ``metrics`` cross the alarm's threshold; a missing metric raises no alarm."""
+        return metrics.get("judge/groups", 0) >= self.groups and self.is_crossed(metrics)
+
+    def is_crossed(self, metrics: Mapping[str, float]) -> bool:
+        """Return whether ``metrics`` cross the alarm's threshold, however few groups they are of."""
         value = metrics.get(self.metric)
-        if value is None or metrics.get("judge/groups", 0) < self.groups:
+        if value is None:
             return False
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
@@ -67,3 +71,8 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
 def raised_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
     """Return the alarms that the health metrics raise."""
     return [alarm for alarm in alarms if alarm.is_raised(metrics)]
+
+
+def early_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
+    """Return the alarms whose thresholds the health metrics cross, over too few groups to tell."""
+    return [alarm for alarm in alarms if alarm.is_crossed(metrics) and not alarm.is_raised(metrics)]
