@@ -63,6 +63,17 @@ def read_params(texts: Sequence[str]) -> dict[str, Any]:
     return read_pairs(texts, flag="--param", example="temperature=0")
 
 
+def read_headers(texts: Sequence[str]) -> dict[str, str]:
+    """Read a judge's option of request headers, which ``--header`` gives."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
+        found[name.strip()] = value.strip()
+    return found
+
+
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
     """Read a judge's option ``grading`` from the fields given with ``--grading``."""
     return read_pairs(texts, flag="--grading", example="mode=relative")
@@ -115,20 +126,6 @@ def read_judge_rubrics(texts: Sequence[str]) -> dict[str, str | Rubric]:
             raise ConfigError(f"--judge-rubric {text}: {name} has a rubric already; give each judge one")
         found[name] = read_rubric_file(path, flag="--judge-rubric")
     return found
-
-
-def read_confidence(text: str) -> tuple[float, ...]:
-    """Read the judge's option ``--confidence``: one number for each judge of a cascade but the last."""
-    return _numbers(text, f"--confidence {text}: write one number for each judge but the last, as in 0.2 or 0.2,0.1")
-
-
-def read_judge_orders(text: str) -> tuple[int, ...]:
-    """Read the judge's option ``--judge-orders``: one whole number for each judge, such as ``4,1``."""
-    problem = f"--judge-orders {text}: write one whole number above 0 for each judge, as in 4,1"
-    found = _numbers(text, problem)
-    if not all(one.is_integer() for one in found):
-        raise ConfigError(problem)
-    return tuple(map(int, found))
 
 
 def _numbers(text: str, problem: str) -> tuple[float, ...]:
