@@ -38,4 +38,3 @@ def test_missing_and_repeated_sets_are_counted_by_prompt():
     found = criteria_health(results)
     assert found["criteria_missing_rate"] == 0.2
     assert found["criteria_repeated_rate"] == 2 / 3
-    assert criteria_health([told("q1", "x", saturation={"w1": 0.5, "w2": 1.0})])["criteria_saturation_mean"] == 0.75

@@ -49,7 +49,7 @@ class Question(Group):
         many=True,
         reads=read_gradings,
         recorded=True,
-        link="rubrics-grading.md#how-it-is-put-to-the-judge",
+        link="rubrics.md#how-it-is-put-to-the-judge",
     )
     aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = any_value(
         None,

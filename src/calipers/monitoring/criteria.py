@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from calipers.types import GroupResult
-from calipers.types.encoding import finite_number
 
 
 def criteria_health(results: Sequence[GroupResult]) -> dict[str, float | None]:
@@ -20,10 +19,8 @@ def criteria_health(results: Sequence[GroupResult]) -> dict[str, float | None]:
     """
     same = [len(set(verdicts)) == 1 for result in results for verdicts in _verdicts(result) if len(verdicts) > 1]
     told = [one for result in results if (one := _written(result)) is not None]
-    shares = [share for one in told for share in _shares(one)]
     return {
         "criteria_saturated_rate": sum(same) / len(same) if same else None,
-        "criteria_saturation_mean": sum(shares) / len(shares) if shares else None,
         "criteria_missing_rate": sum(not one["written"] for one in told) / len(told) if told else None,
         "criteria_repeated_rate": _repeated(told),
     }
@@ -44,13 +41,6 @@ def _verdicts(result: GroupResult) -> Iterator[list[bool]]:
             if isinstance(verdict, Mapping) and isinstance(verdict.get("met"), bool):
                 found[name].append(verdict["met"])
     yield from found.values()
-
-
-def _shares(told: Mapping[str, Any]) -> list[float]:
-    """Return the shares of earlier answers that satisfied a prompt's criteria, as far as they are known."""
-    shares = told.get("saturation")
-    known = map(finite_number, shares.values()) if isinstance(shares, Mapping) else ()
-    return [one for one in known if one is not None]
 
 
 def _repeated(told: Sequence[Mapping[str, Any]]) -> float | None:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from calipers.config.arguments import require_above_zero, require_whole
-from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlySearch
 from calipers.ledger import WritableLedger, open_ledger
@@ -104,7 +103,6 @@ class Tenant:
         if shared is None:
             self.rollouts = Rollouts(cohorts, answered, room, self.early)
         else:
-            _require_no_order(self.judge)
             preparing = partial(self.judge.preparing, early=self.early)
             how = HowJudged(scored, preparing, limits.quorum, self.run.lost_before_judging)
             self.rollouts = SharedRollouts(shared, answered, room, self.early, how, wait=limits.wait)
@@ -176,12 +174,3 @@ class Tenant:
         await self.judge.__aexit__(None, None, None)
         if self.ledger is not None:
             self.ledger.close()
-
-
-def _require_no_order(judge: Judge) -> None:
-    """Raise ConfigError for a judge whose criteria follow the order of groups in one process."""
-    if judge.settings.criteria.mode == "evolving":
-        raise ConfigError(
-            "--criteria evolving follows the order of groups in one server, and a ledger in Postgres may be shared by "
-            "several: use --criteria auto, or a ledger in a file"
-        )
