@@ -60,8 +60,6 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
     Alarm("judge/markdown_correlation", above=0.6, advice="the judge prefers formatted answers"),
     Alarm("judge/canary_win_rate", above=0.1, advice="the judge rewards decoy answers"),
     Alarm("judge/attack_rate", above=0.02, advice="the policy addresses its judge; see attacks in the results"),
-    Alarm("judge/cascade_breach_rate", above=0.0, groups=1, advice="a judge errs where it is sure; calibrate again"),
-    Alarm("judge/cascade_sure_rate", below=0.2, advice="the last judge scores nearly all groups; calibrate again"),
     Alarm("judge/served_change_rate", above=0.0, groups=8, advice="the server answers with another model or version"),
     Alarm("judge/audit_disagreement", above=0.35, groups=8, advice="a second judge disagrees; see the review queue"),
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """Compute health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
-Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
-collecting results (``monitor``), for correlations (``correlations``) or for thresholds (``alarms``).
+Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN.
 """
 
 from __future__ import annotations
@@ -12,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from calipers.monitoring.answers import Answer
-from calipers.monitoring.cascade import cascade_metrics
 from calipers.monitoring.correlations import correlations_in_steps
-from calipers.monitoring.criteria import criteria_health
 from calipers.monitoring.staleness import STALE_AFTER, staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
@@ -49,7 +46,7 @@ def health_in_steps(
     left_out = sum("not_judged" in result.extra for result in results)
     results = [result for result in results if "not_judged" not in result.extra]
     found: dict[str, float | None] = {}
-    for of_results in (_outcomes, _spread, _costs, cascade_metrics, criteria_health):
+    for of_results in (_outcomes, _spread, _costs):
         found |= of_results(results)
         yield
     found |= staleness_metrics(results, stale_after=stale_after)
