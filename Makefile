@@ -4,13 +4,12 @@
 # make check  what a change must pass: lint, types, import contracts, tests
 # make dist   the wheel and the source distribution, in dist/, checked as a package index would
 # make docs   the documentation's site, in out/site: pages, API, llms.txt; a broken link or anchor is an error
-# make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench study-figures docs dist clean
+.PHONY: demo test check lint types imports bench docs dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -35,11 +34,6 @@ imports: $(VENV)/.check
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
-
-study-figures: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[study]"
-	$(BIN)/python -m scripts.study_data draw
-	$(BIN)/python -m scripts.study_data tables
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group docs

@@ -232,11 +232,9 @@ READERS: Final = Registry(
     "reader",
     "calipers.readers",
     {
-        "eval": "calipers.inputs.foreign.files:rollout_group_rows",
+        "eval": "calipers.inputs.inspect_log:eval_rows",
         "json": "calipers.inputs.jsonl:read_json_file",
         "jsonl": "calipers.inputs.jsonl:read_json_lines",
         "parquet": "calipers.inputs.parquet:parquet_group_rows",
-        "rollouts": "calipers.inputs.foreign.files:rollout_group_rows",
-        "traj": "calipers.inputs.foreign.files:rollout_group_rows",
     },
 )

@@ -103,13 +103,6 @@ def test_a_dump_reads_like_the_object_and_keeps_its_other_keys() -> None:
     assert (read.reward, read.gold, read.extra) == (1.0, 3.0, {"logs": ["x"]})
 
 
-def test_a_dump_of_exchanges_says_how_to_load_it() -> None:
-    with pytest.raises(
-        InputError, match=r"only ART can convert to messages; load it with art.Trajectory.model_validate"
-    ):
-        as_trajectory({"exchanges": {"chat_completions": [{}]}}, default_id="1")
-
-
 def test_fields_of_the_wrong_kind_are_named() -> None:
     with pytest.raises(InputError, match="trajectory 1 has a number as 'additional_histories'"):
         as_trajectory(rollout(additional_histories=3), default_id="1")

@@ -153,11 +153,11 @@ ROLLOUT = {"prompt": "q", "completion": "a"}
 @pytest.mark.parametrize(
     ("given", "reader", "said"),
     [
-        ([ROLLOUT], "rolouts", "unknown reader 'rolouts'; did you mean rollouts"),
+        ([ROLLOUT], "rolouts", "unknown reader 'rolouts'"),
         ([ROLLOUT], "", "unknown reader ''"),
         ([ROLLOUT], 3, "unknown reader '3'"),
         ([ROLLOUT], "parquet", "reader='parquet' reads files, and here are rows of <list>"),
-        ([GROUP, ROLLOUT], None, "<list>:2: is one rollout where a group is needed"),
+        ([GROUP, ROLLOUT], None, "<list>:2: is one rollout among groups"),
         ([json.dumps(GROUP)], None, "<list>:1: is text where a group is needed"),
         ({"prompt": ["q"], "completion": ["a"]}, None, "it has the columns prompt, completion, and no rows"),
     ],

@@ -16,8 +16,8 @@ from calipers.calibration.costs import NOTHING, Cost
 from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
 from calipers.inputs import jsonl
+from calipers.inputs.parquet import is_table, table_rows
 from calipers.inputs.plain import type_in_words
-from calipers.inputs.tables import is_table, table_rows
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 

@@ -1,7 +1,6 @@
 """``calipers convert``: writes a groups file from other libraries' rollouts.
 
-Not responsible for the formats (``inputs.foreign.rollouts``) or for which rollouts are of one prompt
-(``inputs.foreign.grouping``).
+The formats are in ``inputs.rollouts``; ``inputs.grouping`` decides which rollouts are of one prompt.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -24,7 +24,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
-    from calipers.inputs.foreign.rollout import Rollout
+    from calipers.inputs.rollouts import Rollout
 
 Place = tuple[str, int]
 SOURCE: Final = "calipers_source"
@@ -37,9 +37,6 @@ SOURCE: Final = "calipers_source"
     "-o", "--out", required=True, type=click.Path(), named=True, metavar="OUT", help="The groups file to write, or -."
 )
 @command_option(
-    "family", "--format", metavar="NAME", named=True, help="The format of all rows. By default, their keys tell it."
-)
-@command_option(
     "--group-by",
     metavar="KEY",
     named=True,
@@ -48,27 +45,23 @@ SOURCE: Final = "calipers_source"
 )
 @add_force_option
 @command_option("--strict", is_flag=True, help="Stop at the first row that cannot be read, with exit code 2.")
-def convert(
-    files: tuple[str, ...], out: str, family: str | None, group_by: str | None, *, force: bool, strict: bool
-) -> int:
+def convert(files: tuple[str, ...], out: str, group_by: str | None, *, force: bool, strict: bool) -> int:
     """Write the rollouts in FILES as a groups file, with the rollouts of one prompt as one group.
 
-    FILES are rollouts of SWE-agent, OpenHands, Harbor, NeMo-Gym, tau2, inspect_ai, verifiers, AgentDojo, ShareGPT,
-    Gemini or ADK, sessions of Claude Code or Codex, preference data (chosen and rejected), or JSON lines with messages;
-    - is stdin.
+    FILES are rollouts of TRL, verl, ART, ms-swift, verifiers, NeMo-Gym, inspect_ai, tau-bench, tau2 or ShareGPT,
+    preference data (chosen and rejected), or rows with messages; - is stdin.
 
     \b
-    calipers convert runs/*.traj -o groups.jsonl
+    calipers convert rollouts/*.jsonl -o groups.jsonl
     calipers convert rollouts.jsonl -o groups.jsonl --group-by instance_id
 
     Exit code: 0 all was written, 1 some rows could not be read, 2 nothing was written.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    _check_format(family)
     beside = {f"the input {file}": file for file in files}
     require_replaceable("--out", out, GROUPS, force=force, beside=beside)
     tally = _Tally()
     with _replaced_at_the_end(out) as stream:
-        for place, value in _groups(files, family, group_by, strict=strict):
+        for place, value in _groups(files, group_by, strict=strict):
             try:
                 found = _group_object(value)
             except InputError as error:
@@ -130,17 +123,15 @@ def _replaced_at_the_end(out: str) -> Iterator[IO[str]]:
             part.unlink(missing_ok=True)
 
 
-def _groups(
-    files: tuple[str, ...], family: str | None, group_by: str | None, *, strict: bool
-) -> Iterator[tuple[Place, Any]]:
-    from calipers.inputs.foreign.grouping import grouped  # noqa: PLC0415 - --help stays quick
+def _groups(files: tuple[str, ...], group_by: str | None, *, strict: bool) -> Iterator[tuple[Place, Any]]:
+    from calipers.inputs.grouping import grouped  # noqa: PLC0415 - --help stays quick
 
     notes = Notes()
 
     def note(place: Place, text: str) -> None:
         notes(_placed(InputError(text), place))
 
-    yield from grouped(_rollouts(files, family, note, strict=strict), group_by=group_by, note=note)
+    yield from grouped(_rollouts(files, note, strict=strict), group_by=group_by, note=note)
 
 
 def _placed(error: InputError, place: Place) -> InputError:
@@ -153,18 +144,12 @@ def _on_one_line(text: str) -> str:
     return text.replace("\n", "\\n")
 
 
-def _check_format(family: str | None) -> None:
-    from calipers.inputs.foreign.rollouts import FAMILIES  # noqa: PLC0415 - --help stays quick
-
-    if family is not None and family not in FAMILIES:
-        raise click.UsageError(f"--format {family}: unknown; there are {', '.join(FAMILIES)}")
-
-
 def _rollouts(
-    files: tuple[str, ...], family: str | None, note: Callable[[Place, str], None], *, strict: bool
+    files: tuple[str, ...], note: Callable[[Place, str], None], *, strict: bool
 ) -> Iterator[tuple[Place, Rollout | str]]:
     """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
-    from calipers.inputs.foreign.files import file_rollouts  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs.files import file_rows  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs.grouping import rollouts_of  # noqa: PLC0415 - likewise
 
     known: set[Path] = set()
     for file in files:
@@ -174,16 +159,21 @@ def _rollouts(
         known.add(Path(file).resolve())
         with _on_disk(file) as path:
             try:
-                for line, rollout in file_rollouts(path, family=family):
+                rows = iter(file_rows(path))
+                first = next(rows, None)
+                if first is None:
+                    yield (file, 0), "is empty; it holds no rollouts"
+                    continue
+                if isinstance(first[1], dict) and "trajectories" in first[1]:
+                    yield (file, 0), "is a groups file already, or one of results; nothing in it can be converted"
+                    continue
+                for line, rollout in rollouts_of(chain([first], rows)):
                     if isinstance(rollout, str):
                         yield (file, line), rollout
-                        continue
-                    if SOURCE in rollout.metadata:
+                    elif SOURCE in rollout.metadata:
                         yield (file, line), f"has the key {SOURCE!r}, which calipers writes; rename it"
-                        continue
-                    if rollout.left_out is not None:
-                        note((file, line), f"{rollout.where}not in the rollout: {rollout.left_out}")
-                    yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})
+                    else:
+                        yield (file, line), replace(rollout, metadata={**rollout.metadata, SOURCE: f"{file}:{line}"})
             except InputError as error:
                 problem = str(error).removeprefix(f"{path}: ")
                 if strict:

@@ -28,8 +28,8 @@ _UNIT: Final = 0.25
 """The standard deviation within groups to which scores on other scales than 0 to 1 are brought."""
 _OWN: Final = ("local:", "embedded")
 """Judges that teach nothing: what a model of features says, a model of features needs no training for."""
-_IN_TURN: Final = frozenset({"fallback", "cascade"})
-"""Panels in which the scores of the last judge asked count: what a cascade escalated is scored by its strong judge."""
+_IN_TURN: Final = frozenset({"fallback"})
+"""Panels in which the scores of the last judge asked count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,5 @@
-"""Read the groups of a file, of any registered kind, one after the other: ``read_groups``.
-
-This file reports problems of a file as a whole, and ids that repeat. Not responsible for lines (``jsonl``, ``parquet``)
-or for groups (``groups``).
+"""Read the groups of a file or a table, one after the other: ``read_groups``. Rollouts in rows of their own make up
+groups.
 """
 
 from __future__ import annotations
@@ -17,11 +15,10 @@ from calipers import registry
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import jsonl
 from calipers.inputs.groups import as_group
-from calipers.interfaces import Reader
 from calipers.types import TrajectoryGroup
 
 _LOOKED_AT = 100
-"""How many rows are looked at to tell a groups file from a file of rollouts."""
+"""How many rows are looked at to tell groups from rollouts; titles and damaged lines may precede them."""
 _SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a", "messages": [...]}, ...]}'
 
 
@@ -43,58 +40,57 @@ def read_groups(
     for each id.
 
     Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
-    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups. Rows
-    that are rollouts of other libraries, here and on stdin, make up groups, as those of a file do;
-    ``reader="rollouts"`` insists on it.
+    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups.
+    Where the first row is a rollout, such as a trainer logs it, all rows are, and those of one prompt are a group; they
+    are held in memory.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
-    ConfigError for an unknown ``reader``, one that only reads files where there is none, and Parquet without pyarrow.
+    ConfigError for an unknown ``reader``, one beside rows in memory, and Parquet without pyarrow.
     """
     seen: dict[int, int] = {}
     if reader is not None:
         registry.READERS.find(str(reader))
     if isinstance(path, str | os.PathLike):
         source = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
-        found = iter(_rows(source, reader))
+        rows = iter(_rows(source, reader))
     else:
+        from calipers.inputs.parquet import table_rows  # noqa: PLC0415 - files do not need it
+
         source = f"<{type(path).__name__}>"
-        found = _rows_in_memory(path, source, reader)
-    in_file = reader is None and source[0] != "<"
-    head = _head(found) if in_file else list(islice(found, 1))
-    if in_file and any(_is_foreign(row) for _, row in head):
-        found = iter(_rows(source, "rollouts"))
-        head = list(islice(found, 1))
-    if not head:
+        rows = table_rows(path)
+    if reader not in (None, "jsonl") and source[0] == "<":
+        raise ConfigError(f"reader={reader!r} reads files, and here are rows of {source}; leave it out, or name a file")
+    rows = group_rows(rows, source)
+    first = next(rows, None)
+    if first is None:
         raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
     yield from jsonl.convert_rows(
-        chain(head, found),
+        chain([first], rows),
         lambda value, line: _group(value, line, seen),
         source=source,
         on_error=None if strict else on_error,
     )
 
 
-def _head(rows: Iterator[tuple[int, object]]) -> list[tuple[int, object]]:
-    """Return a file's rows up to the first that is a group or a rollout; titles and damaged lines may precede it."""
+def group_rows(rows: Iterator[tuple[int, object]], source: str) -> Iterator[tuple[int, object]]:
+    """Return rows as they are, or the groups that they make up if the first known one is a rollout."""
     head = []
     for numbered in islice(rows, _LOOKED_AT):
         head.append(numbered)
-        if _is_group(numbered[1]) or _is_foreign(numbered[1]):
+        row = numbered[1]
+        if not isinstance(row, str | dict) or _is_group(row):
             break
-    return head
+        if isinstance(row, dict):
+            from calipers.inputs.grouping import rollout_groups  # noqa: PLC0415 - groups files do not need it
+            from calipers.inputs.rollouts import format_of  # noqa: PLC0415 - likewise
+
+            if format_of(row) is not None:
+                return rollout_groups(chain(head, rows), source)
+    return chain(head, rows)
 
 
 def _is_group(row: object) -> bool:
     return isinstance(row, Mapping) and ("trajectories" in row or "responses" in row)
-
-
-def _is_foreign(row: object) -> bool:
-    """Return whether a row of a file is a rollout of another library, whose groups the file's rows make up."""
-    if not isinstance(row, dict) or _is_group(row):
-        return False
-    from calipers.inputs.foreign.files import is_rollout_row  # noqa: PLC0415 - groups files do not need it
-
-    return is_rollout_row(row)
 
 
 def group_of_row(value: object) -> TrajectoryGroup:
@@ -105,10 +101,7 @@ def group_of_row(value: object) -> TrajectoryGroup:
         raise InputError(value)
     group = as_group(value)
     if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
-        raise InputError(
-            "is one rollout where a group is needed: rollouts make up groups if the first row is one, or with "
-            "reader='rollouts' (--reader rollouts)"
-        )
+        raise InputError("is one rollout among groups; give rollouts in a file of their own, which makes them groups")
     return group
 
 
@@ -137,32 +130,14 @@ def unused_id(name: str, line: int, seen: dict[int, int], *, derived: bool) -> s
 
 def _rows(source: str, reader: str | None) -> Iterable[tuple[int, object]]:
     if source == "<stdin>":
-        return _with_rollouts(jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer)), source, reader)
-    path = Path(source)
-    read: Reader = registry.READERS.find(_reader_of(path) if reader is None else reader)
-    return read(path)
+        return jsonl.json_line_rows(jsonl.decompressed_stream(sys.stdin.buffer))
+    return file_rows(Path(source), reader)
 
 
-def _rows_in_memory(rows: object, source: str, reader: str | None) -> Iterator[tuple[int, object]]:
-    from calipers.inputs.tables import table_rows  # noqa: PLC0415 - files do not need it
-
-    return _with_rollouts(table_rows(rows), source, reader)
-
-
-def _with_rollouts(rows: Iterator[tuple[int, object]], source: str, reader: str | None) -> Iterator[tuple[int, object]]:
-    """Return rows that are read once, with the groups that they make up if the first known one is a rollout."""
-    from calipers.inputs.foreign.files import is_rollout, rollout_groups  # noqa: PLC0415 - files do not need it
-
-    if reader not in (None, "rollouts", "jsonl"):
-        raise ConfigError(f"reader={reader!r} reads files, and here are rows of {source}; leave it out, or name a file")
-    head = []
-    for numbered in islice(rows, _LOOKED_AT):
-        head.append(numbered)
-        if not isinstance(numbered[1], str | dict) or _is_group(numbered[1]) or is_rollout(numbered[1]):
-            break
-    if reader == "rollouts" or (reader is None and head and is_rollout(head[-1][1])):
-        return rollout_groups(chain(head, rows), source)
-    return chain(head, rows)
+def file_rows(path: Path, reader: str | None = None) -> Iterable[tuple[int, object]]:
+    """Return the rows of a file, with their numbers from 1, by the named reader or by its own."""
+    rows: Iterable[tuple[int, object]] = registry.READERS.find(reader or _reader_of(path))(path)
+    return rows
 
 
 def _reader_of(path: Path) -> str:

@@ -14,6 +14,7 @@ import numbers
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
@@ -31,6 +32,7 @@ _FIELDS_OF_TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata"
 _TRAJECTORY = frozenset(_FIELDS_OF_TRAJECTORY)
 _FIELDS_OF_GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
 _GROUP = frozenset(_FIELDS_OF_GROUP)
+_ROLLOUT = '{"group_id": "q1", "messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
 _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
 
 
@@ -164,12 +166,10 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
         value = _from_rollouts(value)
     listed = value.get("trajectories")
     if not isinstance(listed, list | tuple):
-        from calipers.inputs.misread import reader_for  # noqa: PLC0415 - only what is no group needs it
-
         found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
         raise InputError(
-            f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}"
-            f"{reader_for(value, listed)}"
+            f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
+            f"be one rollout: {_ROLLOUT}"
         )
     if listed and isinstance(listed[0], str):
         raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
@@ -198,14 +198,22 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
 
 def _from_rollouts(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return another library's object with rollouts as a group object of a groups file, and any other unchanged."""
-    from calipers.inputs.foreign.rollouts import odd_field, rollouts_in  # noqa: PLC0415 - groups files do not need it
+    found = _rollouts(value)
+    return {"trajectories": found} if found else value
 
-    found = rollouts_in(value)
-    if found is None:
-        if (odd := odd_field(value)) is not None:
-            raise InputError(f"{odd}; {_SHAPE}")
-        return value
-    return {"trajectories": [rollout.as_trajectory() for rollout in found]}
+
+def _rollouts(value: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rollouts in another library's object as trajectory objects; none of an object with messages alone."""
+    from calipers.inputs.rollouts import format_of, rollouts_in  # noqa: PLC0415 - groups files do not need it
+
+    if format_of(value) in (None, "messages"):
+        return []
+    found = []
+    for rollout in rollouts_in(value):
+        if isinstance(rollout, str):
+            raise InputError(rollout)
+        found.append(rollout.as_trajectory())
+    return found
 
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -245,11 +253,8 @@ def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
     where = f"trajectory {name!r}: "
     messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
     if messages is None and gold is None:
-        from calipers.inputs.foreign.rollouts import rollouts_in  # noqa: PLC0415 - groups files do not need it
-
-        found = rollouts_in(value) or []
-        if len(found) == 1:
-            return _trajectory(found[0].as_trajectory(), name)
+        if len(found := _rollouts(value)) == 1:
+            return _trajectory(found[0], name)
         if _is_message(value):
             raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
         if "status" in value and "reason" in value:
@@ -339,9 +344,9 @@ def _check_members(members: tuple[Trajectory, ...]) -> None:
 
 
 def _meant(key: str, value: Mapping[str, Any]) -> str:
-    from calipers.inputs.misread import meant  # noqa: PLC0415 - only what is no group or trajectory needs it
-
-    return meant(key, value)
+    """Return a question whether a key of the object was meant to be ``key``; "" if none is near."""
+    near = get_close_matches(key, [name for name in map(str, value) if name != key], n=1, cutoff=0.8)
+    return f"did you mean {key!r} by {near[0]!r}? " if near else ""
 
 
 def _is_message(value: Any) -> bool:

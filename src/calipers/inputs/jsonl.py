@@ -79,25 +79,6 @@ def _array(data: bytes, path: Path) -> Iterator[Row]:
         yield number, value if isinstance(value, dict) else _no_object(value, "the entry")
 
 
-def read_json_or_lines(path: Path) -> Iterator[Row]:
-    """Yield the rows of a file that is JSON lines, one after the other, or of any other JSON, which is read whole."""
-    with open_binary(path) as stream:
-        lines = _lines(decompressed_stream(stream), MAX_LINE)
-        first, second = next(lines, None), next(lines, None)
-    if first is not None and second is not None and isinstance(first[1], bytes) and _is_json(first[1]):
-        yield from read_json_lines(path)
-    else:
-        yield from read_json_file(path)
-
-
-def _is_json(line: bytes) -> bool:
-    """Return whether a line is an object or a list, whole."""
-    try:
-        return isinstance(json.loads(line), dict | list)
-    except (ValueError, RecursionError):
-        return False
-
-
 def open_binary(path: Path) -> IO[bytes]:
     """Open an input file, such as a groups file, for reading bytes. Raises InputError if it cannot be opened."""
     try:

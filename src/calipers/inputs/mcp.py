@@ -1,4 +1,4 @@
-"""Read the content of MCP tool results (``CallToolResult``). Not responsible for the content's blocks (``parts``)."""
+"""Read MCP: the content of tool results (``CallToolResult``), and recorded JSON-RPC messages."""
 
 from __future__ import annotations
 
@@ -70,8 +70,34 @@ def _same(text: str, value: Any) -> bool:
         return False
 
 
-def _content(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("content"), list) or has_structured_content(value)
+def _content(value: Any) -> bool:
+    return isinstance(value, Mapping) and (isinstance(value.get("content"), list) or has_structured_content(value))
 
 
 _KEYS = (*_ERROR, *_STRUCTURED)
+
+
+def is_rpc(value: Mapping[str, Any]) -> bool:
+    """Return whether a plain dict from a groups file is a JSON-RPC message."""
+    return value.get("jsonrpc") == "2.0" and "role" not in value
+
+
+def chat_messages_of_rpc(value: Mapping[str, Any], called: set[str]) -> list[dict[str, Any]]:
+    """Translate a foreign JSON-RPC message: a call of a tool, or the reply to one. All else is bookkeeping.
+
+    ``called`` holds the ids of calls without a reply.
+    """
+    own = compact_json(value.get("id"))
+    if value.get("method") == "tools/call":
+        called.add(own)
+        params = value.get("params")
+        call: dict[str, Any] = {"arguments": {}} | (params if isinstance(params, dict) else {}) | {"id": own}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    if "method" in value or own not in called:
+        return []
+    called.remove(own)
+    reply = {"role": "tool", "tool_call_id": own}
+    if "error" in value:
+        return [reply | {"content": compact_json(value["error"]), "is_error": True}]
+    result = value.get("result")
+    return [{**result, **reply} if isinstance(result, dict) and _content(result) else reply | {"content": result}]

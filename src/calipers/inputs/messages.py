@@ -1,26 +1,31 @@
 """Convert message lists of any API to canonical OpenAI chat messages.
 
 This file recognises the form of each message; ``blocks``, ``langchain``, ``mcp`` and ``openai_responses`` read the
-forms, and ``foreign`` translates the dialects of other libraries to them. Not responsible for trajectories or files.
+forms.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs import langchain, mcp, openai_responses
 from calipers.inputs.blocks import messages_from_blocks
 from calipers.inputs.parts import REASONING, joined_block_text, joined_texts
-from calipers.inputs.plain import is_encodable, plain_data, record_fields, type_in_words, without_surrogates
+from calipers.inputs.plain import (
+    compact_json,
+    is_encodable,
+    plain_data,
+    record_fields,
+    type_in_words,
+    without_surrogates,
+)
 from calipers.inputs.tools import openai_tool_call
 from calipers.types import Message
-
-if TYPE_CHECKING:
-    from calipers.inputs.foreign.dialects import DialectReader
 
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
 _ALIASES = {"human": "user", "ai": "assistant", "model": "assistant"}
@@ -50,9 +55,7 @@ def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
         messages = _message_list(messages, where)
     if all(map(_is_canonical, messages)):
         return tuple(messages)
-    from calipers.inputs.foreign.dialects import DialectReader  # noqa: PLC0415 - canonical messages do not need it
-
-    reader = _Reader(DialectReader())
+    reader = _Reader()
     for number, message in enumerate(messages, start=1):
         try:
             reader.add(message, number)
@@ -134,11 +137,11 @@ class _Reader:
     It remembers two things between messages: the last message, and calls without an id that have no result yet.
     """
 
-    def __init__(self, dialects: DialectReader) -> None:
-        self.dialects = dialects
+    def __init__(self) -> None:
         self.done: list[Message] = []
         self.from_item = False
         self.waiting: list[tuple[str, str]] = []
+        self.called: set[str] = set()
 
     def add(self, message: Any, number: int) -> None:
         if _is_canonical(message) and not self._is_awaited(message):
@@ -146,11 +149,7 @@ class _Reader:
             return
         value, finish = _unwrapped_message(message)
         fallback_id = f"call_{number}"
-        translated = self.dialects.translate(value, number)
-        if translated is not None:
-            for found in translated:
-                self._append(self._chat(found, fallback_id), item=False)
-        elif langchain.is_langchain_message(value):
+        if langchain.is_langchain_message(value):
             chat = langchain.chat_message_from_langchain(value)
             if chat is not None:
                 self._append(self._chat(chat, fallback_id), item=False)
@@ -158,6 +157,11 @@ class _Reader:
             self._instruct(value.get("instructions"))
             for place, item in enumerate(value["output"]):
                 self._item(item, f"{fallback_id}_{place}")
+        elif mcp.is_rpc(value):
+            for chat in mcp.chat_messages_of_rpc(value, self.called):
+                self._append(self._chat(chat, fallback_id), item=False)
+        elif isinstance(value.get("from"), str) and "value" in value and "role" not in value:
+            self._append(self._chat(_of_sharegpt(value), fallback_id), item=False)
         elif openai_responses.is_responses_item(value) or value.get("type") == "message":
             self._item(value, fallback_id)
         else:
@@ -242,14 +246,33 @@ class _Reader:
             head["tool_calls"] = read
 
     def _answer(self, head: dict[str, Any]) -> None:
-        """Give a result that only names its function, such as a legacy function message, the id of the oldest call of
-        that function without an id of its own and without a result.
+        """Give a result without an id that of the oldest call that has no id of its own and no result: of the function
+        that the result names, if it names one.
         """
         for place, (name, call_id) in enumerate(self.waiting):
-            if name == head.get("name"):
+            if name == head.get("name", name):
                 head["tool_call_id"] = call_id
                 del self.waiting[place]
                 return
+
+
+_SPEAKERS = {"human": "user", "gpt": "assistant", "observation": "tool", "function_response": "tool"}
+
+
+def _of_sharegpt(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of ShareGPT's form (``from``, ``value``) as a chat message."""
+    speaker, said = value["from"], value["value"]
+    rest = {key: item for key, item in value.items() if key not in ("from", "value")}
+    if speaker != "function_call":
+        return {"role": _SPEAKERS.get(speaker, speaker), "content": said, **rest}
+    try:
+        calls = json.loads(said) if isinstance(said, str) else said
+    except (ValueError, RecursionError):
+        return {"role": "assistant", "content": said, **rest}
+    calls = calls if isinstance(calls, list) else [calls]
+    if not all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
+        return {"role": "assistant", "content": said if isinstance(said, str) else compact_json(said), **rest}
+    return {"role": "assistant", "content": None, "tool_calls": calls, **rest}
 
 
 def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -262,9 +285,9 @@ def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         message = choices[0]
     # Only the message is read: a choice's log-probabilities can be a thousand times longer than its text.
     inner = _field(message, "message")
-    if isinstance(inner, str) and _field(message, "role") is None and not _is_step(message):
+    if isinstance(inner, str) and _field(message, "role") is None:
         raise InputError(f"has text under the key 'message', which holds a message; write it as 'content'; {_EXPECTED}")
-    if inner is not None and not isinstance(inner, str) and _field(message, "role") is None and not _is_step(message):
+    if inner is not None and not isinstance(inner, str) and _field(message, "role") is None:
         finish = _finish_reason(_field(message, "finish_reason"))
         message = inner
     if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):
@@ -283,11 +306,6 @@ def _require_content(given: Mapping[Any, Any], value: dict[str, Any]) -> None:
         if content is not None and (value[key] is None or (isinstance(value[key], str) and not is_text)):
             shown = str(content) if isinstance(content, float) else type_in_words(content)
             raise InputError(f"{key!r} must be text or a list of parts, not {shown}")
-
-
-def _is_step(message: Any) -> bool:
-    """Return whether a foreign message is a step or an event with a ``message`` of its own (ATIF, OpenHands)."""
-    return _field(message, "source") is not None
 
 
 def _message_fields(message: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Read Parquet rows as plain objects, one batch at a time; pyarrow is imported only when a file is read.
+"""Read tables as plain objects: Parquet files one batch at a time, data frames, Hugging Face datasets, lists.
 
-Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. Not
-responsible for the meaning of the objects (``groups``).
+Columns may be nested or JSON text. Parquet gives every struct the union of all keys, so empty fields are dropped. No
+library is imported except pyarrow, when a file is read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,34 +22,23 @@ _BATCH = 64
 # Columns that may be JSON text, each with the fields inside it that may again be JSON text.
 _MESSAGES = {"tool_calls": dict[str, Any]()}
 _TRAJECTORIES = {"messages": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {}}
-GROUP_COLUMNS: Mapping[str, Any] = {
-    "trajectories": _TRAJECTORIES, "context": _MESSAGES, "tools": {}, "metadata": {}, "artifacts": {},
+COLUMNS: Mapping[str, Any] = {
+    "trajectories": _TRAJECTORIES, "context": _MESSAGES, "messages": _MESSAGES, "conversations": {}, "tools": {},
+    "metadata": {}, "artifacts": {}, "traj": _MESSAGES,
 }  # fmt: skip
-_ROLLOUT: Mapping[str, Any] = {"messages": _MESSAGES, "conversations": {}, "tools": {}}
-_FOREIGN = frozenset({
-    "chosen", "completion", "contents", "conversations", "history", "responses_create_params", "samples", "simulations",
-    "steps", "traces", "trajectory",
-})  # fmt: skip
-"""Columns that rows of other libraries have: whether they are rollouts is found by their rows."""
 
 
 def parquet_group_rows(path: Path) -> Iterator[Row]:
-    """Yield every row of a Parquet groups file with its 1-based number.
+    """Yield every row of a Parquet file of groups or rollouts with its 1-based number.
 
-    Raises ConfigError if pyarrow is missing, InputError if the file is not Parquet or has no groups.
+    Raises ConfigError if pyarrow is missing, InputError if the file is not Parquet.
     """
-    for number, row in parquet_rows(path, _check_columns):
+    for number, row in parquet_rows(path):
         yield number, row if isinstance(row, str) else row_as_object(row)
 
 
-def parquet_rollout_rows(path: Path) -> Iterator[Row]:
-    """Yield every row of a Parquet file of rollouts with its 1-based number."""
-    for number, row in parquet_rows(path):
-        yield number, row if isinstance(row, str) else row_as_object(row, _ROLLOUT)
-
-
-def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = None) -> Iterator[Row]:
-    """Yield every row of a groups file or other Parquet file, from 1, after ``check(column names, path)`` has run."""
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """Yield every row of a groups file or other Parquet file, numbered from 1."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
@@ -58,8 +47,6 @@ def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = No
     number = 0
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            if check is not None:
-                check(file.schema_arrow.names, str(path))
             for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
                 for row in batch.to_pylist():
                     number += 1
@@ -71,23 +58,12 @@ def parquet_rows(path: Path, check: Callable[[list[str], str], None] | None = No
         yield number + 1, f"the file is damaged here ({reason}); the rows before are intact, copy it again"
 
 
-def _check_columns(names: list[str], source: str) -> None:
-    if _FOREIGN.isdisjoint(names) and "trajectories" not in names and "responses" not in names:
-        rows = "; rows with one rollout each are read by calipers convert, or with reader='rollouts'"
-        raise InputError(
-            f"has no column 'trajectories', but {', '.join(names[:12]) or 'no columns'}; a row is a group: "
-            "group_id, context, trajectories (a list of structs with id and messages, or its JSON text)"
-            f"{rows if 'messages' in names else ''}",
-            source=source,
-        )
-
-
 def without_empty_fields(row: dict[str, Any]) -> dict[str, Any]:
     """Return a Parquet file's row as plain data, without struct fields that are empty because other rows have them."""
     return _fields(row.items())
 
 
-def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = GROUP_COLUMNS) -> dict[str, Any] | str:
+def row_as_object(row: dict[str, Any], columns: Mapping[str, Any] = COLUMNS) -> dict[str, Any] | str:
     """Return a row of a Parquet groups file, or of a table like it, as a groups-file object, or what is wrong.
 
     ``columns`` are those that may be JSON text.
@@ -123,7 +99,7 @@ def _unpacked(value: dict[str, Any], inner: Mapping[str, Any]) -> dict[str, Any]
 
 def _column(value: Any, inner: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
-        value = json.loads(value)
+        value = json.loads(value) if value.strip() else None
     if not isinstance(value, list):
         return value
     texts_parsed = [json.loads(item) if isinstance(item, str) else item for item in value]
@@ -163,3 +139,55 @@ def _fields(items: Any) -> dict[str, Any]:
             is_empty = True
     # A message without content is another than one whose content is empty, such as a tool's that returned null.
     return kept | {"content": None} if is_empty and "role" in kept else kept
+
+
+_NO_OBJECT = "is text where a group is needed; parse lines of JSON with json.loads, or give the path of their file"
+
+
+def is_table(source: object) -> bool:
+    """Return whether ``source`` is a data frame, or a dataset of groups or of anything else."""
+    columns = ("itertuples", "columns"), ("column_names", "features")
+    return any(all(hasattr(source, name) for name in names) for names in columns)
+
+
+def table_rows(source: object, columns: Mapping[str, Any] = COLUMNS) -> Iterator[tuple[int, Any]]:
+    """Yield every row of ``source`` with its number from 1: an object of a groups file, or text on what is wrong.
+
+    Raises InputError for a dataset with splits, and for what is no table.
+    """
+    if isinstance(source, Mapping) and "trajectories" not in source and "responses" not in source:
+        names = ", ".join(map(str, source))
+        if any(isinstance(one, list | tuple) and one and not isinstance(one[0], Mapping) for one in source.values()):
+            raise InputError(
+                f"it has the columns {names}, and no rows: give a list of rows, or datasets.Dataset.from_dict(...)"
+            )
+        raise InputError(f"it has the splits {names}: read one of them, as in read_groups(dataset['train'])")
+    if not isinstance(source, Iterable) or isinstance(source, bytes | bytearray):
+        raise InputError("read_groups() takes a path, a list of groups, a data frame or a dataset")
+    if hasattr(source, "itertuples") and hasattr(source, "columns"):
+        yield from _rows_of_frame(source, columns)
+    elif hasattr(source, "column_names") and hasattr(source, "features"):
+        plain = source.with_format(None) if hasattr(source, "with_format") else source  # not tensors or data frames
+        yield from ((number, row_as_object(dict(row), columns)) for number, row in enumerate(plain, start=1))
+    else:
+        listed = [source] if isinstance(source, Mapping) else source
+        yield from ((number, _NO_OBJECT if isinstance(row, str) else row) for number, row in enumerate(listed, start=1))
+
+
+def _rows_of_frame(frame: Any, columns: Mapping[str, Any]) -> Iterator[tuple[int, Any]]:
+    names = [str(name) for name in frame.columns]
+    for number, values in enumerate(frame.itertuples(index=False, name=None), start=1):
+        row = {name: _plain_value(value) for name, value in zip(names, values, strict=True)}
+        yield number, row_as_object({name: value for name, value in row.items() if value is not None}, columns)
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a data frame's value as plain data: no arrays and numbers of NumPy; a missing value (NaN) is None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain_value(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _plain_value(one) for key, one in value.items()}
+    # NaN and NaT differ from themselves; whether pandas' NA does is NA again, which is neither True nor False.
+    return value if (value == value) is True else None  # noqa: PLR0124 - see above

@@ -15,7 +15,7 @@ def openai_tool_call(call: Any, *, fallback_id: str) -> dict[str, Any]:
     """Convert a foreign tool call to OpenAI's form; arguments given as data become compact JSON with their key order.
 
     Understands OpenAI (function and custom), Anthropic ``tool_use``, LangChain (``args``), Responses (``call_id``), and
-    inspect_ai's and AgentDojo's calls, whose ``function`` is a name.
+    inspect_ai's calls, whose ``function`` is a name.
     A call without an id gets ``fallback_id``; JSON text of a call, as verifiers wrote it, is parsed. Raises InputError
     for a call without a name.
     """
@@ -56,8 +56,8 @@ def _arguments(body: Mapping[str, Any]) -> str:
 def openai_tool_definitions(tools: Any) -> tuple[Tool, ...] | None:
     """Convert foreign tool definitions to OpenAI's form, an empty list to None; providers' own tools stay unchanged.
 
-    Understands Anthropic (``input_schema``), MCP (``inputSchema``), Bedrock (``toolSpec``) and Responses (flat)
-    definitions, and JSON text of one or of all, as data sets have it.
+    Understands Anthropic (``input_schema``), MCP (``inputSchema``) and Responses (flat) definitions, and JSON text of
+    one or of all, as data sets have it.
     """
     if isinstance(tools, str):
         tools = _parsed(tools)
@@ -78,8 +78,6 @@ def _definition(given: Any) -> Tool:
     if not isinstance(found, dict):
         raise InputError(f"a tool definition must be an object, not {type_in_words(found)}")
     tool: dict[str, Any] = {key: item for key, item in found.items() if item is not None}
-    if isinstance(tool.get("toolSpec"), dict):
-        tool = _of_bedrock(tool["toolSpec"])
     if isinstance(tool.get("function"), dict):
         return {"type": "function", **tool}
     schema = next((tool[key] for key in ("input_schema", "inputSchema", "parameters") if key in tool), None)
@@ -87,11 +85,3 @@ def _definition(given: Any) -> Tool:
         return tool
     described = {"description": tool["description"]} if "description" in tool else {}
     return {"type": "function", "function": {"name": tool["name"], **described, "parameters": schema}}
-
-
-def _of_bedrock(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what a tool of Bedrock's Converse is, with its schema as MCP has it."""
-    schema = told.get("inputSchema")
-    if isinstance(schema, dict) and "json" in schema:
-        told = told | {"inputSchema": schema["json"]}
-    return {key: item for key, item in told.items() if item is not None}

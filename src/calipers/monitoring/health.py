@@ -1,6 +1,7 @@
 """Compute health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
-Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN.
+Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
+collecting results (``monitor``), for correlations (``correlations``) or for thresholds (``alarms``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def health(
     """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1. Groups that were left out on purpose (``not_judged``) count in ``judged_rate`` alone. Rollouts more than
+    1. Rollouts more than
     ``stale_after`` versions of the policy behind are stale.
     """
     return run_steps(health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
@@ -43,8 +44,6 @@ def health_in_steps(
     stale_after: int = STALE_AFTER,
 ) -> Steps[dict[str, float]]:
     """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
-    left_out = sum("not_judged" in result.extra for result in results)
-    results = [result for result in results if "not_judged" not in result.extra]
     found: dict[str, float | None] = {}
     for of_results in (_outcomes, _spread, _costs):
         found |= of_results(results)
@@ -57,8 +56,6 @@ def health_in_steps(
             yield
         found |= yield from _repeatability(answers)
         found |= yield from correlations_in_steps(results, answers)
-    if left_out:
-        found["judged_rate"] = len(results) / (len(results) + left_out)
     found["audit_disagreement"] = _mean(disagreements)
     return {
         f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)

@@ -1,0 +1,182 @@
+"""Logs of inspect_ai: the samples of ``.eval`` files, their messages, and what else is kept of a sample.
+
+Events, stores and times are not read.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from calipers.errors import InputError
+from calipers.inputs.jsonl import open_binary
+from calipers.inputs.parts import REASONING, joined_block_text
+from calipers.inputs.plain import without_surrogates
+
+if TYPE_CHECKING:
+    import zipfile
+else:
+    try:  # newer logs are compressed with zstd
+        from backports.zstd import zipfile
+    except ImportError:  # Python reads it itself from 3.14 on
+        import zipfile
+
+Sample = dict[str, Any]
+_NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store", "timelines", "output")
+_LARGEST: Final = 2**30
+"""The most bytes of a sample, decompressed."""
+_REMEDY = "write it as JSON: inspect log convert FILE --to json --output-dir DIR"
+_HEADERS = ("header.json", "_journal/start.json")
+_DAMAGE = (zipfile.BadZipFile, ValueError, EOFError, OSError, struct.error, zlib.error, RuntimeError)
+"""What reading a damaged zip raises; RuntimeError stands for an encrypted entry or an unknown compression."""
+
+
+def eval_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Yield the samples of an ``.eval`` file as logs of one sample, in the order of their names, numbered from 1.
+
+    A sample that cannot be read is its problem as text. Raises InputError for a file that is not a whole zip.
+    """
+    with open_binary(path) as stream:
+        try:
+            archive = zipfile.ZipFile(stream)
+        except _DAMAGE as error:
+            raise InputError(f"is a damaged .eval file ({error}); copy it again", source=str(path)) from None
+        with archive:
+            entries = {info.filename: info for info in archive.infolist()}  # of a name written twice, the last counts
+            task = _task(archive, entries)
+            names = sorted(name for name in entries if name.startswith("samples/") and name.endswith(".json"))
+            if not names:
+                raise InputError("is an .eval file without samples", source=str(path))
+            for number, name in enumerate(names, start=1):
+                if name.count("/") > 1:
+                    yield number, f"the sample {name[:100]} is in chunks, which are not read; {_REMEDY}"
+                    continue
+                sample = _entry(archive, entries[name])
+                yield number, sample if isinstance(sample, str) else {"eval": {"task": task}, "samples": [sample]}
+
+
+def _task(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> str | None:
+    """Return the name of a log's task. A log that is still written has it in its journal."""
+    for name in _HEADERS:
+        header = _entry(archive, entries[name]) if name in entries else ""
+        spec = header.get("eval") if isinstance(header, dict) else None
+        if isinstance(spec, dict) and isinstance(spec.get("task"), str):
+            return str(spec["task"])
+    return None
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any] | str:
+    """Return the object in an entry of an ``.eval`` file, or as text what is wrong with it."""
+    where = f"the entry {info.filename[:100]!r}"
+    if info.file_size > _LARGEST:
+        return f"{where} has {info.file_size / 2**30:.1f} GiB, which is more than is read"
+    try:
+        found = without_surrogates(json.loads(archive.read(info)))
+    except RecursionError:
+        return f"{where} is damaged (nested too deeply); copy the file again"
+    except _DAMAGE as error:
+        return f"{where} is damaged ({str(error)[:200] or type(error).__name__}); copy the file again"
+    return found if isinstance(found, dict) else f"{where} is not a JSON object"
+
+
+def notes_of_sample(sample: Sample) -> dict[str, Any]:
+    """Return what is kept of a sample beside its messages, with an input and an output that they do not repeat."""
+    output = sample.get("output") or {}
+    own = {
+        "output_error": output.get("error"),
+        "output": _unsaid_answer(sample),
+        "other_outputs": [choice["message"] for choice in (output.get("choices") or [])[1:]],
+        "input": None if _is_repeated(sample.get("input"), sample.get("messages")) else sample.get("input"),
+    }
+    rest = {key: item for key, item in sample.items() if key not in _NOT_KEPT and item is not None}
+    return rest | {key: item for key, item in own.items() if item}
+
+
+def _is_repeated(given: Any, messages: Any) -> bool:
+    if not messages:
+        return True
+    texts = [given] if isinstance(given, str) else [message.get("content") for message in given or []]
+    said = [message.get("content") for message in messages]
+    return all(text in said or any(isinstance(one, str) and str(text) in one for one in said) for text in texts)
+
+
+def messages_of_sample(sample: Sample) -> list[dict[str, Any]]:
+    """Return a sample's messages with attachments in their places; its input where there are none, and its output
+    where no message is a reply: a solver may set the output, which is scored, without a message.
+    """
+    attachments, given = sample.get("attachments") or {}, list(sample.get("messages") or [])
+    if not given:
+        asked = sample.get("input")
+        given = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
+    answer = _answer(sample)
+    if answer and not _replies(sample):
+        given.append(answer)
+    return [_message(_attached(message, attachments)) for message in given]
+
+
+def _answer(sample: Sample) -> dict[str, Any] | None:
+    choices = (sample.get("output") or {}).get("choices")
+    return choices[0]["message"] if choices else None
+
+
+def _replies(sample: Sample) -> list[dict[str, Any]]:
+    return [message for message in sample.get("messages") or [] if message["role"] == "assistant"]
+
+
+def _unsaid_answer(sample: Sample) -> str | None:
+    replies, text = _replies(sample), joined_block_text((_answer(sample) or {}).get("content"))
+    return text if replies and not any(text in joined_block_text(one.get("content")) for one in replies) else None
+
+
+def _attached(value: Any, attachments: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return attachments.get(value.removeprefix("attachment://"), value) if value.startswith("attachment") else value
+    if isinstance(value, dict):
+        return {key: _attached(item, attachments) for key, item in value.items()}
+    return [_attached(item, attachments) for item in value] if isinstance(value, list) else value
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if isinstance(content, list):
+        content = [block for part in content for block in _blocks(part)]
+    found = {"role": message["role"], "content": content}
+    found |= {key: message[key] for key in REASONING if message.get(key)}  # older logs have it beside the content
+    if calls := message.get("tool_calls"):
+        listed = [{**call, "type": "tool_use", "name": call.get("function")} for call in calls]
+        # Calls follow the tools that the provider ran, which are blocks of the content.
+        found |= {"content": [*content, *listed]} if isinstance(content, list) else {"tool_calls": calls}
+    if message["role"] != "tool":
+        return found
+    found["tool_call_id"] = message.get("tool_call_id")
+    if error := message.get("error"):
+        shown = {"type": "text", "text": str(error.get("message") or "")}
+        told = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
+        found |= {"is_error": True, "content": [*told, shown] if told else shown["text"]}
+    return found
+
+
+def _blocks(part: Any) -> list[dict[str, Any]]:
+    """Return a content of inspect_ai as typed blocks."""
+    if not isinstance(part, dict):
+        return [{"type": "text", "text": str(part)}]
+    kind = part.get("type")
+    if kind == "text":
+        return [{key: part[key] for key in ("type", "text", "citations") if part.get(key) is not None}]
+    if kind == "reasoning":
+        keys = ("summary",) if part.get("redacted") else ("summary", "reasoning")
+        return [{"type": "thinking", "thinking": "\n\n".join(part[key] for key in keys if part.get(key))}]
+    if kind == "tool_use":  # run by the provider, with its result
+        call = {"type": "tool_use", "id": part["id"], "name": part["name"], "input": part.get("arguments")}
+        failed = {"is_error": True} if part.get("error") else {}
+        texts = [str(part[key]) for key in ("result", "error") if part.get(key)]
+        return [call, {"type": "tool_result", "tool_use_id": part["id"], "content": "\n\n".join(texts), **failed}]
+    if kind in ("audio", "video", "document"):
+        where = str(part.get(kind))
+        name = {"filename": part["filename"]} if part.get("filename") else {}
+        return [{"type": "file", ("file_data" if where.startswith("data:") else "file_url"): where, **name}]
+    return [part]
