@@ -108,11 +108,11 @@ def test_done_may_be_left_out_where_a_finish_reason_was_given() -> None:
     assert _said(_stream(*chunks(TEXT), done=False))["content"] == TEXT
 
 
-@pytest.mark.parametrize("at", range(1, len(_stream(*chunks(TEXT, pieces=4))), 7))
-def test_a_stream_cut_anywhere_is_an_error_or_the_whole_answer(at: int) -> None:
-    cut = _stream(*chunks(TEXT, pieces=4))[:at]
-    with suppress(BrokenStreamError):
-        assert _said(cut)["content"] == TEXT
+def test_a_stream_cut_anywhere_is_an_error_or_the_whole_answer() -> None:
+    whole = _stream(*chunks(TEXT, pieces=4))
+    for at in range(1, len(whole), 7):
+        with suppress(BrokenStreamError):
+            assert _said(whole[:at])["content"] == TEXT
 
 
 @pytest.mark.parametrize(
