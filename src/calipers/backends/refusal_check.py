@@ -2,7 +2,7 @@
 
 A firewall may refuse a request because of what candidates wrote in it, and some proxies serve models that they do not
 list. Only a harmless request distinguishes these cases from a judge that cannot be used. The request is not recorded.
-Not responsible for when it is sent, nor for the consequences (``judging``).
+
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from calipers.backends.limits.pool import Pool
-from calipers.backends.negotiation.negotiated import Negotiated
+from calipers.backends.negotiation import Negotiated
 from calipers.errors import BackendError, CalipersError
 from calipers.interfaces import Backend
 from calipers.types import Ask, FailureKind, JudgeRequest, RenderedGroup, Usage
