@@ -13,7 +13,6 @@ from backends.asking import question
 from calipers.backends.embedded import Embedded
 from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -40,8 +39,7 @@ def _chat(server: FaultyServer, seconds: float) -> OpenAICompatible:
 
 
 def _streaming(server: FaultyServer, seconds: float) -> OpenAICompatible:
-    known = Capabilities(frozenset({"unstreamed"}))
-    return OpenAICompatible("m", base_url=server.url, timeout=seconds, capabilities=known)
+    return OpenAICompatible("m", base_url=server.url, timeout=seconds, refused=["unstreamed"])
 
 
 def _litellm(server: FaultyServer, seconds: float) -> Backend:

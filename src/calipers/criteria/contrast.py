@@ -13,7 +13,7 @@ from typing import Any, Final
 from calipers.criteria.evolving import CriteriaSet, Proposal, Rollout
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose, render
-from calipers.replies.criteria.proposed import names_by_criterion, proposed_criteria
+from calipers.replies.proposed import names_by_criterion, proposed_criteria
 from calipers.types import Ask, Completion, JudgeRequest, Message, Reading, RenderedGroup, Trajectory, TrajectoryGroup
 
 _BEFORE = """\

@@ -1,54 +1,68 @@
-"""Find prompt injection: candidates that address the judge, claim a score, or forge a verdict, a rubric or the layout.
+"""Search candidates for prompt injection: who addresses the judge, claims a score, or forges a verdict or the layout.
 
-The search is pure and bounded in time. An attack found means that a candidate tried, with the stated certainty, and not
-that the judge obeyed. ``judging.excluded`` decides the consequence (``on_attack``). The search misses enciphered text,
-languages without a lexicon, and quoted text that is called an attack. It ignores flattery, which is not an attack but a
-weakness of judges.
+A hit means that a candidate tried, with the stated certainty, and not that the judge obeyed. Fences and canaries
+protect; the search is a sign of what a policy learns. ``judging.excluded`` decides the consequence (``on_attack``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
+from itertools import accumulate
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
-from calipers.guard.attack_rules import most_certain_of_each_kind
-from calipers.guard.obfuscation import split_name
-from calipers.guard.vocabulary import phrase_list
-from calipers.types import Attack, Certainty, Message, RenderedGroup
+from calipers.guard.plain import (
+    RUN,
+    PlainText,
+    has_letters_beyond_ascii,
+    has_tags,
+    hidden_texts,
+    is_mixed,
+    plain_text,
+    runs_in,
+    split_name,
+)
+from calipers.guard.vocabulary import CERTAINTIES, Hit, word_list
+from calipers.types import Attack, AttackKind, Certainty, Message, RenderedGroup
+from calipers.types.packaged import read_packaged_toml
 from calipers.types.steps import Steps, run_steps
 
 _Known: TypeAlias = dict[str, tuple[Attack, ...]]
 """The attacks found in each text. The message's position and role are filled in later."""
 
-_PIECE: Final = 2**18
+_PIECE: Final = 2**16
 _OVERLAP: Final = 2**9
-"""Long texts are searched in pieces of ``_PIECE`` characters, each followed by this many characters of
-the next piece.
-"""
-_BATCH: Final = 2**17
-"""Shorter texts are searched together, until they have this many characters. In larger batches, the arrays of the
-filter would not fit into the processor's cache.
-"""
-_SHORTEST: Final = 6
-"""A text with fewer characters can only be a master key."""
+"""Longer texts are searched in pieces of ``_PIECE`` characters, each followed by this many of the next piece."""
+_MOST_READ: Final = 2**14
+"""At most this many characters of a piece are read, those at its beginning and its end."""
+_BESIDE: Final = 250
+"""A stem is read with this many characters on each side."""
+_PASSAGE: Final = 1000
+"""Passages around neighbouring stems are read together up to about this many characters."""
+_AFTER_CERTAIN: Final = 64
+"""After a certain attack, this many more sentences of a text are read."""
 _EDGE: Final = 200
 """This many characters on each side of a break between two messages are searched as one text."""
-_SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
+_TO_WORDS: Final = bytes(
+    code if code > 127 or chr(code).isalnum() or code == ord("/") else 32 for code in bytes(range(256)).lower()
+)
+"""What each byte of UTF-8 is in text in which stems are looked for: in lower case, and nothing between words."""
+_EXCERPT: Final = 120
 _DEEPEST: Final = 12
-_LONGEST_NAME: Final = 64
-"""Longer names of tools and keys are not remembered."""
 _IDS: Final = frozenset({"role", "id", "type", "tool_call_id", "detail", "is_error", "index"})
 _SEARCHED: Final = _IDS | {"content"}
 _USUAL_KEYS: Final = frozenset(
     {"content", "reasoning", "refusal", "name", "tool_calls", "function", "arguments", "text", "image_url", "url"}
     | {"value"}
+    | _IDS
 )  # fmt: skip
+_SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
-_KEY_EDGES = " \t\n:;.,!'\"`…。，、；：*#_"
+_KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
 
 
 def attacks_in(
@@ -57,10 +71,9 @@ def attacks_in(
     """Return each candidate's attacks on the judge, by position in ``view.candidates``; those without are omitted.
 
     ``context`` is the number of messages with the task, which the group puts before each trajectory. They are not
-    searched, and ``Attack.message`` is counted from the end of these messages. Messages with which all trajectories
-    begin are searched. But a user's text in them also belongs to the task, so only certain attacks in it are reported.
-    ``prepared`` has the attacks already found in each candidate's own messages, or None for a candidate not searched
-    yet. It may be empty.
+    searched, and ``Attack.message`` is counted from their end. Of other messages that all trajectories begin with, a
+    user's may belong to the task, so only certain attacks in them are reported. ``prepared`` has the attacks already
+    found in each candidate's own messages, or None for a candidate not searched yet. It may be empty.
     """
     return run_steps(attacks_in_steps(view, context=context, prepared=prepared))
 
@@ -70,39 +83,34 @@ def attacks_in_steps(
 ) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     texts: dict[int, list[tuple[int, str]]] = {}
-    searched: dict[str, None] = {}
     for item, candidate in enumerate(view.candidates):
         if not prepared or prepared[item] is None:
-            yield
             texts[item] = _texts_of(candidate.messages, context)
-            searched.update(dict.fromkeys(text for _, text in texts[item]))
-    known = yield from _search(searched)
-    harmless = not any(known.values())
+            yield
+    known = yield from search_in_steps({text: None for own in texts.values() for _, text in own})
     found: dict[int, tuple[Attack, ...]] = {}
+    shared = view.prefix_length - context
     for item, candidate in enumerate(view.candidates):
-        hits = prepared[item] if item not in texts else None
-        if hits is None:
-            if harmless and (len(candidate.messages) <= context or _master_key(candidate.messages[-1]) is None):
-                continue
-            all_counted = _attacks(candidate.messages, texts[item], known, start=context)
-            hits = tuple(replace(hit, message=hit.message - context) for hit in all_counted)
-        shared = view.prefix_length - context
-        hits = tuple(hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain")
-        if hits:
-            found[item] = hits
+        if item in texts:
+            counted = _attacks(candidate.messages, texts[item], known, context)
+            hits: Iterable[Attack] = (replace(hit, message=hit.message - context) for hit in counted)
+        else:
+            hits = prepared[item] or ()
+        kept = tuple(hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain")
+        if kept:
+            found[item] = kept
     return found
 
 
 def find_attacks(messages: Sequence[Message], *, start: int = 0, known: _Known | None = None) -> tuple[Attack, ...]:
     """Return attacks on the judge in ``messages[start:]`` (canonical messages), at most one of each kind in a message.
 
-    ``Attack.message`` is the position in ``messages``, and ``Attack.role`` the message's role. ``known`` is a cache of
-    searched texts that several calls may share.
+    ``Attack.message`` is the position in ``messages``. ``known`` is a cache of searched texts for several calls.
     """
     known = {} if known is None else known
     texts = _texts_of(messages, start)
-    known.update(run_steps(_search(dict.fromkeys(text for _, text in texts if text not in known))))
-    return _attacks(messages, texts, known, start=start)
+    known.update(run_steps(search_in_steps([text for _, text in texts if text not in known])))
+    return _attacks(messages, texts, known, start)
 
 
 def searched_texts(messages: Sequence[Message]) -> list[str]:
@@ -111,15 +119,149 @@ def searched_texts(messages: Sequence[Message]) -> list[str]:
 
 
 def search_in_steps(texts: Collection[str]) -> Steps[Mapping[str, tuple[Attack, ...]]]:
-    """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``.
+    """Return the attacks in each of ``texts``, in steps: what ``find_attacks`` takes as ``known``."""
+    found: dict[str, list[Attack]] = {}
+    for batch in _batches(dict.fromkeys(texts)):
+        yield
+        for number in _suspects([piece for _, piece in batch]):
+            text, piece = batch[number]
+            hits = yield from _attacks_in_text(piece)
+            found.setdefault(text, []).extend(hits)
+    known: _Known = dict.fromkeys(texts, ())
+    return known | {text: _most_certain_of_each_kind(hits) for text, hits in found.items()}
 
-    Many texts in one call take a third of the time of one at a time.
-    """
-    return (yield from _search(dict.fromkeys(texts)))
+
+def _batches(texts: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
+    """Yield pieces of the texts, each with its text, so many at a time that a search for stems takes milliseconds."""
+    batch: list[tuple[str, str]] = []
+    size = 0
+    for text in texts:
+        for begin in range(0, max(1, len(text) - _OVERLAP), _PIECE):
+            piece = text if len(text) <= _PIECE else text[begin : begin + _PIECE + _OVERLAP]
+            batch.append((text, piece))
+            size += len(piece)
+            if size > _PIECE:
+                yield batch
+                batch, size = [], 0
+    yield batch
+
+
+@cache
+def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
+    stems = word_list("stems") + word_list("stems_beyond_ascii") * beyond_ascii
+    return tuple(plain_text(stem).plain.encode() for stem in stems)
+
+
+def _suspects(texts: Sequence[str]) -> list[int]:
+    """Return which texts have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
+    foreign: list[int] = []
+    if has_letters_beyond_ascii("".join(texts)):
+        foreign = [number for number, text in enumerate(texts) if has_letters_beyond_ascii(text)]
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+    for number in foreign:
+        parts[number] = b""
+    ends = list(accumulate(len(part) + 1 for part in parts))
+    data = b"\n".join(parts)
+    words = data.translate(_TO_WORDS)
+    signs = [(words, stem) for stem in _stems(beyond_ascii=False) if stem in words]
+    signs += [(data, mark) for mark in _marks_in(data)]
+    found = {number for number in foreign if _is_suspect(texts[number])}
+    for haystack, needle in (*signs, (runs_in(data), RUN)):
+        place = haystack.find(needle)
+        while place >= 0:
+            number = bisect_right(ends, place)
+            found.add(number)
+            place = haystack.find(needle, ends[number])
+    return sorted(found)
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether a text with letters beyond ASCII has a stem or mark of an attack, or hides text."""
+    shown, plain = plain_text(text)
+    data = plain.encode("utf-8", "surrogatepass")
+    words = data.translate(_TO_WORDS)
+    return (
+        any(stem in words for stem in _stems(beyond_ascii=True))
+        or any(_marks_in(shown.encode("utf-8", "surrogatepass")))
+        or RUN in runs_in(data)
+        or has_tags(text)
+        or is_mixed(plain)
+    )
+
+
+def _marks_in(data: bytes) -> Iterator[bytes]:
+    for first, marks in read_packaged_toml("calipers.guard", "words.toml")["marks"].items():
+        if first.encode() in data:
+            yield from (mark.encode() for mark in marks if mark.encode() in data)
+
+
+def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
+    """Return the attacks in a text, as it is and with its hidden parts decoded, in steps."""
+    # Most texts never get here, and the patterns take milliseconds to compile.
+    from calipers.guard.forged import forged_marks, forged_verdicts  # noqa: PLC0415
+    from calipers.guard.sentences import sentence_attacks  # noqa: PLC0415
+
+    found: list[Attack] = []
+    for shown in (raw, *hidden_texts(raw)):
+        yield
+        text = plain_text(shown)
+        found += [_attack(text, hit) for hit in forged_marks(text)]
+        for begin, end in _windows(text):
+            yield
+            found += [_attack(text, hit) for hit in forged_verdicts(text, begin, end)]
+            left = _AFTER_CERTAIN
+            for hit in sentence_attacks(text, begin, end):
+                if hit is not None:
+                    found.append(_attack(text, hit))
+                    continue
+                yield
+                left -= any(known.certainty == "certain" for known in found[-1:])
+                if not left:
+                    break
+    return found
+
+
+def _windows(text: PlainText) -> list[tuple[int, int]]:
+    """Return the parts of a text around the stems that may belong to an attack, at most ``_MOST_READ`` characters."""
+    places = []
+    plain = text.plain
+    data = plain.encode("utf-8", "surrogatepass").translate(_TO_WORDS)
+    stems = [stem for stem in _stems(beyond_ascii=not text.shown.isascii()) if stem in data]
+    words = data.decode("utf-8", "surrogatepass")  # in the same positions as in ``plain``
+    places = [match.start() for stem in stems for match in re.finditer(stem.decode(), words)]
+    windows: list[tuple[int, int]] = []
+    for place in sorted(places):
+        begin, end = max(0, place - _BESIDE), min(len(plain), place + _BESIDE)
+        begin = plain.rfind(" ", max(0, begin - 24), begin) + 1 or begin
+        if windows and begin <= windows[-1][1] <= windows[-1][0] + _PASSAGE:
+            windows[-1] = windows[-1][0], end
+        else:
+            windows.append((begin, end))
+    size = sum(end - begin for begin, end in windows)
+    while size > _MOST_READ:  # what stands in the middle is read last
+        begin, end = windows.pop(len(windows) // 2)
+        size -= end - begin
+    return windows
+
+
+def _attack(text: PlainText, hit: Hit) -> Attack:
+    begin = hit.begin if hit.end - hit.begin > 20 else max(0, hit.begin - 20)
+    line = " ".join(text.shown[begin : begin + 2 * _EXCERPT].split())[:_EXCERPT]
+    excerpt = "".join(char if char.isprintable() else "�" for char in line)
+    return Attack(hit.kind, -1, "", excerpt, hit.certainty)
+
+
+def _most_certain_of_each_kind(hits: Iterable[Attack]) -> tuple[Attack, ...]:
+    best: dict[AttackKind, Attack] = {}
+    for hit in hits:
+        known = best.get(hit.kind)
+        if known is None or CERTAINTIES.index(hit.certainty) < CERTAINTIES.index(known.certainty):
+            best[hit.kind] = hit
+    return tuple(best.values())
 
 
 def _attacks(
-    messages: Sequence[Message], texts: Iterable[tuple[int, str]], known: _Known, *, start: int
+    messages: Sequence[Message], texts: Iterable[tuple[int, str]], known: Mapping[str, tuple[Attack, ...]], start: int
 ) -> tuple[Attack, ...]:
     found: dict[int, list[Attack]] = {}
     for index, text in texts:
@@ -130,119 +272,56 @@ def _attacks(
     return tuple(
         replace(hit, message=index, role=str(messages[index].get("role")))
         for index, hits in sorted(found.items())
-        for hit in most_certain_of_each_kind(hits)
+        for hit in _most_certain_of_each_kind(hits)
     )
-
-
-def _search(texts: Collection[str]) -> Steps[_Known]:
-    """Search texts for attacks, in steps. A filter over many texts at once excludes most of them first."""
-    known: _Known = dict.fromkeys(texts, ())
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if len(text) > _PIECE + _OVERLAP:
-            hits: list[Attack] = []
-            for begin in range(0, len(text) - _OVERLAP, _PIECE):
-                piece = text[begin : begin + _PIECE + _OVERLAP]
-                hits += (yield from _search([piece]))[piece]
-            known[text] = most_certain_of_each_kind(hits)
-        elif len(text) >= _SHORTEST:
-            batch.append(text)
-            size += len(text)
-            if size >= _BATCH:
-                yield from _search_batch(batch, known)
-                batch, size = [], 0
-    yield from _search_batch(batch, known)
-    return known
-
-
-def _search_batch(texts: Sequence[str], known: _Known) -> Steps[None]:
-    """Add the attacks in ``texts`` to ``known``, in steps."""
-    from calipers.guard.prefilter import worth_searching  # noqa: PLC0415 - numpy takes a tenth of a second to import
-
-    for raw, plain, hints in (yield from worth_searching(texts)) if texts else ():
-        from calipers.guard.text_attacks import attacks_in_text  # noqa: PLC0415 - as above, for many patterns
-
-        yield
-        known[raw] = most_certain_of_each_kind((yield from attacks_in_text(raw, plain, hints)))
-    yield
 
 
 def _texts_of(messages: Sequence[Message], start: int) -> list[tuple[int, str]]:
     """Return every text of ``messages[start:]`` that a judge sees, with its message's position, except system messages.
 
-    If the policy's next message continues its text, the end of the first message and the beginning of the next are
-    joined and returned as another text.
+    If the policy's next message continues its text, the end of the first and the beginning of the next are also a text.
     """
     found: list[tuple[int, str]] = []
     end = ""
     for index in range(start, len(messages)):
         message = messages[index]
-        role = message.get("role")
+        role, content = message.get("role"), message.get("content")
         if role in {"system", "developer"}:
             continue
-        content = message.get("content")
         if isinstance(content, str):
+            found.append((index, content))
             if role == "assistant" and content:
                 if end:
                     found.append((index, f"{end} {content[:_EDGE].lstrip()}"))
                 end = content[-_EDGE:].rstrip()
                 end = "" if end[-1:] in _SENTENCE_ENDS else end
-            found.append((index, content))
             if len(message) == 2:
                 continue
         others: list[str] = []
-        _collect_fields(message, others, _DEEPEST, _SEARCHED if isinstance(content, str) else _IDS)
+        _collect(message, others, _DEEPEST, _SEARCHED if isinstance(content, str) else _IDS)
         found += [(index, text) for text in others]
     return found
 
 
-def _collect(value: Any, found: list[str], depth: int) -> None:
+def _collect(value: Any, found: list[str], depth: int, skipped: frozenset[str] = _IDS) -> None:
     """Collect the texts in a part of a message, including names and arguments of tool calls and unusual keys."""
-    if isinstance(value, str):
+    if isinstance(value, Mapping):
+        for key, inner in value.items() if depth else ():
+            if not isinstance(inner, str):
+                _collect(inner, found, depth - 1)
+            elif key in skipped:
+                continue
+            elif key == "arguments" and "\\" in inner:  # JSON, in which a line break is an escape sequence
+                found.append(inner.replace("\\n", "\n").replace('\\"', '"'))
+            else:
+                found.append(split_name(inner) if key == "name" else inner)
+            if key not in _USUAL_KEYS and isinstance(key, str):
+                found.append(split_name(key))
+    elif isinstance(value, str):
         found.append(value)
-    elif type(value) is dict or isinstance(value, Mapping):
-        _collect_fields(value, found, depth, _IDS)
     elif isinstance(value, list | tuple):
         for inner in value if depth else ():
             _collect(inner, found, depth - 1)
-
-
-def _collect_fields(fields: Mapping[Any, Any], found: list[str], depth: int, skipped: frozenset[str]) -> None:
-    function = fields.get("function")
-    if function is not None and _collect_call(function, found):
-        return
-    for key, value in fields.items() if depth else ():
-        if isinstance(value, str):
-            if key in skipped:
-                continue
-            if key in _USUAL_KEYS:
-                found.append(value)
-                continue
-        if key not in _USUAL_KEYS and isinstance(key, str):
-            found.append(_split_key(key))
-        _collect(value, found, depth - 1)
-
-
-def _collect_call(function: Any, found: list[str]) -> bool:
-    """Collect a function's name and arguments. Return False if these are not two texts."""
-    if not isinstance(function, Mapping):
-        return False
-    name, arguments = function.get("name"), function.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, str):
-        return False
-    found.append(_split_key(name))
-    # The arguments are JSON, in which a line break is an escape sequence.
-    escaped = "\\" in arguments
-    found.append(arguments.replace("\\n", "\n").replace('\\"', '"') if escaped else arguments)
-    return True
-
-
-def _split_key(name: str) -> str:
-    return _split_name(name) if len(name) <= _LONGEST_NAME else split_name(name)
-
-
-_split_name = lru_cache(2**12)(split_name)
 
 
 def master_key(message: Message) -> str | None:
@@ -253,14 +332,11 @@ def master_key(message: Message) -> str | None:
 
 @cache
 def _openings() -> frozenset[str]:
-    return frozenset(normalize("NFKC", opening) for opening in phrase_list("master_keys"))
+    return frozenset(normalize("NFKC", opening) for opening in word_list("master_keys"))
 
 
 def _master_key(message: Message) -> Attack | None:
-    """Return a master key as an attack.
-
-    The attack is certain if the content that the phrase announces is missing. Otherwise the text may be a short answer.
-    """
+    """Return a master key as an attack: certain if the content that the phrase announces is missing."""
     content = message.get("content")
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return None

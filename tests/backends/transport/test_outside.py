@@ -9,7 +9,6 @@ import pytest
 
 from backends.asking import question
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiated import Versions
 from calipers.backends.providers.anthropic import read_message
 from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.model_list import listed_context_window, listed_models
@@ -59,7 +58,6 @@ def in_order(completion: Completion) -> None:
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
     for _, told in completion.logprobs or ():
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
-    Versions().note_answer(completion)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
