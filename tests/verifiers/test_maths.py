@@ -49,6 +49,10 @@ VERDICTS: dict[tuple[str, str], bool | None] = {
     (r"\text{(B)}", r"\boxed{B}"): True,
     (r"\text{(B)}", r"\boxed{C}"): False,
     (r"\text{Evelyn}", r"\boxed{evelyn}"): True,
+    (r"e^{i\pi}", r"\boxed{-1}"): True,
+    ("2i", r"\boxed{(1+i)^2}"): True,
+    ("2i", r"\boxed{-2i}"): False,
+    ("1.5e8", r"\boxed{150000000}"): True,
     # where the two may be the same answer, nobody is marked wrong
     (r"\text{Evelyn}", r"\boxed{\text{Navin}}"): None,
     ("a circle", r"\boxed{\text{circle}}"): None,
@@ -57,6 +61,11 @@ VERDICTS: dict[tuple[str, str], bool | None] = {
     ("Yes", r"\boxed{\text{Yes, it is possible}}"): None,
     ("x^2+C", r"\boxed{x^2+K}"): None,
     ("x^2+C", r"\boxed{x^2}"): None,
+    (r"\ln|x|+C", r"\boxed{\ln(2|x|)+C}"): None,
+    ("42", r"\boxed{forty-two}"): None,
+    (r"\$5", r"\boxed{500\text{ cents}}"): None,
+    (r"90^\circ", r"\boxed{\frac{\pi}{2}}"): None,
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\boxed{(1,2)}"): None,
     ("(1+t, 2-t)", r"\boxed{(1+s, 2-s)}"): None,
     (r"\pi k, k \in \mathbb{Z}", r"\boxed{\pi n, n \in \mathbb{Z}}"): None,
     # what takes for ever ends, and is no verdict

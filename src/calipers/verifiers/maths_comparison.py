@@ -32,8 +32,11 @@ _JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|
 _SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|\s")
 _THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
 _DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
+_ENVIRONMENT: Final = re.compile(r"\\(?:begin|end|operatorname|mathrm)\s*\{[^{}]*\}")
 _ROW_GAP: Final = re.compile(r"(?<=\\\\)\s*\[[^\]]*(?:pt|em|ex)\]")
 _ROOT: Final = re.compile(r"\\sqrt\s*(\d+)")
+_POWER: Final = re.compile(r"(?<=\d)()e([-+]?\d+)(?![\w.])")
+_LETTERS: Final = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 _PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
 _OPTION: Final = re.compile(r"\(?([A-Z])\)?")
 _RATIO: Final = re.compile(r"\d+(?::\d+)+")
@@ -77,6 +80,11 @@ def _compare_formulas(expected: str, given: str) -> bool | None:
     for formula, stated in ((gold, expected), (answer, given)):
         if not re.search(r"[\d\\]|^[a-z]$|[-+*/^=!]", formula) or _UNREAD.search(formula):
             raise _UnclearError(f"{stated!r:.80} is not a formula that can be compared")
+    bare = [set(_LETTERS.findall(_ENVIRONMENT.sub("", formula))) for formula in (gold, answer)]
+    if bare[0] != bare[1]:
+        raise _UnclearError("it is stated in words, or in several letters at once")
+    if (_DEGREES.search(expected) is None) != (_DEGREES.search(given) is None) and r"\pi" in gold + answer:
+        raise _UnclearError("one is in degrees and one perhaps in radians")
     left, right = _read(gold), _read(answer)
     if left is None or right is None:
         raise _UnclearError(f"{expected if left is None else given!r:.80} cannot be read as a formula")
@@ -99,12 +107,14 @@ def _without_words(text: str) -> tuple[str, list[str]]:
     """Return a formula without its units, currency, percent sign, number base and other words, and these words."""
     found = ["%"] if _PERCENT.search(text) else []
     text = text.replace("∞", r"\infty ").replace("π", r"\pi ").replace("−", "-")
-    text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text))).replace(r"\$", "")
+    text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text)))
+    found += ["$"] if r"\$" in text else []
+    text = _POWER.sub(r"\1\\cdot 10^{\2}", text.replace(r"\$", ""))
     text = _ROOT.sub(r"\\sqrt{\1}", _ROW_GAP.sub("", text)).strip().rstrip(".").strip()
 
     def keep(match: re.Match[str]) -> str:
         word = "".join(part or "" for part in match.groups())
-        found.append(re.sub(r"[\s{}~.]|s$", "", word.lower()))
+        found.append(re.sub(r"[\s{}~.]|s$", "", word.lower()).replace("dollar", "$"))
         return ""
 
     for pattern in (_WORDS, _BASE, _BARE_UNIT):
@@ -123,13 +133,15 @@ def _read(text: str) -> Any:
 
 def _equal(left: Any, right: Any) -> bool | None:
     if isinstance(left, sympy.Expr) and isinstance(right, sympy.Expr):
-        return _equal_expressions(left, right)
+        return _equal_expressions(_with_imaginary_unit(left), _with_imaginary_unit(right))
     if _is_verified(left, right, 12):
         sets = [isinstance(one, sympy.FiniteSet) for one in (left, right)]
         others = [isinstance(one, sympy.Tuple | sympy.Expr) for one in (left, right)]
         return None if any(sets) and any(others) else True
     if _symbols(left) != _symbols(right) and _symbols(left) and _symbols(right):
         return None
+    if isinstance(left, sympy.MatrixBase) != isinstance(right, sympy.MatrixBase):
+        return None  # a vector may be written as a point
     return None if _is_verified(left, right, 2) else False
 
 
@@ -158,12 +170,17 @@ def _equal_expressions(left: Any, right: Any) -> bool | None:
         factor = _difference(wide, 2 * narrow, dict.fromkeys(mine ^ others, 2))
         return None if any(one is None or one < _ROUNDED for one in (added, factor)) else False
     apart = _difference(left, right, {})
-    if apart is None:
-        return None
     rounded = bool(left.atoms(sympy.Float) | right.atoms(sympy.Float))
-    if apart < (_ROUNDED if rounded else _EXACT):
+    if apart is not None and apart < (_ROUNDED if rounded else _EXACT):
         return True
-    return None if rounded and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right)) else False
+    close = rounded and apart is not None and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right))
+    # A constant of integration may take up a difference.
+    constant = any(str(one).lower() in ("c", "k") and left.diff(one) == 1 for one in left.free_symbols)
+    return None if apart is None or close or constant else False
+
+
+def _with_imaginary_unit(value: Any) -> Any:
+    return value.subs({symbol: sympy.I for symbol in value.free_symbols if str(symbol) == "i"})
 
 
 def _is_decimal(value: Any) -> bool:
