@@ -15,7 +15,7 @@ from calipers.types.usage import FailedCall
 
 Cause: TypeAlias = Literal[
     "first", "order", "sample", "missing", "doubt", "truncated", "swap", "unresolved", "window", "substitute",
-    "canary", "tested", "unsure", "unusable", "check", "criteria", "tools",
+    "canary", "tested", "criteria", "tools",
 ]  # fmt: skip
 
 
