@@ -3,9 +3,10 @@
     python -m benchmarks.faults.server [--groups 2000] [--replicas 2] [--every 5] [--judge-delay 0.3] [--sqlite]
 
 Every rollout of every group is posted by a worker of its own through a proxy that sends all requests for a group to one
-replica (by X-Group-Id). Three connections in ten are cut (in the request, while it waits, in the answer) or delayed; two
-workers in ten post twice, and 15 % are killed and started again. About every ``--every`` seconds a replica, the judge or
-Postgres is killed, and started again within two seconds. With ``--sqlite`` there is one replica and no Postgres.
+replica (by X-Group-Id). Three connections in ten are cut (in the request, while it waits, in the answer) or delayed;
+two workers in ten post twice, and 15 % are killed and started again. About every ``--every`` seconds a replica, the
+judge or Postgres is killed, and started again within two seconds. With ``--sqlite`` there is one replica and no
+Postgres.
 
 Wrong is a reward that is not what the rollout is worth; hung a worker without an answer after ``--patience`` seconds;
 paid again a question that the judge was asked twice, and not because it was in flight at a kill: asked before, and
