@@ -5,13 +5,12 @@
 # make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
 # make dist   the wheel and the source distribution, in dist/, checked as a package index would
 # make docs   the documentation's site, in out/site: pages, API, llms.txt; a broken link or anchor is an error
-# make study-figures   the documentation's figures and tables of studies, from docs/study-data
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench embedded study-figures docs dist clean
+.PHONY: demo test check lint types imports bench embedded docs dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -39,11 +38,6 @@ bench: $(VENV)/.test
 
 embedded: $(VENV)/.installed
 	$(BIN)/python scripts/fit_embedded.py
-
-study-figures: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable ".[study]"
-	$(BIN)/python -m scripts.study_data draw
-	$(BIN)/python -m scripts.study_data tables
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group docs

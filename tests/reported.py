@@ -7,7 +7,8 @@ import json
 import random
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def report_of(folder: Path, *paths: Path, groups: Path | None = None, redact: bo
 
 def data_of(page: Path) -> dict[str, list[Any]]:
     """The data of a page by the kinds of its blocks, unpacked; ``details`` has a list for each block."""
-    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "run": [], "study": [], "judge": []}
+    found: dict[str, list[Any]] = {"rows": [], "details": [], "about": [], "judge": []}
     for kind, packed in _BLOCK.findall(page.read_bytes()):
         lines = [json.loads(line) for line in zlib.decompress(base64.b64decode(packed)).split(b"\n")]
         if kind == b"details":
@@ -103,3 +104,30 @@ def calibration_file(path: Path, *, calls: int = 8, groups: int = 40, panel: boo
                 )  # fmt: skip
     path.write_text(json.dumps(calibrate(asked, judgments).to_dict()) + "\n", encoding="utf-8")
     return path
+
+
+WRONG: tuple[Any, ...] = (None, "x", 5, [], {"a": 5}, ["x"], True, 1e308, 10**400, "remove")
+"""Values of other kinds, and numbers whose squares overflow."""
+
+
+def addresses(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if at:
+        yield at
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from addresses(one, (*at, key))
+
+
+def damaged(value: Any) -> Iterator[Any]:
+    """Yield copies with one value replaced or removed."""
+    for *path, last in addresses(value):
+        for wrong in WRONG:
+            copy = deepcopy(value)
+            inner = copy
+            for key in path:
+                inner = inner[key]
+            if wrong == "remove":
+                del inner[last]
+            else:
+                inner[last] = wrong
+            yield copy

@@ -25,7 +25,6 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import Schedule
-from calipers.study.watching import StopRules, Watch
 from calipers.trainers.process.engines import installed_version
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
 from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING
@@ -140,27 +139,6 @@ def train(
     )
 
 
-def watched(folder: Path, judged_by: Callable[[Watch], Any]) -> dict[str, Any]:
-    """What a watch knows in this process of a run that a rule ends: any change of length breaks it."""
-    rules = StopRules(length=1.0001, window=1)
-    watch = Watch(folder / "watched", truth=lambda _: 0.5, every=1, rules=rules, stop=True)
-    trainers: list[Any] = []
-
-    def prepared(trainer: Any) -> None:
-        trainer.add_callback(watch.callback())
-        trainers.append(trainer)
-
-    settings: dict[str, Any] = {"per_device_train_batch_size": 4, "steps_per_generation": 1}
-    train([judged_by(watch)], folder / "run", steps=6, changed=prepared, **settings)
-    assert watch.folder is not None
-    return {
-        "rows": [one.as_json() for one in watch.groups],
-        "written": [one.as_json() for one in watch.folder.groups()],
-        "broken": [one.step for one in watch.broken],
-        "steps": trainers[0].state.global_step,
-    }
-
-
 def main(folder: Path, url: str) -> None:
     """What each process of a distributed run does, and writes down. The server answers for each model in its own
     way.
@@ -172,10 +150,8 @@ def main(folder: Path, url: str) -> None:
         settings = {"per_device_train_batch_size": 2, "steps_per_generation": 1, **settings}
         found[name] = asdict(train(rewards, folder / "run", **settings))
 
-    def judged_by(
-        model: str, *, only_reward: bool = False, blocking: bool = False, watchers: Any = (), **options: Any
-    ) -> Any:
-        judge = Judge(f"vllm/{model}", base_url=url, calls={"attempts": 1}, records={"watchers": watchers})
+    def judged_by(model: str, *, only_reward: bool = False, blocking: bool = False, **options: Any) -> Any:
+        judge = Judge(f"vllm/{model}", base_url=url, calls={"attempts": 1})
         possible = {
             "only_reward": only_reward and version >= EXCLUDES_MISSING,
             "blocking": blocking or version < AWAITS,
@@ -192,7 +168,6 @@ def main(folder: Path, url: str) -> None:
     if (installed_version("trl") or SINCE) >= SINCE:
         found["shown"] = shown(folder)
     found["told"] = told_apart()
-    found["watched"] = watched(folder, lambda watch: judged_by("watched", only_reward=True, watchers=[watch]))
     try:
         run("refused", [judged_by("refused", only_reward=True)])
     except ConfigError as error:

@@ -25,7 +25,7 @@ from calipers.render import render
 from calipers.replies import ChecklistReading, extract_checklist
 from calipers.rubric import Grading, as_rubric
 from calipers.rubric.formulas import graded
-from calipers.study.comparison.graded import as_grading, rubric_of
+from calipers.rubric.grading import Normaliser
 from calipers.types import Ask, JudgeRequest, PlanState, Rubric, Scores, Trajectory, TrajectoryGroup
 
 MOST = 1.15
@@ -33,6 +33,9 @@ MOST = 1.15
 
 Beside a question that shows the same criteria as its standards, everywhere; beside one with the built-in standards, on
 agents' trajectories only: 12 criteria are longer than a short chat answer, and no way of asking makes them shorter."""
+_CRITERION = re.compile(
+    r"^(\d+)\. \(points: (-?[\d.]+)\) (.*?)(?=^\d+\. \(points: |^</Rubrics>|\Z)", re.MULTILINE | re.DOTALL
+)
 _RESPONSE = re.compile(r"<Prompt>\n(.*)\n</Prompt>\n\n<Response>\n(.*)\n</Response>", re.DOTALL)
 
 
@@ -41,8 +44,20 @@ _RESPONSE = re.compile(r"<Prompt>\n(.*)\n</Prompt>\n\n<Response>\n(.*)\n</Respon
 
 def regraded(row: dict[str, Any]) -> tuple[str, float | None]:
     """The formula and the score of one recorded judgment, from its raw text alone."""
-    found = as_grading(row)
-    return found.formula, found.score
+    debug = row["judge_debug"]
+    batch = "response_text" in debug
+    rubric = rubric_of(debug["prompt_text"]) if batch else as_rubric(["All constraints are kept."])
+    ids = [str(place) for place in range(1, len(rubric.criteria) + 1)]
+    reading = extract_checklist(debug["response_text" if batch else "judge_text"], ids)
+    verdicts = {one.id: reading.verdicts.get(place) for place, one in zip(ids, rubric.criteria, strict=True)}
+    formula: Normaliser = "ruscarl_batch" if batch else "all_or_nothing"
+    return formula, graded(rubric, verdicts, normaliser=formula).value
+
+
+def rubric_of(prompt: str) -> Rubric:
+    """The criteria that a recorded grading's question lists, with their points."""
+    listed = _CRITERION.findall(prompt.rpartition("<Rubrics>")[2])
+    return as_rubric([{"id": number, "text": text, "points": float(points)} for number, points, text in listed])
 
 
 def sweep(rows: Sequence[dict[str, Any]]) -> bool:

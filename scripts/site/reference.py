@@ -29,7 +29,6 @@ MODULES: Final = {
     "calipers.ledger": "The ledger",
     "calipers.report": "Reports",
     "calipers.monitoring.monitor": "Health of judges",
-    "calipers.study.watching": "Watching a training run",
     "calipers.server": "Clients of the server",
     "calipers.ray": "Judging on a Ray cluster",
     "calipers.testing": "Judges with known faults, for tests",

@@ -174,19 +174,6 @@ class Store(Protocol):
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult) -> None: ...
 
-    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
-        """Return the result, as data, that group ``number`` has in the recorded run that this run replays or repeats;
-        None if there is none.
-        """
-        return None
-
-    async def was_asked(self, number: int, ask: int) -> bool:
-        """Return whether the recorded run asked question number ``ask`` about group ``number``.
-
-        Judging again needs it where a run decided between groups of a batch, which a replay sees one by one.
-        """
-        return True
-
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Change the run's settings to ``settings``. The store writes them with its next commit, at the latest in
         ``finish``.

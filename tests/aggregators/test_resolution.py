@@ -1,8 +1,5 @@
 """When to stop asking, when a group's spread is no more than noise, and what becomes of it then."""
 
-import itertools
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,28 +49,6 @@ def test_more_noise_never_makes_a_clear_group_less_worth_asking_about(seen: floa
     rule = StoppingRule(spread=seen)
     small = min(noise, seen / 10)
     assert rule.gain(seen, small, freedom=3, calls=1) >= rule.gain(seen, small / 2, freedom=3, calls=1)
-
-
-@given(st.lists(st.floats(0, 9), min_size=2, max_size=6), st.floats(1e-3, 5), st.integers(1, 7))
-def test_values_to_a_batch_fall_and_sum_to_what_all_calls_bring(values: list[float], error: float, calls: int):
-    rule = StoppingRule(spread=1.0, budget=8)
-    found = rule.values_to_batch(scores(tuple(values), error), calls=calls)
-    assert len(found) == 8 - calls
-    assert all(0 <= later <= sooner + 1e-12 for sooner, later in itertools.pairwise(found))
-
-
-def test_the_value_to_a_batch_is_the_gain_times_the_true_spread():
-    rule, group = StoppingRule(spread=4.0), scores((1.0, 5.0, 9.0), 1.0)
-    true = (0.3 * 4 + 2 * (16 - 1)) / 2.3
-    gain = rule.gain(16.0, 2.0, freedom=2, calls=2)
-    assert rule.values_to_batch(group, calls=2)[0] == pytest.approx(true**0.5 * gain)
-
-
-def test_without_errors_or_two_scores_or_a_true_spread_nothing_is_worth_asking():
-    rule = StoppingRule(spread=0.0, budget=3)
-    assert rule.values_to_batch(scores((5.0, None), 0.6), calls=1) == ()
-    assert rule.values_to_batch(scores((5.0, 5.1), None), calls=1) == ()
-    assert rule.values_to_batch(scores((5.0, 5.0), 1.0), calls=1) == (0.0, 0.0)
 
 
 def test_a_judge_that_never_differs_is_not_asked_again():

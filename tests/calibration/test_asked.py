@@ -4,12 +4,11 @@ import tomllib
 from typing import Any
 
 import calipers
-from calipers.calibration import CascadeTarget, calibrate
 from calipers.calibration.asked import Asked, request_lines
 from calipers.calibration.collect import collect_judgments
 from calipers.calibration.records import Key
 from calipers.inputs import as_group
-from judged import groups, rated
+from judged import groups
 
 GROUPS = groups(60)
 NAMES = {"a": "a", "b": "b"}
@@ -77,14 +76,6 @@ def test_names_and_values_stay_inside_their_line():
     assert tomllib.loads("\n".join(request_lines(keys, {}, {}))) == {}
     found = tomllib.loads("\n".join(request_lines([key()], {key(): Asked({'x"]\nharm = true #': 'y"]\n'})}, {})))
     assert list(found) == ["param"]
-
-
-def test_a_cascade_asks_with_them_too():
-    lines = [*rated(GROUPS, "a", 0.4, calls=2, temperature=0.5), *rated(GROUPS, "b", 0.05, temperature=0.5)]
-    keys = {Key(judge, "pointwise", "v", 0.5, None): Asked({"temperature": 0.5, "top_p": 0.5}) for judge in "ab"}
-    found = calibrate(GROUPS, lines, cascade=CascadeTarget("share", 0.9), asked=keys)
-    assert found.cascade is not None
-    assert tomllib.loads(found.cascade.toml())["param"] == ["temperature=0.5", "top_p=0.5"]
 
 
 async def test_what_collect_judgments_asked_is_recommended_in_python():

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from calipers.calibration import CascadeTarget, calibrate
+from calipers.calibration import calibrate
 from calipers.errors import ConfigError, InputError
 from judged import groups, rated
 
@@ -87,9 +87,6 @@ def test_groups_and_judgments_may_be_data_frames():
         ({"per_group": {"token": 20000}}, "it limits usd, tokens, shown, calls of a group"),
         ({"per_group": {"tokens": -1}}, "it limits usd"),
         ({"per_group": 20000}, "it limits usd"),
-        ({"cascade": 0.97}, "cascade=0.97: write CascadeTarget"),
-        ({"cascade": CascadeTarget("fidelity", 97)}, "a number from 0 to 1"),
-        ({"cascade": CascadeTarget("rank", 0.97)}, "'fidelity' or 'share'"),  # type: ignore[arg-type]
     ],
 )
 def test_limits_and_targets_that_cannot_be_meant_are_refused(options: dict[str, Any], words: str):

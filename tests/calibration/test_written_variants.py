@@ -1,4 +1,4 @@
-"""Judges asked without and with criteria of the prompt: two variants, which no panel and no cascade mixes."""
+"""Judges asked without and with criteria of the prompt: two variants, which no panel mixes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.calibration import CascadeTarget, calibrate
+from calipers.calibration import calibrate
 from calipers.calibration.written_variants import with_criteria, without_criteria
 from judged import groups, rated
 
@@ -57,13 +57,3 @@ def test_no_panel_mixes_judges_with_and_without_criteria() -> None:
     flags = [{without_criteria(key.prompt_variant)[1] for key in members} for members in panels]
     assert flags
     assert all(len(one) == 1 for one in flags)
-
-
-def test_no_cascade_mixes_them_and_its_block_asks_for_criteria() -> None:
-    target = CascadeTarget("share", 0.9)
-    mixed = calibrate(GROUPS, said(a=0.8, b_auto=0.1), cascade=target)
-    assert mixed.cascade is None
-    both = calibrate(GROUPS, said(a_auto=0.5, b_auto=0.1), cascade=target).cascade
-    assert both is not None
-    assert both.way is not None
-    assert tomllib.loads(both.toml())["criteria"] == "auto"

@@ -107,13 +107,6 @@ async def test_what_depends_on_answers_is_a_range_from_the_fewest_questions_to_t
     resolve = {"judge": "openai/m", "resolve": {"tolerance": 0.01, "most": 5}}
     found = await estimate_judging(resolve, iter(GROUPS[:3]))
     assert (found.calls, found.at_most.calls) == (6, 15)
-    cascade = {"mode": "cascade", "confidence": 0.2, "check_share": 0.0}
-    arguments = {"judge": ["openai/a", "openai/b", "openai/c"], "panel": cascade}
-    found = await estimate_judging(arguments, GROUPS[:3])
-    assert [one.calls for one in found.spending] == [3, 0, 0]
-    assert [one.calls for one in found.most] == [3, 3, 3]
-    (said,) = found.ranges
-    assert said.startswith("cascade: ")
     plain = await estimate_judging({"judge": "openai/m"}, GROUPS[:3])
     assert (plain.most, plain.ranges, plain.at_most) == ((), (), plain)
 
@@ -121,12 +114,10 @@ async def test_what_depends_on_answers_is_a_range_from_the_fewest_questions_to_t
 @pytest.mark.parametrize(
     "more",
     [
-        {"judge": ["openai/a", "openai/b"], "panel": {"mode": "cascade", "confidence": 3.0}, "protocol": "pairwise"},
         {"judge": ["openai/a", "openai/b"], "resolve": True},
-        {"judge": "openai/a", "resolve": {"presentations": 3}},
         {"judge": "openai/a", "resolve": True, "protocol": "pairwise", "orders": 2},
     ],
-    ids=["pairs", "panel", "batch", "order"],
+    ids=["panel", "order"],
 )
 async def test_a_judge_whose_answers_are_neither_extreme_takes_what_is_in_the_range(more: dict[str, Any]):
     found = await estimate_judging(more, GROUPS)
@@ -144,9 +135,6 @@ def _quality(group_id: str, trajectory_id: str) -> float:
 async def test_an_option_that_cannot_work_is_an_error_as_in_the_run():
     with pytest.raises(calipers.ConfigError, match="orders=0"):
         await estimate_judging({"judge": "openai/m", "orders": 0}, GROUPS[:1])
-    unsure = {"mode": "cascade", "confidence": 2.0}
-    with pytest.raises(calipers.ConfigError, match="no judge is that sure"):
-        await estimate_judging({"judge": ["openai/a", "openai/b"], "panel": unsure}, GROUPS[:1])
     with pytest.raises(calipers.ConfigError, match="did you mean"):
         await estimate_judging({"judge": "opnai/m"}, GROUPS[:1])
 

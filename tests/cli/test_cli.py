@@ -214,7 +214,7 @@ def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path):
         (["generate", "groups.jsonl", "-o", "out.jsonl", "--model", "opnai/gpt-5"], "did you mean openai/gpt-5?"),
         (["replay", "groups.jsonl", "-o", "out.jsonl"], "is JSON and not a ledger"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--reward", "rnak"], "did you mean rank?"),
-        (["score", "groups.jsonl", "-o", "out.jsonl", "--panel", "casade"], "did you mean cascade?"),
+        (["score", "groups.jsonl", "-o", "out.jsonl", "--panel", "fallbck"], "did you mean fallback?"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--orders", "two"], "'two' is not a whole number"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--timeout", "soon"], "'soon' is not a number"),
         (["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embedded", "--budget", "eur=5"],

@@ -142,7 +142,7 @@ def state_of(**more: object) -> RunState:
     settings = {"judges": [{"judge": "a" * 100}], "protocol": "listwise", "orders": 2}
     state = RunState(RecordedRun(3, "0.2.0", settings, []), caught_up=True)
     for name, value in more.items():
-        setattr(state, name, value)
+        setattr(state.tally if hasattr(state.tally, name) and name != "metrics" else state, name, value)
     return state
 
 

@@ -143,9 +143,7 @@ def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp
     a, b = "vllm/a@http://gpu1:8000/v1", "vllm/b@http://gpu1:8000/v1"
     text = f"""
         judge = ["{a}", "{b}"]
-        panel = "cascade"
-        judge_orders = "4,1"
-        confidence = "0.25"
+        panel = "cycle"
         param = ["temperature=0.5"]
         budget = ["calls=100"]
         rubric = "{tmp_path / "strict.txt"}"
@@ -155,7 +153,6 @@ def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp
     """
     judge = calipers.Judge.of(tomllib.loads(text))
     settings = judge.settings
-    assert (settings.panel.judge_orders, settings.panel.confidence) == ((4, 1), (0.25,))
     assert (settings.calls.params, settings.rubric) == ({"temperature": 0.5}, "Be strict.")
     assert settings.judge_rubrics == (None, "Be strict.")
     assert settings.question.aspects == (("correctness", 2.0), ("clarity", 1.0))
@@ -201,14 +198,14 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
         "samples": 2, "seed": 7, "reasks": 0, "out_of_range": "rank", "max_tokens": 99, "params": {"temperature": 0},
         "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
         "unresolved": "tie", "ties": 1.0, "length_control": 0.2, "blend": "sum", "blend_weight": 0.25, "reward": "rank",
-        "presentations": 2.5, "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5,
+        "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5,
         "experience": False,
     })  # fmt: skip
     settings = judge.settings
     record = json.loads(json.dumps(settings.to_dict()))
     assert Settings.of(record).to_dict() == settings.to_dict()
     assert (record["resolve"], record["learns"], record["canary_rate"]) == (
-        {"tolerance": 0.1, "most": 4, "presentations": 2.5, "unresolved": "tie"}, False, 0.5,
+        {"tolerance": 0.1, "most": 4, "unresolved": "tie"}, False, 0.5,
     )  # fmt: skip
     assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2, "blend": "sum", "weight": 0.25}
 
@@ -234,7 +231,6 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    ({"presentations": 2.0}, r"presentations=2.0 \(--presentations, CALIPERS_PRESENTATIONS\) has no effect"),
     ({"most": 4, "resolve": False}, "most=4 .* has no effect without resolve="),
     ({"unresolved": "tie"}, "unresolved='tie' .* has no effect"),
     ({"blend_weight": 0.9}, "weight=0.9 .* has no effect without blend="),
@@ -247,9 +243,7 @@ def test_an_option_that_does_nothing_without_another_is_refused_without_it(optio
 
 
 def test_the_default_of_an_option_is_allowed_without_its_partner():
-    calipers.Judge.of(
-        {"judge": "embedded", "most": 8, "unresolved": "keep", "presentations": None, "blend_weight": 0.5}
-    ).close()
+    calipers.Judge.of({"judge": "embedded", "most": 8, "unresolved": "keep", "blend_weight": 0.5}).close()
 
 
 @pytest.mark.parametrize(("tools", "complaint"), [

@@ -212,13 +212,6 @@ def test_a_checklist_evolves_too():
     assert [len(one.trajectories[0].extra["criteria"]) for one in results] == [3, 3, 4]
 
 
-@pytest.mark.parametrize("more", [{"presentations": 2.0, "resolve": True}, {"panel": "cascade"}])
-def test_what_would_wait_for_ever_is_refused(more: dict[str, Any]):
-    judges = [Both(), Both()]
-    with pytest.raises(ConfigError):
-        Judge(judges if "panel" in more else judges[0], criteria="evolving", **more)
-
-
 def test_a_run_of_several_processes_cannot_evolve(tmp_path: Path):
     ledger = open_ledger(tmp_path / "l.db")
     run = Run(ledger, Judge(Both()).settings.to_dict(), version="0", shared=True)

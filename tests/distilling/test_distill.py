@@ -202,24 +202,6 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
         distill(ledger, out=tmp_path / "judge", name="../up")
 
 
-# --- cascades ---------------------------------------------------------------------------------------------------------
-
-
-def test_an_update_learns_from_the_groups_that_a_cascade_escalated(judge: Distilled, tmp_path: Path) -> None:
-    folder = tmp_path / "judge"
-    shutil.copytree(judge.folder, folder)
-    groups = groups_of(100)[60:]
-    truth = {(one.group_id, each.id): each.gold or 0.0 for one in groups for each in one.trajectories}
-    strong = SimulatedJudge(lambda group, one: truth[group, one], model="strong")
-    cascade = {"panel": "cascade", "confidence": 0.12, "check_share": 0.0}
-    ledger = recorded_run(tmp_path / "cascade.db", groups, [judge.judge, strong], **cascade)
-    updated = distill(ledger, out=folder, update=True).figures
-    cheap = updated["left_out"]["that only a local judge scored"]
-    assert 0 < cheap < 40
-    assert updated["groups"] == 60 + 40 - cheap
-    assert updated["teachers"] == ["SimulatedJudge"]
-
-
 def test_a_panel_that_mixes_a_local_judge_in_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
     mixed = recorded_run(tmp_path / "mixed.db", groups_of(12), [judge.judge, "embedded"])
     with pytest.raises(InputError, match="12 that only a local judge scored"):

@@ -218,7 +218,7 @@ def test_what_is_no_groups_is_told_what_to_write(groups: Any, words: str):
     "judge",
     [
         calipers.Judge(SimulatedJudge(QUALITY)),
-        calipers.Judge(SimulatedJudge(QUALITY), orders=2, resolve={"presentations": 2}),
+        calipers.Judge(SimulatedJudge(QUALITY), orders=2, resolve=True),
         calipers.Hybrid(SimulatedJudge(QUALITY)),
     ],
 )

@@ -55,18 +55,12 @@ def label(token: str, **more: Any) -> dict[str, Any]:
 
 
 def test_the_page_holds_no_data_and_has_the_reports_policy(tmp_path: Path):
-    from calipers.report.scripts import page_policy  # noqa: PLC0415 - for this test only
-
     with serving(tmp_path) as server:
         status, headers, body = asked(server, "")
     assert (status, body) == (200, label_page())
     assert b"g0" not in body
     assert headers["content-security-policy"] == f"{label_policy()}; frame-ancestors 'none'"
 
-    def kinds(policy: str) -> list[str]:
-        return [one.split("'sha256-")[0] for one in policy.split("; ")]
-
-    assert kinds(label_policy()) == kinds(page_policy(live=True))
     assert label_policy() in body.decode()
     assert headers["cache-control"] == "no-store"
 

@@ -20,9 +20,6 @@ class Until:
     def should_stop(self, scores: Scores, *, calls: int) -> bool:
         return calls >= self.calls
 
-    def values_to_batch(self, scores: Scores, *, calls: int) -> tuple[float, ...]:
-        return (0.1,) * (self.calls - calls)
-
 
 def test_one_more_order_at_a_time_until_the_rule_is_satisfied():
     plan = Resolving(FollowUps(Orders()), Orders(), Until(3))
@@ -64,14 +61,3 @@ def test_a_whole_panel_is_asked_on_together_and_a_fallback_goes_on_with_who_spea
     (three,) = plan.next_asks(state_of(3, answered=[(one, DOWN), (two, WHOLE)]))
     assert (two.slot, three.slot, three.cause) == (1, 1, "unresolved")
     assert three.order != replace(two).order
-
-
-def test_in_a_batch_a_group_is_asked_on_while_that_has_any_value_and_says_how_much():
-    plan = Resolving(FollowUps(Orders()), Orders(), Until(3), batch=True)
-    (first,) = plan.next_asks(state_of(3))
-    assert plan.demand(state_of(3, answered=[(first, WHOLE)])) == (1, (0.1, 0.1))
-    (second,) = plan.next_asks(state_of(3, answered=[(first, WHOLE)]))
-    (third,) = plan.next_asks(state_of(3, answered=[(first, WHOLE), (second, WHOLE)]))
-    whole = [(first, WHOLE), (second, WHOLE), (third, WHOLE)]
-    assert plan.next_asks(state_of(3, answered=whole)) == ()
-    assert plan.demand(state_of(3, answered=whole)) == (3, ())

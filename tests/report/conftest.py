@@ -13,10 +13,11 @@ from report_browser import FLAGS, PATIENCE, Browser
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a browser as heavy, so that CI runs them where it has installed one."""
+    """Mark the tests that need a browser as heavy and slow, so that CI runs them where it has installed one."""
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.heavy)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

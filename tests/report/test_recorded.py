@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.ledger import Ledger, LedgerReader
+from calipers.ledger import Ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.report.following import FollowedRun
 from calipers.report.recorded import recorded_result
@@ -72,9 +72,9 @@ async def test_a_run_is_followed_while_it_grows_and_nothing_is_written(tmp_path:
         async for _ in judge.score_groups(GROUPS, ordered=True, concurrency=1):
             state = run.read()
             assert state is not None
-            counts.append(state.groups.total())
-            assert state.groups["scored"] == state.groups.total()
-            assert state.trajectories["scored"] == 4 * state.groups.total()
+            counts.append(state.tally.groups.total())
+            assert state.tally.groups["scored"] == state.tally.groups.total()
+            assert state.tally.trajectories["scored"] == 4 * state.tally.groups.total()
     assert counts == sorted(counts)
     assert counts[-1] == len(GROUPS)
 
@@ -87,7 +87,7 @@ async def test_a_newer_run_is_followed_from_its_begin_and_a_named_one_stays(tmp_
             async for _ in judge.score_groups(GROUPS[:count]):
                 pass
         states = [one.read() for one in (latest, named)]
-        assert [one and one.groups.total() for one in states] == [count, 5]
+        assert [one and one.tally.groups.total() for one in states] == [count, 5]
     state = latest.read()
     assert state is not None
     assert state.metrics["judge/cache_hit_rate"] == 1.0
@@ -112,25 +112,7 @@ async def test_failed_calls_are_counted_by_kind_while_no_group_is_finished(tmp_p
     assert state.waiting == 1, "answered, and its group is not finished"
 
 
-def test_a_reader_neither_converts_an_older_ledger_nor_writes_to_one(tmp_path: Path):
-    import sqlite3  # noqa: PLC0415 - for this test only
-    from contextlib import closing  # noqa: PLC0415 - likewise
-
-    source = next((Path(__file__).parent.parent / "fixtures" / "ledgers" / "0.1.0").glob("*.sql"))
-    path = tmp_path / "old.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(source.read_text(encoding="utf-8"))
-    before = path.read_bytes()
-    state = FollowedRun(str(path)).read()
-    assert state is not None
-    assert state.groups.total() > 0
-    with LedgerReader(path) as reader, pytest.raises(calipers.errors.LedgerError, match="readonly"):
-        reader.rows("DELETE FROM groups")
-    assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["old.db"]
-
-
-def test_a_line_of_an_older_version_or_of_another_hand_has_an_unknown_reliability():
+def test_a_line_of_another_hand_has_an_unknown_reliability():
     line = {"group_id": "g", "status": "scored", "trajectories": []}
     given = {"value": 0.5, "interval": [0.1, 0.9], "basis": "repeats", "freedom": 3}
     assert recorded_result(line | {"reliability": given}).reliability.to_dict() == given

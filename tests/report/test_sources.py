@@ -1,20 +1,17 @@
 """Files of a report: recognised by their content, joined by group id, and refused in words."""
 
-import sqlite3
-from contextlib import closing
+import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import calipers
-from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.report import open_sources
-from calipers.report.sources import source_names
+from calipers.report.sources import is_ledger
 from calipers.testing import SimulatedJudge
 from groups import FOUR, QUALITY, group_of
-from reported import data_of, details_in, judged, member, report_of, result_of, write_lines
+from reported import calibration_file, data_of, details_in, judged, member, report_of, result_of, write_lines
 
 
 def groups_file(folder: Path, *names: str) -> Path:
@@ -25,28 +22,21 @@ def results_file(folder: Path, *names: str) -> Path:
     return write_lines(folder / "scored.jsonl", (result_of(name, member("right"), member("far")) for name in names))
 
 
-@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
-def test_results_find_their_groups_in_any_order(tmp_path: Path, order: str):
-    page = report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *order))
-    assert [one["id"] for one in details_in(page)] == ["a", "b", "c"]
-    assert all(one["shared"] for one in details_in(page))
-
-
-def test_what_is_lacking_is_counted(tmp_path: Path):
+def test_results_find_their_groups_in_any_order_and_what_is_lacking_is_counted(tmp_path: Path):
+    for order in ("abc", "cba", "bca"):
+        found = details_in(report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *order)))
+        assert [one["id"] for one in found] == ["a", "b", "c"]
+        assert all(one["shared"] for one in found), order
     page = report_of(tmp_path, results_file(tmp_path, *"abc"), groups=groups_file(tmp_path, *"bxyz"))
     (about,) = data_of(page)["about"]
     assert [about["without_texts"], about["unjudged"], about["without_questions"]] == [2, 3, 3]
 
 
-async def test_a_ledger_alone_is_a_source(tmp_path: Path):
-    _, ledger = await judged(tmp_path, [group_of(FOUR, group_id=name) for name in "ab"], [SimulatedJudge(QUALITY)])
-    page = report_of(tmp_path, ledger)
-    assert [one["id"] for one in details_in(page)] == ["a", "b"]
-    assert data_of(page)["about"][0]["runs"][0]["run"] == 1
-
-
-async def test_a_ledger_adds_texts_and_questions_to_results(tmp_path: Path):
-    results, ledger = await judged(tmp_path, [group_of(FOUR, group_id="a")], [SimulatedJudge(QUALITY)])
+async def test_a_ledger_adds_texts_and_questions_to_results_and_is_shown_alone(tmp_path: Path):
+    results, ledger = await judged(
+        tmp_path, [group_of(FOUR, group_id=name) for name in "ab"], [SimulatedJudge(QUALITY)]
+    )
+    assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a", "b"]
     write_lines(results, [result_of("other", member("right")), result_of("a", member("right", 0.123))])
     other, ours = details_in(report_of(tmp_path, results, ledger))
     assert other["questions"] is None
@@ -54,13 +44,13 @@ async def test_a_ledger_adds_texts_and_questions_to_results(tmp_path: Path):
     assert len(ours["questions"]) == 1
 
 
-async def test_a_ledger_says_how_many_of_the_results_it_adds_to(tmp_path: Path):
+async def test_a_ledger_of_other_groups_is_said_to_have_none(tmp_path: Path):
     results, ours = await judged(tmp_path, [group_of(FOUR, group_id="a")], [SimulatedJudge(QUALITY)])
     (tmp_path / "other").mkdir()
     _, other = await judged(tmp_path / "other", [group_of(FOUR, group_id="b")], [SimulatedJudge(QUALITY)])
     (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
     names = [f"{tmp_path.name}/{ours.name}", f"other/{other.name}"]
-    assert [(run["source"], run["completed"]) for run in about["runs"]] == [(names[0], 1), (names[1], 0)]
+    assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(names[0], True), (names[1], False)]
 
 
 async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_path: Path):
@@ -72,54 +62,31 @@ async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_pa
         assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a", "b"]
 
 
-LEDGERS = Path(__file__).parent.parent / "fixtures" / "ledgers"
-
-
-@pytest.mark.parametrize("made", sorted(LEDGERS.glob("*/*.sql")), ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_a_ledger_of_an_older_version_is_shown_and_not_changed_by_a_byte(tmp_path: Path, made: Path):
-    ledger = tmp_path / "ledger.db"
-    with closing(sqlite3.connect(ledger)) as connection:
-        connection.executescript(made.read_text(encoding="utf-8"))
-    before = ledger.read_bytes()
-    data = data_of(report_of(tmp_path, ledger))
-    shown = CliRunner().invoke(app, ["show", str(ledger)])
-    assert (len(shown.stdout.splitlines()), shown.exit_code) == (len(data["rows"]), 0), shown.output
-    assert data["run"][0]["counts"]
-    assert data["rows"]
-    assert ledger.read_bytes() == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.db", "report.html"]
-
-
-def test_a_ledger_that_nobody_may_write_is_shown(tmp_path: Path):
-    folder = tmp_path / "closed"
-    folder.mkdir()
-    ledger = folder / "ledger.db"
-    with closing(sqlite3.connect(ledger)) as connection:
-        connection.executescript(next(LEDGERS.glob("*/*.sql")).read_text(encoding="utf-8"))
-    ledger.chmod(0o400)
-    folder.chmod(0o500)
-    try:
-        assert data_of(report_of(tmp_path, ledger))["rows"]
-    finally:
-        folder.chmod(0o700)
-
-
-async def test_a_run_that_a_ledger_lacks_is_refused(tmp_path: Path):
+async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):
     results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY)])
     with pytest.raises(CalipersError, match="no run 7"):
         open_sources([str(ledger)], run=7, on_error=print)
-    with pytest.raises(ConfigError, match="no source is a ledger"):
+    with pytest.raises(ConfigError, match="--run"):
         open_sources([str(results)], run=1, on_error=print)
+    with pytest.raises(ConfigError, match="--groups"):
+        open_sources([str(calibration_file(tmp_path / "c.json", groups=8))], groups="x", on_error=print)
 
 
-@pytest.mark.parametrize(("content", "message"), [
-    ('{"group_id": "g", "trajectories": []}\n', "is a groups file"),
-    ('{"judge": "x", "met": true}\n', "is not a result file"),
-])  # fmt: skip
-def test_a_file_of_another_kind_is_refused_with_the_remedy(tmp_path: Path, content: str, message: str):
-    (tmp_path / "other.jsonl").write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=message):
-        open_sources([str(tmp_path / "other.jsonl")], on_error=print)
+def test_a_source_of_another_kind_is_refused_with_the_remedy(tmp_path: Path):
+    wrong = {
+        "groups.jsonl": ('{"group_id": "g", "trajectories": []}\n', "--groups"),
+        "other.jsonl": ('{"judge": "x", "met": true}\n', "calipers score"),
+    }
+    for name, (content, message) in wrong.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            open_sources([str(tmp_path / name)], on_error=print)
+    with pytest.raises(InputError, match="folder"):
+        open_sources([str(tmp_path)], on_error=print)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        with pytest.raises(InputError, match="no regular file"):
+            is_ledger(str(tmp_path / name))
 
 
 def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
@@ -133,23 +100,10 @@ def test_a_bad_line_is_reported_and_the_rest_is_shown(tmp_path: Path):
     assert sources.notes.bad_lines == 3
 
 
-def test_an_empty_result_file_is_an_empty_report(tmp_path: Path):
-    (tmp_path / "scored.jsonl").write_text("", encoding="utf-8")
-    assert data_of(report_of(tmp_path, tmp_path / "scored.jsonl"))["rows"] == []
-
-
-def test_sources_of_one_file_name_are_named_with_their_folders(tmp_path: Path):
-    paths = [tmp_path / "runs" / name / "scored.jsonl" for name in ("a", "b")] + [tmp_path / "other.jsonl"]
+def test_sources_of_one_file_name_are_named_with_as_many_folders_as_tell_them_apart(tmp_path: Path):
+    paths = [tmp_path / one / "scored.jsonl" for one in ("x/1", "y/1", "y/2")] + [tmp_path / "other.jsonl"]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_lines(path, [result_of("g", member("x"))])
+        write_lines(path, [])
     with open_sources([str(path) for path in paths], on_error=print) as sources:
-        assert sources.names == ["a/scored.jsonl", "b/scored.jsonl", "other.jsonl"]
-        assert sources.title == "a/scored.jsonl, b/scored.jsonl, other.jsonl"
-
-
-def test_names_of_sources_take_as_many_folders_as_tell_them_apart(tmp_path: Path):
-    paths = [str(tmp_path / one) for one in ("x/1/l.db", "y/1/l.db", "y/2/l.db", "z/2/l.db", "l.json")]
-    names = source_names([*paths, "postgresql://me:secret@host/l.db"])
-    assert list(names.values())[:5] == ["x/1/l.db", "y/1/l.db", "y/2/l.db", "z/2/l.db", "l.json"]
-    assert "secret" not in names["postgresql://me:secret@host/l.db"]
+        assert sources.names == ["x/1/scored.jsonl", "y/1/scored.jsonl", "2/scored.jsonl", "other.jsonl"]

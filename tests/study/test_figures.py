@@ -1,108 +1,99 @@
-"""Figures of a study show the mean and the interval of every arm's runs."""
+"""Figures of a study show the mean and the interval of every arm's runs, from its result file."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from calipers.errors import ConfigError
-from calipers.study.curves import ArmCurves, StudyCurves
-from calipers.study.figures import draw_curve, save_figure
+from calipers.errors import ConfigError, InputError
+from calipers.study.figures import differences, draw_curve, measured_names, read_curves, save_figure
 from calipers.study.intervals import estimate
 
-CLEAN = ArmCurves("clean", (0, 10), {"truth": ((0.5, 0.6), (0.4, 0.8), (0.3, 0.7))})
-BIASED = ArmCurves("biased", (0, 10), {"truth": ((0.5, 0.5), (0.4, 0.5), (0.3, None))}, "clean")
-STUDY = StudyCurves("a judge with a bias", (CLEAN, BIASED))
+CLEAN = {"step": [0, 1, 2], "truth": [[0.5, 0.6, 0.7], [0.4, 0.8, 0.7], [0.3, 0.7, 0.4]]}
+BIASED = {"step": [0, 1, 2], "truth": [[0.5, 0.5, 0.5], [0.4, 0.5, 0.3], [0.3, None, None]]}
+HELD_OUT = {"step": [0, 3], "truth": [[0.5, 0.9], [0.5, 0.7], [None, None]], "calls": [[0, 10], [0, 20], [None, None]]}
+RESULTS: dict[str, Any] = {
+    "format": "calipers-training/1",
+    "title": "a judge with a $bias$",
+    "arms": [
+        {"name": "clean", "against": None, "curves": CLEAN, "held_out": HELD_OUT},
+        {"name": "biased", "against": "clean", "curves": BIASED, "held_out": HELD_OUT},
+    ],
+}
+
+
+def drawn(*given: Any) -> Any:
+    """The axes of a figure, whose types matplotlib does not tell."""
+    return draw_curve(*given).axes
 
 
 @pytest.fixture
-def drawn() -> Any:
+def results(tmp_path: Path) -> Path:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'calipers[study]'")
-    return draw_curve
+    (tmp_path / "results.json").write_text(json.dumps(RESULTS), encoding="utf-8")
+    return tmp_path
 
 
-def test_lines_are_means_and_bands_are_intervals(drawn: Any) -> None:
-    (axes,) = drawn(STUDY, "truth").axes
+def test_lines_are_means_and_bands_are_intervals(results: Path) -> None:
+    title, arms = read_curves(str(results))
+    (axes,) = drawn(title, arms, "truth")
     lines = {line.get_label(): [*map(float, line.get_ydata())] for line in axes.get_lines()}
-    assert lines["clean (3 runs)"] == pytest.approx([0.4, 0.7])
-    assert lines["biased (3 runs)"] == pytest.approx([0.4, 0.5])
+    assert lines["clean (3 runs)"] == pytest.approx([0.4, 0.7, 0.6])
+    assert lines["biased (3 runs)"] == pytest.approx([0.4, 0.5, 0.4])
     half = estimate([0.6, 0.8, 0.7]).half_width
     assert half is not None
     heights = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert heights.max() == pytest.approx(max(0.7 + half, 0.4 + half))
-    assert axes.get_title(loc="left") == "a judge with a bias"
+    assert max(heights) == pytest.approx(max(0.7 + half, 0.6 + (estimate([0.7, 0.7, 0.4]).half_width or 0)))
     assert axes.get_ylabel() == "true quality (0 to 1)"
+    (axes,) = drawn(title, arms, "held_out_truth")
+    assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 3]
 
 
-def test_differences_are_between_runs_of_the_same_seed(drawn: Any) -> None:
-    (axes,) = drawn(STUDY, "truth", differences=True).axes
-    line, zero = axes.get_lines()
-    assert line.get_label() == "biased − clean (3 runs)"
-    assert [*map(float, line.get_ydata())] == pytest.approx([0, (-0.1 - 0.3) / 2])
-    assert [*zero.get_ydata()] == [0, 0]
-
-
-def test_one_run_has_no_band(drawn: Any) -> None:
-    (axes,) = drawn(StudyCurves("", (ArmCurves("a", (0, 1), {"kl": ((0.0, 1.0),)}),)), "kl").axes
-    assert len(axes.get_lines()) == 1
-    assert not axes.collections
-
-
-def test_arms_can_be_chosen_and_curves_drawn_over_kl(drawn: Any) -> None:
-    arms = [ArmCurves(arm.name, (0.0, 0.25 * n), arm.runs, arm.against) for n, arm in enumerate(STUDY.arms, 1)]
-    study = StudyCurves("", tuple(arms), "kl")
-    (axes,) = drawn(study, "truth", arms=["biased"]).axes
+def test_differences_and_other_axes(results: Path) -> None:
+    title, arms = read_curves(str(results))
+    (axes,) = drawn(title, differences(arms), "truth")
     (line,) = axes.get_lines()
-    assert [*map(float, line.get_xdata())] == [0, 0.5]
-    assert axes.get_xlabel() == "KL from the first policy (nats), mean over runs"
-    (axes,) = drawn(study, "truth", differences=True).axes
-    assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 0.5]
-    with pytest.raises(ConfigError, match=r"no arm 'baised'\. Did you mean biased\?"):
-        drawn(study, "truth", arms=["baised"])
+    assert line.get_label() == "biased − clean (3 runs)"
+    assert [*map(float, line.get_ydata())] == pytest.approx([0, -0.2, -0.3])
+    title, arms = read_curves(str(results / "results.json"), "calls")
+    (axes,) = drawn(title, arms, "truth", "calls")
+    assert [*map(float, axes.get_lines()[0].get_xdata())] == [0, 15]
+    assert measured_names(arms) == ["truth", "calls"]
+    with pytest.raises(ConfigError, match="Did you mean truth"):
+        draw_curve(title, arms, "truht")
+    with pytest.raises(ConfigError, match="differences"):
+        differences(arms[:1])
 
 
-def test_runs_that_were_not_made_are_not_counted(drawn: Any) -> None:
-    rows = ((0.5, 0.6), (None, None))
-    (axes,) = drawn(StudyCurves("", (ArmCurves("a", (0, 1), {"truth": rows}),)), "truth").axes
-    assert axes.get_lines()[0].get_label() == "a (1 run)"
+def test_the_same_figure_is_the_same_bytes(results: Path) -> None:
+    title, arms = read_curves(str(results))
+    made = [
+        [path.read_bytes() for path in save_figure(draw_curve(title, arms, "truth"), results / name)] for name in "ab"
+    ]
+    assert made[0] == made[1]
+    assert b"$bias$" in made[0][1]
+    with pytest.raises(ConfigError, match="cannot be written"):
+        save_figure(draw_curve(title, arms, "truth"), results / "no" / "a")
 
 
-@pytest.mark.parametrize(("study", "name", "differences", "words"), [
-    (STUDY, "trueth", False, "no curve 'trueth'; it has truth"),
-    (StudyCurves("", (CLEAN,)), "truth", True, "no arm of the study is compared"),
-    (StudyCurves("", (CLEAN, ArmCurves("b", (0, 5), {"truth": ((0, 0),) * 3}, "clean"))), "truth", True, "other steps"),
-    (StudyCurves("", (CLEAN, ArmCurves("b", (0, 10), {"truth": ((0, 0),)}, "clean"))), "truth", True, "other .*runs"),
-    (StudyCurves("", (CLEAN,) * 33), "truth", False, "33 arms cannot be told apart"),
-    (StudyCurves("", (ArmCurves("a", (0,), {"kl": ((None,),)}),)), "kl", False, "'kl' has no numbers: it was"),
-])  # fmt: skip
-def test_what_cannot_be_drawn_is_said(drawn: Any, study: StudyCurves, name: str, differences: bool, words: str) -> None:  # noqa: FBT001
-    with pytest.raises(ConfigError, match=words):
-        drawn(study, name, differences=differences)
-
-
-def test_names_and_titles_are_drawn_as_they_are(drawn: Any, tmp_path: Path) -> None:
-    curves = {"truth": ((0.5, 0.75),) * 2}
-    study = StudyCurves("costs $x^$ \x1b[31m\ud800", (ArmCurves("a $\\nothing$\x00", (0, 5), curves),))
-    _, svg = save_figure(drawn(study, "truth"), tmp_path / "figure")
-    text = svg.read_text(encoding="utf-8")
-    assert "costs $x^$ \\x1b[31m\\ud800" in text
-    assert "a $\\nothing$\\x00 (2 runs)" in text
-
-
-def test_the_same_curves_are_the_same_bytes_in_both_formats(drawn: Any, tmp_path: Path) -> None:
-    one, two = (save_figure(drawn(STUDY, "truth"), tmp_path / name) for name in ("one", "two"))
-    assert [path.name for path in one] == ["one.png", "one.svg"]
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
-
-
-def test_a_folder_that_is_missing_is_said(drawn: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"figure\.png: cannot be written \(No such file"):
-        save_figure(drawn(STUDY, "truth"), tmp_path / "nowhere" / "figure")
-
-
-def test_without_matplotlib_the_install_command_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ConfigError, match=r"pip install 'calipers\[study\]'"):
-        draw_curve(STUDY, "truth")
+def test_a_damaged_file_is_named(results: Path) -> None:
+    wrong: list[Any] = [
+        "{",
+        [],
+        {**RESULTS, "format": "other/1"},
+        {**RESULTS, "arms": []},
+        {**RESULTS, "arms": [{"name": "a"}]},
+        {**RESULTS, "arms": [{**RESULTS["arms"][0], "curves": {"step": ["x"]}}]},
+        {**RESULTS, "arms": [{**RESULTS["arms"][0], "curves": {"step": [0], "../x": [[1]]}}]},
+        {**RESULTS, "arms": [{**RESULTS["arms"][0], "curves": {"step": [0], "truth": [[1, 2]]}}]},
+    ]
+    for content in wrong:
+        text = content if isinstance(content, str) else json.dumps(content)
+        (results / "results.json").write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"results\.json"):
+            read_curves(str(results))
+    with pytest.raises(InputError, match="no such file"):
+        read_curves(str(results / "missing.json"))

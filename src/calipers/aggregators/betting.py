@@ -6,7 +6,7 @@ values' conditional means are at most m, its expectation never rises, so it ever
 depend on (Waudby-Smith & Ramdas, "Estimating means of bounded random variables by betting", *JRSS B* 86, 2024). Here
 several shares are bet side by side, and the mean of their capitals counts. ``Evidence`` also splits the capital over
 the times at which a change may begin (a mixture as in Shin, Ramdas & Rinaldo, "E-detectors", 2022), so that a late rise
-is noticed after a good start. Not responsible for what the values are (``cascade``).
+is noticed after a good start.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ Not responsible for asking, or for learning noise (``noise``).
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from dataclasses import dataclass, replace
@@ -57,21 +56,6 @@ class StoppingRule:
         """
         true = self._true_variance(seen, noise / calls, freedom)
         return _correlation(true, noise / (calls + 1)) - _correlation(true, noise / calls)
-
-    def values_to_batch(self, scores: Scores, *, calls: int) -> tuple[float, ...]:
-        """Return what each further call about this group of ``scores`` is expected to add to its batch, falling.
-
-        In units of the scores. One value for each call up to the ``budget``, after ``calls`` calls so far; none if it
-        cannot be estimated (``should_stop``).
-        """
-        known = _known(scores)
-        if len(known) < 2:
-            return ()
-        squared_error = math.fsum(error**2 for _, error in known) / len(known)
-        true = self._true_variance(statistics.variance(value for value, _ in known), squared_error, len(known) - 1)
-        noise = squared_error * calls
-        reached = [math.sqrt(true) * _correlation(true, noise / count) for count in range(calls, self.budget + 1)]
-        return tuple(later - sooner for sooner, later in itertools.pairwise(reached))
 
     def _true_variance(self, seen: float, squared_error: float, freedom: int) -> float:
         """Return the estimated variance of a group's true scores, shrunk to the judge's usual spread."""

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from calipers.calibration import curves, judges, panels, series, ways
 from calipers.calibration.asked import Asked
-from calipers.calibration.cascade import CascadeFigures, CascadeTarget, Kind, cascade_figures
 from calipers.calibration.choice import Choice, Judged, choose_way
 from calipers.calibration.costs import Measure
-from calipers.calibration.differences import Difference, paired_differences
+from calipers.calibration.differences import Difference, answer_of, paired_differences
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
@@ -41,7 +40,7 @@ from calipers.types.encoding import finite_number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Calibration", "CascadeTarget", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
+__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
 _MOST_SHOWN = 6
 """The most judges that a calibration's ``repr`` shows."""
@@ -54,7 +53,7 @@ class Calibration:
     ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
     judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
     are the lines that could not be read. ``labels`` says what other numbers of groups with gold would show.
-    ``cascade`` is the cascade for the target that was asked for. ``differences`` compare every two rows of ``judges``
+    ``differences`` compare every two rows of ``judges``
     on the same groups.
     """
 
@@ -66,19 +65,18 @@ class Calibration:
     choice: Choice | None = None
     problems: tuple[InputError, ...] = ()
     labels: LabelNeeds | None = None
-    cascade: CascadeFigures | None = None
     differences: tuple[Difference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration's JSON report: plain objects, with None for unknown figures."""
         return {
             "judges": [one.to_dict() for one in self.judges],
+            "answer": answer_of(self.differences),
             "differences": [judges.rounded_floats(one.to_dict()) for one in self.differences],
             "panel": self.panel.to_dict(),
             "recommendation": self.recommendation,
             "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
             "search": None if self.choice is None else judges.rounded_floats(self.choice.to_dict()),
-            "cascade": None if self.cascade is None else judges.rounded_floats(self.cascade.to_dict()),
             "labels": None if self.labels is None else judges.rounded_floats(self.labels.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
@@ -130,7 +128,6 @@ def calibrate(
     *,
     per_group: Mapping[Measure, float] | None = None,
     rubrics: Mapping[str, str] | None = None,
-    cascade: CascadeTarget | None = None,
     asked: Mapping[Key, Asked] | None = None,
     on_error: Callable[[InputError], None] | None = None,
 ) -> Calibration:
@@ -139,14 +136,13 @@ def calibrate(
     ``groups`` is a groups file, or an iterable of groups as for ``score_group``; ``judgments`` is a file of recorded
     answers (docs/calibration.md), or an iterable of its objects. ``per_group`` limits the cost of a group, as in
     ``{"tokens": 20000}`` (or usd, shown, calls): the recommendation is the best way within this limit. ``rubrics`` are
-    the rubric files of prompt variants by name, so that the recommendation can name them. ``cascade`` asks for the
-    threshold of a cascade, as in ``CascadeTarget("fidelity", 0.97)``. ``asked`` are the request settings of judges that
-    ``collect_judgments`` has asked (its ``asked_by_key``), so that the recommendation asks with them. Lines that cannot
-    be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and judgments may also be data frames
-    or datasets. Raises InputError for a missing or empty file, ConfigError for a limit or a target that cannot be
-    meant.
+    the rubric files of prompt variants by name, so that the recommendation can name them. ``asked`` are the request
+    settings of judges that ``collect_judgments`` has asked (its ``asked_by_key``), so that the recommendation asks with
+    them. Lines that cannot be read are passed to ``on_error``, listed in ``problems`` and skipped. Groups and
+    judgments may also be data frames or datasets. Raises InputError for a missing or empty file, ConfigError for a
+    limit that cannot be meant.
     """
-    _require_targets(per_group, cascade)
+    _require_target(per_group)
     problems: list[InputError] = []
 
     def complain(error: InputError) -> None:
@@ -179,7 +175,6 @@ def calibrate(
         choice,
         tuple(problems),
         label_needs(choice, every),
-        None if cascade is None else cascade_figures(units, frame, cascade, asked),
         paired_differences(built, measured, frame),
     )
 
@@ -194,15 +189,11 @@ def _groups(
     return [] if isinstance(groups, list | tuple) and not groups else read_groups(groups, on_error=complain)
 
 
-def _require_targets(per_group: object, cascade: object) -> None:
-    """Raise ConfigError for a limit or a cascade's target that cannot be meant."""
+def _require_target(per_group: object) -> None:
+    """Raise ConfigError for a limit that cannot be meant."""
     limits = per_group if isinstance(per_group, Mapping) else {} if per_group is None else {None: None}
     known = get_args(Measure)
     if any(name not in known or (finite_number(most) or 0) <= 0 for name, most in limits.items()):
         raise ConfigError(
             f"per_group={per_group!r}: it limits {', '.join(known)} of a group, as in {{'tokens': 20000}}"
         )
-    if cascade is None:
-        return
-    if not isinstance(cascade, CascadeTarget) or cascade.kind not in get_args(Kind) or not 0 <= cascade.amount <= 1:
-        raise ConfigError(f"cascade={cascade!r}: write CascadeTarget('fidelity' or 'share', a number from 0 to 1)")

@@ -92,6 +92,12 @@ def _difference(one: JudgeFigures, found: Array, other: JudgeFigures, there: Arr
     return Difference(*names, mean, measures.bootstrap_interval(apart), int((~np.isnan(apart)).sum()))
 
 
+def answer_of(pairs: Sequence[Difference]) -> str | None:
+    """Return the sentence that says which judges the first one is better than; None with one judge."""
+    lines = difference_lines(pairs, {})
+    return lines[-1] if lines else None
+
+
 def difference_lines(pairs: Sequence[Difference], names: Mapping[str, str]) -> list[str]:
     """Return the paired differences of a calibration as lines of text: each pair, then one sentence that answers.
 

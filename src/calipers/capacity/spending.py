@@ -20,7 +20,6 @@ from calipers.backends.providers.known import provider_of
 from calipers.config.criteria_options import Criteria
 from calipers.config.options import JudgeOptions
 from calipers.config.question_options import Records
-from calipers.config.score_options import Panel
 from calipers.judging.connecting import connect_judges, judges_in
 from calipers.judging.judge import Judge
 from calipers.testing import Noise, SimulatedJudge
@@ -229,12 +228,6 @@ def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges:
 def _extreme(options: JudgeOptions, *, most: bool) -> dict[str, Any]:
     """Return the arguments with which answers make for the most questions, or for the fewest."""
     changed: dict[str, Any] = {}
-    panel: Panel = options.panel  # type: ignore[assignment] # JudgeOptions made it one
-    if panel.mode == "cascade" and panel.confidence is not None:
-        largest = _NEVER_SURE if options.protocol == "pairwise" else 1.0
-        share = 1.0 if most else panel.check_share  # a judge that is sure is checked by the last one
-        own = {"confidence": largest if most else 0.0, "check_share": share, "error_limit": 1 - _NEVER_ENOUGH}
-        changed["panel"] = replace(panel, **own)  # type: ignore[arg-type]
     if most and options.resolve is not None:
         changed["resolve"] = replace(options.resolve, tolerance=_NEVER_ENOUGH)  # type: ignore[type-var] # likewise
     return changed
@@ -244,8 +237,6 @@ def _ranges(judge: Judge) -> Iterable[str]:
     """Yield how the number of questions depends on answers."""
     if judge.settings.resolve is not None:
         yield "resolve: how often a group is asked about depends on how much answers differ"
-    if judge.settings.panel.mode == "cascade":
-        yield "cascade: from the first judge sure of every group, up to every judge asked about all groups"
 
 
 def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:

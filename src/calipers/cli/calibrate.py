@@ -30,14 +30,13 @@ from calipers.cli.command_options import (
 )
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import judge_option
-from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
+from calipers.cli.messages import BadLines, tells_if_interrupted
 from calipers.cli.overwriting import JUDGMENTS, RECOMMENDATION, add_force_option
 from calipers.errors import ConfigError, InputError
 from calipers.registry import PROTOCOLS
 
 if TYPE_CHECKING:
     from calipers.calibration import Calibration
-    from calipers.calibration.cascade import CascadeTarget, Kind
     from calipers.calibration.costs import Measure
 
 
@@ -108,12 +107,6 @@ if TYPE_CHECKING:
     "to ask within this limit is recommended. [default: the cheapest with 98.5 % of the best fidelity]",
 )
 @command_option(
-    "--cascade",
-    metavar="KIND=AMOUNT",
-    help="Also find the threshold of a cascade: fidelity=0.97 keeps this share of the best judge's fidelity, with as "
-    "few groups for it as possible; share=0.4 leaves it at most this share of the groups.",
-)
-@command_option(
     "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
 )
 @command_option(
@@ -166,7 +159,6 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if is_typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
-    target = None if options["cascade"] is None else _read_target(options["cascade"])
     _require_writable(groups, judgments, options)
     bad = _Once(BadLines())
     ledger = None if options["ledger"] else default_ledger(groups, options)
@@ -184,9 +176,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
     files = {Path(path).stem: path for path in options["rubric"]}
     every = itertools.chain(asked, recorded)
-    found = measure(groups, every, per_group=limit, rubrics=files, cascade=target, asked=settings, on_error=bad)
+    found = measure(groups, every, per_group=limit, rubrics=files, asked=settings, on_error=bad)
     _require_figures(found, judgments, bad)
-    _warn_of_no_cascade(found, asked_for=target is not None)
     _print(found, options["recommendation"], as_json=as_json)
     return 1 if bad.told else 0
 
@@ -214,7 +205,7 @@ def _print(found: Calibration, recommendation: str | None, *, as_json: bool) -> 
 
 
 def _require_about_criteria() -> None:
-    for name in ("criteria", "per_group", "cascade", "recommendation"):
+    for name in ("criteria", "per_group", "recommendation"):
         if is_typed(name):
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
@@ -284,14 +275,6 @@ def _check_price(options: dict[str, Any]) -> None:
     options["price"] = None
 
 
-def _warn_of_no_cascade(found: Calibration, *, asked_for: bool) -> None:
-    if asked_for and found.cascade is None:
-        print_message(
-            "Warning: --cascade: no cascade was tried. It needs two judges with scores by one protocol (not pairwise) "
-            "for the same groups with gold, and more such groups"
-        )
-
-
 def _read_limit(text: str) -> tuple[Measure, float]:
     """Read a limit given with ``--per-group`` as ``KIND=AMOUNT``. Raises ConfigError."""
     from calipers.calibration.costs import Measure  # noqa: PLC0415 - --help stays quick
@@ -304,17 +287,3 @@ def _read_limit(text: str) -> tuple[Measure, float]:
     if kind not in get_args(Measure) or not 0 < most < math.inf:
         raise ConfigError(f"--per-group {text}: write tokens=20000, usd=0.01, shown=32 or calls=4")
     return cast("Measure", kind), most
-
-
-def _read_target(text: str) -> CascadeTarget:
-    """Read the target of a cascade, given with ``--cascade`` as ``KIND=AMOUNT``. Raises ConfigError."""
-    from calipers.calibration.cascade import CascadeTarget, Kind  # noqa: PLC0415 - --help stays quick
-
-    kind, _, amount = text.partition("=")
-    try:
-        share = float(amount)
-    except ValueError:
-        share = math.nan
-    if kind not in get_args(Kind) or not 0 < share < 1:
-        raise ConfigError(f"--cascade {text}: write fidelity=0.97 or share=0.4, with a number between 0 and 1")
-    return CascadeTarget(cast("Kind", kind), share)

@@ -64,9 +64,6 @@ def print_report(found: Calibration) -> None:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings, names):
             console.print(wrap_for_console(console, f"- {line}"), markup=False, soft_wrap=True)
-    if found.cascade is not None:
-        console.print("\n[bold]Cascade[/bold]")
-        console.print(found.cascade.toml(), markup=False, soft_wrap=True, end="")
     usable = "" if found.choice is None else " (TOML: --recommendation FILE writes it, --config FILE reads it)"
     console.print(f"\n[bold]Recommendation[/bold]{usable}")
     for line in found.recommendation.removesuffix("\n").split("\n"):

@@ -45,7 +45,7 @@ def judges(*, base_url: str | None, as_json: bool) -> int:
     Exit code: 0; with --base-url 1 if the server offers no model.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.doctor.discovery import find_judges  # noqa: PLC0415 - --help stays quick
-    from calipers.study.profiles.named import shipped_names  # noqa: PLC0415 - likewise
+    from calipers.study.profiles.profile import shipped_names  # noqa: PLC0415 - likewise
 
     if base_url is not None:
         return _show_server(base_url, as_json=as_json)

@@ -105,12 +105,18 @@ def _is_report(path: Path) -> bool:
         return _REPORT in file.read(200)
 
 
+def _is_comparison(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_COMPARISON)) == _COMPARISON
+
+
+_COMPARISON: Final = b'{"calipers_comparison":'
 _REPORT: Final = b"<!-- calipers report "
 _SIMULATION: Final = b'{"format":"calipers-simulation/'
 
 
 def _is_profile(path: Path) -> bool:
-    from calipers.study.profiles.files import is_profile  # noqa: PLC0415 - --help stays quick
+    from calipers.study.profiles.profile import is_profile  # noqa: PLC0415 - --help stays quick
 
     return is_profile(path)
 
@@ -123,6 +129,7 @@ GROUPS: Final = Kind("a groups file", _rows_with(frozenset({"group_id", "traject
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
 RECOMMENDATION: Final = Kind("a recommendation of calipers calibrate", _is_recommendation)
 SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
+COMPARISON: Final = Kind("a comparison of judges", _is_comparison)
 PROFILE: Final = Kind("a judge's profile", _is_profile)
 REPORT: Final = Kind("a report of calipers", _is_report)
 RESPONSES: Final = Kind(

@@ -46,9 +46,9 @@ class _File:
 
     def place(self, *keys: str) -> str:
         """Return file and line of a key, as an error shows them; keys are compared as flags."""
-        from calipers.study.toml_lines import lines_of  # noqa: PLC0415 - only for an error
+        from calipers.study.reading import lines_of  # noqa: PLC0415 - only for an error
 
-        for place, line in lines_of(self.text, self.content).items():
+        for place, line in lines_of(self.text).items():
             if tuple(_flag(str(part)) for part in place) == tuple(map(_flag, keys)):
                 return f"{self.name}:{line}"
         return self.name

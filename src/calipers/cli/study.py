@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from calipers.cli.command_options import command_option
-from calipers.cli.messages import print_message
-from calipers.cli.overwriting import SIMULATION, add_force_option, require_replaceable
+from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.cli.study_compare import compare
-from calipers.cli.study_train import train
 from calipers.errors import ConfigError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from calipers.study.figures import Against
+    from calipers.study.training.results import ArmSummary, Validity
+    from calipers.study.training.settings import Study
 
-    from calipers.study.curves import Against
+_WIDTH = 160
+_SHOWN: Final = {
+    "held_out_truth": "truth",
+    "length": "length",
+    "held_out_overconfident": "overconfident",
+    "first_length_pull": "first pull of length",
+}
+"""Figures in the table, with their headings; results.json has all."""
 
 
 @click.group(short_help="Study what a judge does to a policy.")
@@ -28,71 +33,139 @@ def study() -> None:
     """Study what a judge's bias, noise and failures do to the policy that is rewarded by it."""
 
 
-study.add_command(train)
 study.add_command(compare)
 
 
-@study.command(short_help="Simulate GRPO under a judge's vices, in seconds.")
-@click.argument("config", default="order")
+@study.command(short_help="Train a small policy with GRPO under judges, on a CPU.")
+@click.argument("config", default="smoke")
 @command_option(
     "-o",
     "--out",
-    default="simulation.json",
+    default="study",
     show_default=True,
     named=True,
-    metavar="OUT",
-    help="The result file: curves of every run, figures, differences; - for stdout.",
+    metavar="DIR",
+    help="The folder of the study: its runs and results.json. A study in it goes on.",
+)
+@command_option(
+    "--policy",
+    type=click.Choice(["gpt", "closed-form"]),
+    help="What is trained: a tiny transformer, or seven numbers with exact gradients. [default: the config's]",
 )
 @command_option("--steps", type=click.IntRange(1), help="Steps of each run. [default: the config's]")
 @command_option("--seeds", type=click.IntRange(1), help="Runs of each arm. [default: the config's]")
-@click.option("--show", is_flag=True, help="Print the scenario's TOML instead of running it.")
-@click.option("--settings", is_flag=True, help="Print a TOML file with every setting, its meaning and its default.")
-@add_force_option
-def simulate(
-    config: str, out: str, steps: int | None, seeds: int | None, *, show: bool, settings: bool, force: bool
+@command_option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1), help="Runs at the same time, each on one core."
+)
+@click.option("--check", is_flag=True, help="Check the config, print what would be run, and stop.")
+@click.option("--show", is_flag=True, help="Print the TOML of a study of calipers instead of running it.")
+def train(
+    config: str,
+    out: str,
+    policy: str | None,
+    steps: int | None,
+    seeds: int | None,
+    workers: int,
+    *,
+    check: bool,
+    show: bool,
 ) -> int:
-    """Simulate GRPO as CONFIG says, a TOML file or a scenario's name.
+    """Train a small policy as CONFIG says: a TOML file, or the name of a study that comes with calipers.
 
-    Scenarios are failures, injection, length, noise, order (the default), overoptimisation, panel and verdicts.
-
-    Arms (a judge, a policy, GRPO's settings) are run with the same seeds, and compared run by run. The policy's
-    gradients are exact and its true quality is known. Nothing is downloaded, and no judge is asked.
+    Every arm (a judge, how it is asked, settings) is trained with the same seeds, and arms are compared run by run. The
+    task is drawn anew for every step, and its truth is known. Nothing is downloaded; judges are simulated unless the
+    config names others. A study that was interrupted goes on with the runs that are missing.
 
     \b
-    calipers study simulate
-    calipers study simulate length --seeds 50 -o length.json
-    calipers study simulate length --show > mine.toml
-    calipers study simulate --settings > all.toml
-    calipers study simulate mine.toml -o mine.json
+    calipers study train smoke -o smoke
+    calipers study train failures --policy closed-form -o failures
+    calipers study train order --check
+    calipers study train smoke --show > mine.toml
+    calipers study train mine.toml -o mine --seeds 20 --workers 2
 
-    Exit code: 0 simulated, 2 bad usage or configuration.
+    Exit code: 0 all runs are made, 1 some failed, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.cli.simulation_output import count_steps, print_summary, write_result  # noqa: PLC0415 - --help stays quick
-    from calipers.study.simulation import read_simulation, scenario_text, settings_text  # noqa: PLC0415 - likewise
-    from calipers.study.simulation import simulate as simulated  # noqa: PLC0415 - likewise
+    from calipers.study.training.study_file import read_study, scenario_text  # noqa: PLC0415 - --help stays quick
 
-    if show or settings:
-        click.echo(settings_text() if settings else scenario_text(config), nl=False)
+    if show:
+        click.echo(scenario_text(config), nl=False)
         return 0
-    simulation = read_simulation(config, steps=steps, seeds=seeds)
-    if out != "-" and not Path(out).absolute().parent.is_dir():
-        raise ConfigError(f"--out {out}: its folder does not exist; create it first")
-    require_replaceable("--out", out, SIMULATION, force=force, beside={"the configuration": config})
-    began = time.monotonic()
-    total = len(simulation.arms) * simulation.seeds * simulation.steps
-    result, summaries = simulated(simulation, done=count_steps(total))
-    write_result(out, result)
-    if out != "-":
-        print_summary(simulation.title, summaries, simulation.figures)
-    seconds = time.monotonic() - began
+    file = read_study(config, steps=steps, seeds=seeds, policy=policy)
+    _announce(file.study)
+    if check:
+        return 0
+    from calipers.study.training.matrix import make_runs  # noqa: PLC0415 - likewise
+    from calipers.study.training.results import RESULTS, write_results  # noqa: PLC0415 - likewise
+
+    failed: dict[str, str] = {}
+    with tells_if_interrupted("Run the same command again to continue."):
+        failed = make_runs(file, Path(out), workers=workers, tell=print_message)
+    summaries, valid = write_results(file.study, Path(out), failed)
+    _print(file.study, summaries)
+    _print_validity(valid)
+    for name, why in failed.items():
+        print_message(f"Failed: {name}: {why.strip()}")
+    print_message(f"Curves and all figures: {Path(out) / RESULTS}")
+    return 1 if failed else 0
+
+
+def _announce(study: Study) -> None:
+    """Print the size of the matrix, and the smallest effect that it can see, before anything is run."""
+    from calipers.study.training.matrix import runs_of  # noqa: PLC0415 - --help stays quick
+    from calipers.study.training.results import smallest_effect  # noqa: PLC0415 - likewise
+
+    arms, runs = len(study.arms), len(runs_of(study))
     print_message(
-        f"{counted(total, 'step')} in {seconds:.1f} s, {total / seconds:,.0f}/s; curves and all figures: {out}"
+        f"{counted(arms, 'arm')}, {counted(runs, 'run')} of {counted(study.steps, 'step')}, policy {study.policy}"
     )
-    return 0
+    by_name = {arm.name: arm for arm in study.arms}
+    for count in sorted({min(arm.seeds, by_name[arm.against].seeds) for arm in study.arms if arm.against}):
+        if (effect := smallest_effect(count)) is not None:
+            print_message(
+                f"With {count} paired seeds, the smallest difference that can be seen (80 % power) is {effect:.2f} "
+                "standard deviations of the difference between two runs of a seed"
+            )
+
+
+def _print(study: Study, summaries: list[ArmSummary]) -> None:
+    from calipers.cli.tables import print_figures  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
+
+    heads = [head for name in _SHOWN.values() for head in (name, "less control", "can see")]
+    rows = []
+    for one in summaries:
+        row = [one.name, f"against {one.against}" if one.against else ""]
+        for key in _SHOWN:
+            row += _figure(one, key)
+        rows.append(row)
+    console = table_console(width=_WIDTH)
+    print_figures(console, study.title or "study", ("arm", ""), heads, rows, together=len(heads) // len(_SHOWN))
+
+
+def _figure(summary: ArmSummary, key: str) -> list[str]:
+    """Return a figure, its paired difference with the interval, and the smallest difference that can be seen."""
+    figure, difference = summary.figures.get(key), summary.differences.get(key)
+    shown = "" if figure is None else f"{figure.mean:.3g}"
+    if difference is None:
+        return [shown, "", ""]
+    visible = "" if difference.detectable is None else f"{difference.detectable:.2g}"
+    return [shown, _with_interval(difference), visible]
+
+
+def _with_interval(difference: Any) -> str:
+    around = "" if difference.half_width is None else f" ± {difference.half_width:.2g}"
+    return f"{difference.mean:+.3g}{around}"
+
+
+def _print_validity(valid: Validity) -> None:
+    words = {True: "valid", False: "not valid: its arms do not count", None: "not checked wholly"}
+    print_message(f"The study is {words[valid.passed]}.")
+    for passed, found in valid.checks:
+        print_message(f"  {'ok' if passed else 'NOT ok' if passed is False else 'unknown'}: {found}")
 
 
 @study.command(short_help="Draw a study's curves as PNG and SVG.")
-@click.argument("results", metavar="RESULTS...", nargs=-1, required=True, type=click.Path())
+@click.argument("results", type=click.Path())
 @command_option(
     "-o", "--out", default=".", show_default=True, named=True, metavar="FOLDER", help="Where the figures are written."
 )
@@ -100,7 +173,7 @@ def simulate(
     "--curve",
     multiple=True,
     metavar="NAME",
-    help="A curve to draw, such as truth, length or, of training, held_out_truth. May be repeated. [default: all]",
+    help="A curve to draw, such as truth, length or held_out_truth. May be repeated. [default: all]",
 )
 @command_option("--arm", multiple=True, metavar="NAME", help="An arm to draw. May be repeated. [default: all]")
 @command_option(
@@ -112,93 +185,39 @@ def simulate(
 )
 @click.option("--differences", is_flag=True, help="Draw each arm's paired differences from its control arm instead.")
 def figures(
-    results: tuple[str, ...],
-    out: str,
-    curve: tuple[str, ...],
-    arm: tuple[str, ...],
-    over: Against,
-    *,
-    differences: bool,
+    results: str, out: str, curve: tuple[str, ...], arm: tuple[str, ...], over: Against, *, differences: bool
 ) -> int:
-    """Draw the curves in RESULTS: a result file of a study, or the folder of one or of a watched run.
-
-    Each curve is a PNG and an SVG. Several watched runs are drawn together, each as an arm.
-
-    Lines are means over runs, and bands are 95 % t-intervals. Of a comparison of judges (comparison.json) rewrites,
-    per_unit and drift are drawn, with a point and an interval for each judge. Existing figures of the same names are
-    replaced.
+    """Draw the curves in RESULTS: the folder of a study, or its results.json. Each is a PNG and an SVG.
 
     \b
-    calipers study figures simulation.json -o figures
-    calipers study figures simulation.json --curve truth --curve length --differences
-    calipers study figures order/results.json --curve truth --over kl --arm content --arm arrival
-    calipers study figures runs/one runs/two --curve audit_gap
+    calipers study figures order --curve length --arm "content early" --arm "arrival early"
+    calipers study figures length --curve length --differences
+    calipers study figures order --curve truth --over kl
 
     Exit code: 0 drawn, 2 bad usage, or a file that is no result of a study.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.study.comparison.drawing import read_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.figures import save_figure  # noqa: PLC0415 - likewise
+    from calipers.config.option import did_you_mean  # noqa: PLC0415 - --help stays quick
+    from calipers.study import figures as drawing  # noqa: PLC0415 - likewise
 
-    for flag, names in (("--curve", curve), ("--arm", arm)):
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ConfigError(f"{flag} {twice[0]}: is named {names.count(twice[0])} times")
-    compared = read_comparison(results[0]) if len(results) == 1 else None
-    if compared is not None:
-        if differences or arm or over != "step":
-            raise ConfigError("--arm, --over and --differences are for curves; a comparison of judges has none")
-        drawn = _drawn_comparison(compared, results[0], curve)
-    else:
-        drawn = _drawn_curves(results, curve, arm, over, differences=differences)
-    folder = Path(out)
+    title, arms = drawing.read_curves(results, over)
+    known = [one.name for one in arms]
+    for name in arm:
+        if name not in known:
+            raise ConfigError(f"the study has no arm {name!r:.60}.{did_you_mean(name[:60], known)}")
+    kept = [one for one in arms if not arm or one.name in arm]
+    if differences:
+        compared = drawing.differences(arms)
+        kept = [one for one in compared if not arm or one.name.partition(" − ")[0] in arm]
+        if not kept:
+            raise ConfigError(f"none of {', '.join(arm)} is compared with another arm: leave out --differences")
+    folder, stem = Path(out), Path(results).resolve().name.removesuffix(".json")
+    end = f"{'' if over == 'step' else f'-over-{over}'}{'-differences' if differences else ''}"
+    figures = [(name, drawing.draw_curve(title, kept, name, over)) for name in curve or drawing.measured_names(kept)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
-    stem = Path(results[0]).resolve().name.removesuffix(".json") if len(results) == 1 else "runs"
-    end = f"{'' if over == 'step' else f'-over-{over}'}{'-differences' if differences else ''}"
-    for name, figure in drawn:
-        for path in save_figure(figure, folder / f"{stem}-{name}{end}"):
+    for name, figure in figures:
+        for path in drawing.save_figure(figure, folder / f"{stem}-{name}{end}"):
             click.echo(path)
     return 0
-
-
-def _drawn_comparison(found: Mapping[str, Any], where: str, names: tuple[str, ...]) -> list[tuple[str, Figure]]:
-    """Return the figures of a comparison of judges; by default of all that was measured, with a note on the rest."""
-    from calipers.study.comparison.drawing import DRAWN, draw_comparison, measured_in  # noqa: PLC0415 - --help stays quick
-
-    known = measured_in(found, where)
-    shown = names or (_measured(DRAWN, known) if known else tuple(DRAWN))  # drawing says why nothing is there
-    return [(name, draw_comparison(found, name, where=where)) for name in shown]
-
-
-def _drawn_curves(
-    results: tuple[str, ...], names: tuple[str, ...], arms: tuple[str, ...], over: Against, *, differences: bool
-) -> list[tuple[str, Figure]]:
-    """Return the figures of a study's curves; by default of all that were measured, with a note on the rest."""
-    from calipers.study.curves import HELD_OUT, measured_names, read_runs  # noqa: PLC0415 - --help stays quick
-    from calipers.study.figures import draw_curve  # noqa: PLC0415 - likewise
-
-    read = {False: read_runs(results, over=over)}
-    if over == "step" and any(name.startswith(HELD_OUT) for name in names):
-        read[True] = read_runs(results, held_out=True)
-    if not names:
-        every = tuple(name for name in read[False].names if name != over)
-        known = measured_names(read[False], compared=differences, arms=arms)
-        names = _measured(every, known) if known else every  # drawing says why nothing is there
-    drawn = []
-    for name in names:
-        held_out = over == "step" and name.startswith(HELD_OUT)
-        of_points = name if over == "step" else name.removeprefix(HELD_OUT)  # all of them are of held-out prompts
-        drawn.append((name, draw_curve(read[held_out], of_points, differences=differences, arms=arms)))
-    return drawn
-
-
-def _measured(names: Iterable[str], known: Container[str]) -> tuple[str, ...]:
-    """Return the names that are known, and print the others."""
-    found: list[str] = []
-    unknown: list[str] = []
-    for name in names:
-        (found if name in known else unknown).append(name)
-    if unknown:
-        print_message(f"Not drawn, because nothing was measured: {', '.join(unknown)}")
-    return tuple(found)

@@ -1,108 +1,113 @@
-"""``calipers study compare``: judges compared on the same groups, asked anew or from recorded answers."""
+"""``calipers study compare``: judges compared on the same groups and on rewrites of the same answers."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from calipers.backends.names import name_without_password
 from calipers.cli.command_options import command_option
-from calipers.cli.messages import BadLines, print_message
+from calipers.cli.judge_options import arguments_of_judge, judge_options
+from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
+from calipers.cli.overwriting import COMPARISON, add_force_option, require_replaceable
 from calipers.errors import ConfigError
-from calipers.types.counted import counted
 
 if TYPE_CHECKING:
-    from calipers.study.comparison.study_file import Study
+    from calipers.study.comparison import Comparison
+    from calipers.study.intervals import Estimate
+
+_WIDTH = 110
+_NAMES = ("verbose", "sycophantic", "confident", "formatted")
 
 
 @click.command(short_help="Compare judges on the same groups and on rewrites of the same answers.")
-@click.argument("sources", nargs=-1, required=True, metavar="CONFIG|SOURCE...")
+@click.argument("groups", type=click.Path())
 @command_option(
     "-o",
     "--out",
-    default="comparison",
+    default="comparison.json",
     show_default=True,
     named=True,
-    metavar="DIR",
-    help="The folder of the comparison: answers, judgments, comparison.json. A comparison in it goes on.",
+    metavar="OUT",
+    help="The result file (JSON).",
 )
-@command_option("--samples", type=click.IntRange(1), help="How often each question is asked. [default: the config's]")
 @command_option(
-    "--format",
-    metavar="NAME",
-    help="The format of unparsed replies (raw_text), for recorded lines that name none, e.g. mt_bench.",
+    "--rewrite",
+    multiple=True,
+    type=click.Choice((*_NAMES, "none")),
+    help="How answers are rewritten. May be repeated. [default: verbose, sycophantic, confident and formatted]",
 )
-@click.option("--check", is_flag=True, help="Check the config, print what would be asked, and stop.")
-def compare(sources: tuple[str, ...], out: str, samples: int | None, format: str | None, *, check: bool) -> int:  # noqa: A002 - the flag's name
-    """Compare judges as CONFIG says, a TOML file, or from the recorded answers in SOURCE files.
+@add_force_option
+@judge_options
+def compare(groups: str, out: str, rewrite: tuple[str, ...], *, force: bool, **options: Any) -> int:
+    """Compare the judges that --judge names on the same GROUPS: each is asked alone, not as a panel.
 
-    A config names groups, judges, temperatures, wordings of the question, and rewrites of the answers (verbose,
-    sycophantic, confident, confident_wrong, formatted, or your own). All of it is checked before the first question.
-    A comparison that was interrupted goes on where it stopped. SOURCE is a groups file, a judgments file, a ledger, or
-    recorded gradings by rubrics; nothing is asked.
+    Prints each judge's agreement with the groups' gold, if they have any, what each rewrite of an answer adds to its
+    score, and how far judges agree, with 95 % intervals over groups; differences between judges are paired by group.
+    A rewrite makes an answer longer, flattering, surer of itself or formatted, and no better. Answers are recorded in
+    OUT.ledger.db: run the same command again to continue after an interruption.
 
     \b
-    calipers study compare judges.toml --check
-    calipers study compare judges.toml -o compared
-    calipers study compare groups.jsonl judgments.jsonl -o compared
+    calipers study compare groups.jsonl --judge openai/gpt-5-mini \\
+      --judge vllm/qwen3@http://gpu1:8000/v1
+    calipers study compare groups.jsonl --judge ollama/qwen3:8b --orders 2 --rewrite verbose
 
-    Exit code: 0 all was compared, 1 a cell failed or a line could not be read, 2 bad usage or configuration.
+    Exit code: 0 compared, 1 a candidate has no score or a line could not be read, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.cli.comparison_output import print_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.comparison import RESULTS, compare_study, require_possible  # noqa: PLC0415 - likewise
-    from calipers.study.comparison.study_file import read_study  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
+    from calipers.judging.judge import Judge  # noqa: PLC0415 - likewise
+    from calipers.study.comparison import compare_judges  # noqa: PLC0415 - likewise
+    from calipers.study.rewrites import REWRITES  # noqa: PLC0415 - likewise
 
-    configs = [source for source in sources if source.endswith(".toml")]
-    if not configs:
-        if check or samples is not None:
-            raise ConfigError("--check and --samples are for a config; recorded answers are compared as they are")
-        return _from_recorded(sources, Path(out), format)
-    if len(sources) > 1:
-        raise ConfigError(f"{configs[0]} is a config: name it alone; its groups are named in it")
-    if format is not None:
-        raise ConfigError("--format is for recorded answers; a judge's replies are read as they were asked for")
-    study = read_study(Path(configs[0]), samples=samples)
-    require_possible(Path(out))
-    _announce(study)
-    if check:
-        return 0
-    found = compare_study(study, Path(out), tell=print_message)
-    print_comparison(found, title=study.settings.title)
-    print_message(f"All figures: {Path(out) / RESULTS}")
-    return 1 if any(one.failed for one in found.cells) else 0
-
-
-def _from_recorded(sources: tuple[str, ...], out: Path, format: str | None) -> int:  # noqa: A002 - likewise
-    from calipers.cli.comparison_output import print_comparison  # noqa: PLC0415 - --help stays quick
-    from calipers.study.comparison import RESULTS, require_usable, write_results  # noqa: PLC0415 - likewise
-    from calipers.study.comparison.figures import figures_of  # noqa: PLC0415 - likewise
-    from calipers.study.comparison.recorded import read_evidence  # noqa: PLC0415 - likewise
-
+    names = options["judge"]
+    if not names:
+        raise ConfigError("name the judges to compare, each with --judge")
+    if len(names) > 1 and options["base_url"]:
+        raise ConfigError("--base-url: write it behind each judge, as in --judge vllm/qwen3@http://HOST/v1")
+    if "none" in rewrite and len(rewrite) > 1:
+        raise ConfigError("--rewrite none stands alone")
+    require_replaceable("--out", out, COMPARISON, force=force, beside={"the groups file": groups})
     bad = BadLines()
-    evidence = read_evidence([Path(source) for source in sources], format=format, on_error=bad)
-    require_usable(out)
-    found = figures_of(evidence)
-    write_results(found, out)
-    print_comparison(found)
-    print_message(f"All figures: {out / RESULTS}")
-    return 1 if bad.count or any(one.failed for one in found.cells) else 0
+    shown = list(read_groups(groups, on_error=bad))
+    ledger = options["ledger"] or f"{out}.ledger.db"
+    judges = {
+        name_without_password(name): Judge(
+            **arguments_of_judge(options | {"judge": (name,), "experience": False}, ledger=ledger, debug=False)
+        )
+        for name in dict.fromkeys(names)
+    }
+    chosen = {name: REWRITES[name] for name in (rewrite or _NAMES) if name != "none"}
+    with tells_if_interrupted(f"Answers are in {ledger}: run the same command again to continue."):
+        found = asyncio.run(compare_judges(shown, judges, chosen, tell=lambda name: print_message(f"Asking {name}")))
+    Path(out).write_text(json.dumps(found.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+    _print(found, [*chosen])
+    print_message(f"All figures: {out}")
+    return 1 if bad.count or any(one.unscored for one in found.judges) else 0
 
 
-def _announce(study: Study) -> None:
-    """Print the size of the matrix before anything is asked."""
-    from calipers.study.comparison.variants import variants_of  # noqa: PLC0415 - --help stays quick
+def _print(found: Comparison, rewrites: list[str]) -> None:
+    from rich.table import Table  # noqa: PLC0415 - --help stays quick
+    from rich.text import Text  # noqa: PLC0415 - likewise
 
-    variants = sum(
-        sum(1 for _ in variants_of(group, name, texts, halves=True))
-        for name, texts in study.texts.items()
-        for group in study.groups
-    )
-    print_message(
-        f"{counted(len(study.cells), 'cell')}: {'; '.join(map(str, study.cells))}\n"
-        f"{counted(len(study.groups), 'group')} in {counted(study.settings.orders, 'order')}, "
-        f"{counted(study.settings.samples, 'time')} each; {counted(variants, 'group')} with rewritten answers "
-        f"({', '.join(study.texts) or 'no rewrites'})"
-    )
-    for note in study.notes:
-        print_message(f"Note: {note}")
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
+
+    console = table_console(width=_WIDTH)
+    names = ["fidelity", *rewrites]
+    table = Table("judge", *names, "no score", box=None, pad_edge=False)
+    for one in found.judges:
+        figures = one.figures()
+        table.add_row(Text(one.judge), *(_shown(figures.get(name)) for name in names), f"{one.unscored:,}")
+    console.print(table)
+    lines = [f"{name}: {one} less {other}: {_shown(gap)}" for name, one, other, gap in found.differences()]
+    lines += [f"agreement of {one} and {other}: {_shown(value)}" for one, other, value in found.agreements()]
+    console.print("\n".join(["", *lines]), markup=False)
+
+
+def _shown(found: Estimate | None) -> str:
+    if found is None:
+        return "-"
+    return f"{found.mean:+.3f}" + ("" if found.half_width is None else f" ± {found.half_width:.3f}")

@@ -42,8 +42,8 @@ def watch(ledger: str, run: int | None, *, once: bool) -> int:
     calipers watch scored.jsonl.ledger.db
     calipers watch runs.db --run 3 --once
 
-    Exit code: 0 ended with Ctrl-C or --once, 1 --once and the run raises an alarm, 2 bad usage, or --once and no such
-    ledger.
+    Exit code: 0 ended with Ctrl-C or --once, 1 --once and the run raises an alarm, or would with more groups, 2 bad
+    usage, or --once and no such ledger.
     """  # noqa: D301 - click's mark for lines to keep as they are
     reading = _Reading(ledger, run)
     if once:
@@ -60,8 +60,7 @@ def watch(ledger: str, run: int | None, *, once: bool) -> int:
 
 def _ledger_of(given: str) -> str | None:
     """Return the ledger that LEDGER names: itself, or the one beside a result file. None if there is none yet."""
-    from calipers.report.found import is_ledger  # noqa: PLC0415 - --help stays quick
-    from calipers.report.sources import ledger_beside  # noqa: PLC0415 - likewise
+    from calipers.report.sources import is_ledger, ledger_beside  # noqa: PLC0415 - --help stays quick
 
     path = Path(given)
     if "://" in given or (path.is_file() and is_ledger(given)):
@@ -84,7 +83,7 @@ def _print_once(reading: _Reading) -> int:
     if isinstance(state, str):
         raise LedgerError(state)
     click.echo(printable("\n".join(screen(state, reading.name))))
-    return 1 if state.alarms else 0
+    return 1 if state.alarms or state.early else 0
 
 
 class _Reading:
@@ -167,7 +166,7 @@ def _print_lines(reading: _Reading, *, sleep: Callable[[float], None] = time.sle
             sleep(_EVERY)
         elif found.caught_up:
             click.echo(printable(plain_line(found)))
-            alarms = {one.metric: text for one, text in zip(found.alarms, alarm_lines(found), strict=True)}
+            alarms = {one.metric: text for one, text in zip(found.alarms, alarm_lines(found), strict=False)}
             for metric in sorted(alarms.keys() - lasting):
                 click.echo(printable(alarms[metric]))
             said, lasting = "", set(alarms)

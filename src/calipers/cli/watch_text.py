@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from calipers.report.following import WINDOW, RunState
+from calipers.report.following import RunState
+from calipers.report.recorded import WINDOW
 
 WIDTH: Final = 80
 _LABEL: Final = 14
@@ -28,22 +29,22 @@ _SHOWN: Final = (
 def screen(state: RunState, name: str, *, width: int = WIDTH) -> list[str]:
     """Return the state of the run of the ledger ``name`` as lines for a terminal of ``width`` columns."""
     lines = [*_heading(state, name), "", *_counts(state)]
-    lines += [""] * bool(state.alarms)
+    lines += [""] * bool(state.alarms or state.early)
     for text in alarm_lines(state):
         lines += textwrap.wrap(text, width, subsequent_indent="  ")
     if state.metrics:
         lines += ["", *_health(state, width)]
-    if state.reasons:
+    if state.tally.reasons:
         lines += ["", "trajectories without a score, most frequent reasons"]
-        lines += [f"  {count:,} × {reason}" for reason, count in state.reasons.most_common(_REASONS)]
+        lines += [f"  {count:,} × {reason}" for reason, count in state.tally.reasons.most_common(_REASONS)]
     return [_cut(line, width) for line in lines]
 
 
 def plain_line(state: RunState) -> str:
     """Return the state of a run as one line, for a log."""
-    unscored = state.trajectories["abstained"] + state.trajectories["failed"]
+    unscored = state.tally.trajectories["abstained"] + state.tally.trajectories["failed"]
     parts = [
-        f"run {state.run.id}: {state.groups.total():,} groups",
+        f"run {state.run.id}: {state.tally.groups.total():,} groups",
         *([] if state.lately is None else [f"{_number(state.lately)}/s"]),
         f"{unscored:,} trajectories unscored",
         f"{state.failed_calls.total():,} failed calls",
@@ -55,8 +56,13 @@ def plain_line(state: RunState) -> str:
 
 
 def alarm_lines(state: RunState) -> list[str]:
-    """Return a line for each alarm that the run's health metrics raise."""
-    return [f"ALARM: {one.message(state.metrics)}" for one in state.alarms]
+    """Return a line for each alarm that the run's health metrics raise, or would raise with more groups."""
+    lines = [f"ALARM: {one.message(state.metrics)}" for one in state.alarms]
+    few = f"{state.metrics.get('judge/groups', 0):.0f} of"
+    return [
+        *lines,
+        *(f"too few groups to tell ({few} {one.groups}): {one.message(state.metrics)}" for one in state.early),
+    ]
 
 
 def span(seconds: float) -> str:
@@ -88,14 +94,14 @@ def _orders(settings: Any) -> str:
 
 
 def _counts(state: RunState) -> Iterator[str]:
-    yield _row("groups", _by_status(state.groups, ("scored", "partial", "abstained", "failed")))
-    yield _row("trajectories", _by_status(state.trajectories, ("scored", "abstained", "failed")))
+    yield _row("groups", _by_status(state.tally.groups, ("scored", "partial", "abstained", "failed")))
+    yield _row("trajectories", _by_status(state.tally.trajectories, ("scored", "abstained", "failed")))
     taken = _taken(state)
-    overall = f", {_number(state.groups.total() / taken)}/s from its begin to the last answer" if taken else ""
+    overall = f", {_number(state.tally.groups.total() / taken)}/s from its begin to the last answer" if taken else ""
     lately = "being measured" if state.lately is None else f"{_number(state.lately)} groups/s now"
     yield _row("rate", f"{lately}{overall}")
     waiting = f", and {state.waiting:,} about groups that are not finished" if state.waiting else ""
-    yield _row("answers", f"{state.answers:,}{waiting}")
+    yield _row("answers", f"{state.tally.answers:,}{waiting}")
     failed = ", ".join(f"{kind} {count:,}" for kind, count in state.failed_calls.most_common())
     yield _row("failed calls", f"{state.failed_calls.total():,}{f': {failed}' if failed else ''}")
     yield _row("spend", f"{_tokens(state)}, {_cost(state)}")
@@ -125,11 +131,11 @@ def _number(rate: float) -> str:
 
 
 def _tokens(state: RunState) -> str:
-    return f"{state.usage.input_tokens:,} tokens in, {state.usage.output_tokens:,} out"
+    return f"{state.tally.usage.input_tokens:,} tokens in, {state.tally.usage.output_tokens:,} out"
 
 
 def _cost(state: RunState) -> str:
-    cost = state.usage.cost_usd
+    cost = state.tally.usage.cost_usd
     if cost is None:
         return "cost unknown"
     taken = _taken(state)

@@ -117,20 +117,6 @@ def read_judge_rubrics(texts: Sequence[str]) -> dict[str, str | Rubric]:
     return found
 
 
-def read_confidence(text: str) -> tuple[float, ...]:
-    """Read the judge's option ``--confidence``: one number for each judge of a cascade but the last."""
-    return _numbers(text, f"--confidence {text}: write one number for each judge but the last, as in 0.2 or 0.2,0.1")
-
-
-def read_judge_orders(text: str) -> tuple[int, ...]:
-    """Read the judge's option ``--judge-orders``: one whole number for each judge, such as ``4,1``."""
-    problem = f"--judge-orders {text}: write one whole number above 0 for each judge, as in 4,1"
-    found = _numbers(text, problem)
-    if not all(one.is_integer() for one in found):
-        raise ConfigError(problem)
-    return tuple(map(int, found))
-
-
 def _numbers(text: str, problem: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))

@@ -97,26 +97,6 @@ class Question(Group):
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
     )
     absolute: bool = flag(False, "Also ask about a group of one trajectory, for evaluation.", recorded=True)
-    judged_share: float = number(
-        1.0,
-        "The share of the groups that are judged, drawn at random; the others get no signal.",
-        low=0,
-        high=1,
-        above=True,
-        section=QUESTION,
-        metavar="SHARE",
-        recorded=True,
-        link="judging-fewer.md#judging-fewer-groups",
-    )
-    judged_every: int = whole_number(
-        1,
-        "Judge the groups of every k-th training step (their key step); the others get no signal.",
-        low=1,
-        section=QUESTION,
-        metavar="K",
-        recorded=True,
-        link="judging-fewer.md#judging-fewer-groups",
-    )
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,14 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from calipers.aggregators.cascade import ConfidenceMeasure
 from calipers.config.arguments import require_range
-from calipers.config.flag_values import read_confidence, read_judge_orders, read_judge_rubrics, read_weights
+from calipers.config.flag_values import read_judge_rubrics, read_weights
 from calipers.config.option import PANEL, RESOLVING, REWARD, Group, any_value, choice, flag, number, whole_number
 from calipers.registry import REWARDS
 from calipers.rewards.blend import Blend
 
-PanelMode: TypeAlias = Literal["all", "cycle", "fallback", "cascade"]
+PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
 Unresolved: TypeAlias = Literal["keep", "tie", "abstain"]
 
 
@@ -29,8 +28,7 @@ class Panel(Group):
     mode: PanelMode = choice(
         "all",
         PanelMode,
-        "Which judges of a panel are asked: all, the next for each order (cycle), the next if one fails (fallback), or "
-        "the next if one is not sure of the group (cascade).",
+        "Which judges of a panel are asked: all, the next for each order (cycle), or the next if one fails (fallback).",
         key="panel",
         section=PANEL,
         recorded=True,
@@ -69,59 +67,6 @@ class Panel(Group):
         recorded=True,
         link="panels.md#a-rubric-for-each-judge",
     )
-    confidence: Sequence[float | None] | float | None = any_value(
-        None,
-        "With --panel cascade: from which confidence on the scores of a judge count, in units of scores, as calibrate "
-        "finds it; one value for each judge but the last, or one for all.",
-        section=PANEL,
-        metavar="C,C...",
-        reads=read_confidence,
-        recorded=True,
-        link="cascade.md",
-    )
-    measure: ConfidenceMeasure = choice(
-        "lead",
-        ConfidenceMeasure,
-        "With --panel cascade: what confidence is: the lead of the best score over the next, or the spread (standard "
-        "deviation) of the scores.",
-        key="confidence_measure",
-        section=PANEL,
-        recorded=True,
-        link="cascade.md",
-    )
-    judge_orders: Sequence[int] | None = any_value(
-        None,
-        "With --panel cascade: presentations of each group for each judge, instead of --orders for all.",
-        section=PANEL,
-        metavar="N,N...",
-        reads=read_judge_orders,
-        recorded=True,
-        link="cascade.md",
-    )
-    check_share: float = number(
-        0.1,
-        "With --panel cascade: the share of the groups that a judge is sure of which the last judge scores all the "
-        "same, as a check.",
-        low=0,
-        high=1,
-        section=PANEL,
-        metavar="SHARE",
-        recorded=True,
-        link="cascade.md",
-    )
-    error_limit: float = number(
-        0.25,
-        "With --panel cascade: the mean disagreement with the last judge, from 0 to 1, that is allowed where a judge "
-        "is sure (0.5 is chance). Once checks prove more, the last judge scores all groups.",
-        low=0,
-        high=1,
-        above=True,
-        below=True,
-        section=PANEL,
-        metavar="SHARE",
-        recorded=True,
-        link="cascade.md",
-    )
     policy: str | None = any_value(
         None,
         "The model under training. Judges of its model family are refused.",
@@ -159,17 +104,6 @@ class Resolution(Group):
         section=RESOLVING,
         recorded="resolve.most",
         link="resolution.md",
-    )
-    presentations: float | None = number(
-        None,
-        "With --resolve: presentations for each group, on average over a batch of groups judged together, e.g. 2. They "
-        "go where they bring the batch's advantages nearest to the true ones, and the tolerance does not apply.",
-        low=1,
-        high=1000,
-        section=RESOLVING,
-        unset="by the tolerance",
-        recorded="resolve.presentations",
-        link="resolution.md#a-budget-for-a-batch",
     )
     unresolved: Unresolved = choice(
         "keep",

@@ -77,11 +77,6 @@ class Settings(Everyday):
         return cls((), **flat, **groups, **more)
 
     @property
-    def presentations(self) -> float | None:
-        """How many presentations a group of a batch has on average; None where no batch shares a budget."""
-        return None if self.resolve is None else self.resolve.presentations
-
-    @property
     def grading(self) -> Grading | None:
         """How criteria are asked about and scored; None for a protocol without criteria."""
         return self.question.grading if isinstance(self.question.grading, Grading) else None
@@ -91,11 +86,6 @@ class Settings(Everyday):
         """The aspects that are scored separately, each with its weight."""
         given = self.question.aspects
         return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
-
-    @property
-    def leaves_out_groups(self) -> bool:
-        """Whether some groups are not judged on purpose."""
-        return self.question.judged_share < 1 or self.question.judged_every > 1
 
     @property
     def standards(self) -> str:
@@ -169,8 +159,6 @@ class Settings(Everyday):
             "aspects": None if values["aspects"] is None else tuple((name, one) for name, one in values["aspects"]),
             "weights": None if values["weights"] is None else tuple(values["weights"]),
             "judge_rubrics": None if values["judge_rubrics"] is None else tuple(values["judge_rubrics"]),
-            "confidence": _as_tuple(values["confidence"]),
-            "judge_orders": _as_tuple(values["judge_orders"]),
             "reward_range": tuple(values["reward_range"]),
             "params": values["params"] or None,
             "tools": tuple(values["tools"]),
@@ -208,10 +196,6 @@ class Settings(Everyday):
 
 
 _OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain_data(value: Any) -> Any:

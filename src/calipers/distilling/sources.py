@@ -9,30 +9,31 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from calipers.calibration.records import Key, Record
-from calipers.calibration.series import Series, build_series
+from calipers.calibration.records import Key, Record, read_judgments
+from calipers.calibration.series import Frame, Series, build_series
 from calipers.distilling.groups import GOLD, SPREAD, Training, TrainingGroup, training_group, within_spread
 from calipers.distilling.pairs import LearnFrom
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
+from calipers.inputs.jsonl import decompressed_stream, open_binary, parse_json_line
 from calipers.ledger import LedgerReader
 from calipers.ledger.answers import RecordedRun, find_run, require_object
 from calipers.ledger.contents import recorded_group, recorded_results
-from calipers.study.profiles.sources import read_sources, source_kind
 from calipers.types import TrajectoryGroup
 
 MOST_GROUPS: Final = 20_000
 """How many groups are learned from; of more, the latest."""
 UNIT: Final = 0.25
 """The standard deviation within groups to which scores on other scales than 0 to 1 are brought."""
+_LONGEST: Final = 2**26
 _OWN: Final = ("local:", "embedded")
 """Judges that teach nothing: what a model of features says, a model of features needs no training for."""
-_IN_TURN: Final = frozenset({"fallback", "cascade"})
-"""Panels in which the scores of the last judge asked count: what a cascade escalated is scored by its strong judge."""
+_IN_TURN: Final = frozenset({"fallback"})
+"""Panels in which the scores of the last judge asked count."""
 _BELIEF: Final = 4.0
 """Degrees of freedom that the noise of all groups together has in the noise of one."""
 OnError = Callable[[InputError], None]
@@ -69,6 +70,26 @@ def read_training(
     latest = {one.digest: one for one in found.groups}
     found.groups = list(latest.values())[-MOST_GROUPS:]
     return found
+
+
+def source_kind(path: Path) -> Literal["ledger", "groups", "judgments"]:
+    """Return what a source of training groups holds, by its first line. Raises InputError for anything else."""
+    with open_binary(path) as stream:
+        first = decompressed_stream(stream).readline(_LONGEST)
+    if first.startswith(b"SQLite format 3\x00"):
+        return "ledger"
+    if first.startswith(b"PAR1"):
+        return "groups"
+    row = parse_json_line(first.removeprefix(b"\xef\xbb\xbf")) if first.strip() else None
+    if isinstance(row, dict) and "trajectories" in row:
+        return "groups"
+    if isinstance(row, dict) and {"group_id", "order"} <= row.keys():
+        return "judgments"
+    raise InputError(
+        "is neither a groups file ('trajectories'), nor a judgments file ('group_id' and 'order'), nor a ledger",
+        source=str(path),
+        line=1,
+    )
 
 
 def is_address(source: str) -> bool:
@@ -171,6 +192,26 @@ def _read_gold(files: Sequence[str], found: Training, on_error: OnError | None) 
         found.groups += _on_unit_scale(made)
 
 
+def _groups_and_records(
+    files: Sequence[str],
+    format: str | None,  # noqa: A002 - likewise
+    on_error: OnError | None,
+) -> tuple[dict[str, TrajectoryGroup], list[Record]]:
+    """Return the groups of files by their ids, the first of each, and the judgments. Raises InputError without any."""
+    groups: dict[str, TrajectoryGroup] = {}
+    records: list[Record] = []
+    for name in files:
+        if source_kind(Path(name)) == "judgments":
+            records += read_judgments(name, format=format, on_error=on_error)
+        else:
+            groups = {one.group_id: one for one in read_groups(name, on_error=on_error)} | groups
+    if not groups:
+        raise InputError("no groups were named; add the groups file that the judgments are about")
+    if not records:
+        raise InputError("no answers were named; add a judgments file (docs/calibration.md) or a ledger")
+    return groups, records
+
+
 def _read_files(
     files: Sequence[str],
     found: Training,
@@ -178,12 +219,12 @@ def _read_files(
     format: str | None,  # noqa: A002 - likewise
     on_error: OnError | None,
 ) -> None:
-    read = read_sources(files, format=format, on_error=on_error)
-    frame = read.frame()
-    series = [one for one in build_series(read.records, frame)[0] if not teachers or one.key.judge in teachers]
+    groups, records = _groups_and_records(files, format, on_error)
+    frame = Frame.of(groups.values())
+    series = [one for one in build_series(records, frame)[0] if not teachers or one.key.judge in teachers]
     found.teachers += sorted({one.key.judge for one in series} - set(found.teachers))
     calls: dict[int, list[np.ndarray[Any, Any]]] = {}
-    units = _units(read.records)
+    units = _units(records)
     for one in series:
         for row, known in _relative_calls(one, units[one.key]):
             calls.setdefault(row, []).append(known)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from calipers.distilling.groups import TrainingGroup, training_group
-from calipers.study.comparison.rewrites import confident, formatted, sycophantic, verbose
+from calipers.study.rewrites import confident, formatted, sycophantic, verbose
 from calipers.testing import ATTACKS
 from calipers.testing.rewordings import HELD_OUT, SEEN
 from calipers.types import Message, Trajectory, TrajectoryGroup

@@ -6,7 +6,6 @@ Pure. Not responsible for what a strategy does, or for checking settings (``cont
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from calipers import registry
@@ -17,14 +16,11 @@ from calipers.aggregators.priors import JudgePriors
 from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
 from calipers.config.question_options import Observer, Records
-from calipers.config.score_options import Panel as Options
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
-from calipers.judging.cascade import rule_of
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
-from calipers.planners.cascade import Cascade
 from calipers.planners.chunks import Chunks
 from calipers.planners.first_asks import FirstAsks
 from calipers.planners.follow_ups import FollowUps
@@ -99,15 +95,6 @@ def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
 
 
 def _planner(settings: Settings) -> Planner:
-    """Build the planner of a group's questions; a cascade has one for each judge."""
-    if settings.panel.mode != "cascade":
-        return _planner_of_questions(settings)
-    orders = settings.panel.judge_orders or (settings.orders,) * len(settings.judges)
-    alone = [replace(settings, orders=count, judges=settings.judges[:1], panel=Options()) for count in orders]
-    return Cascade(tuple(map(_planner_of_questions, alone)), rule_of(settings.panel))
-
-
-def _planner_of_questions(settings: Settings) -> Planner:
     """Build the planner of the questions to a judge or panel.
 
     It plans the protocol's first questions to each judge, then follow-ups to answers that cannot be used fully, then
@@ -127,7 +114,7 @@ def _planner_of_questions(settings: Settings) -> Planner:
     spreads = [prior.spread for prior in priors.values() if prior.spread is not None]
     spread = sum(spreads) / len(spreads) if spreads else _USUAL_SPREAD
     rule = StoppingRule(spread, resolve.tolerance, resolve.most)
-    return Resolving(inner, first, rule, batch=resolve.presentations is not None)
+    return Resolving(inner, first, rule)
 
 
 def _first_asks(settings: Settings) -> FirstAsks:
@@ -173,13 +160,13 @@ def _aggregator(settings: Settings) -> Aggregator:
         graded: Aggregator = registry.load_object(method.aggregator)(
             settings.grading,
             judges=judges,
-            panel="fallback" if settings.panel.mode == "cascade" else settings.panel.mode,
+            panel=settings.panel.mode,
             quorum=settings.quorum,
             weights=settings.panel.weights,
         )
         return graded
     within = _one_judge_aggregator(settings)
-    if judges == 1 or settings.panel.mode == "cascade":  # the loop gives it the judgments of one judge
+    if judges == 1:
         return within
     if settings.panel.mode == "fallback":
         return FallbackScores(within)

@@ -55,15 +55,17 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
     _require_reward(chosen.reward, protocol)
     _require_order(chosen, options.ledger)
     require_other_family(panel.policy, judges, allowed=panel.own_family)
-    _require_cascade(chosen, len(judges))
-    _require_whole_groups(chosen)
     _require_readable_answer(chosen)
     rubric = _as_rubric(options.rubric)
     grading = _grading(chosen, rubric)
     return replace(
         chosen,
         rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
-        panel=_panel(panel, judges, chosen.protocol),
+        panel=replace(
+            panel,
+            weights=None if panel.weights is None else tuple(panel.weights),
+            rubrics=_judge_rubrics(panel.rubrics, judges, chosen.protocol),
+        ),
         question=replace(question, grading=grading, aspects=_aspects(question.aspects)),
     )
 
@@ -106,7 +108,7 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
         raise ConfigError(
             f'panel={mode!r} needs several judges, as in judge=["openai/gpt-5-mini", "vllm/qwen3"], or --judge for each'
         )
-    one_scores = mode in ("fallback", "cascade")
+    one_scores = mode == "fallback"
     most = 1 if one_scores else judges
     if quorum > most:
         alone = f", because with a {mode} one judge scores a group" if one_scores else ""
@@ -126,72 +128,6 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
     if len(weights) != judges or not all(weight >= 0 for weight in weights) or not 0 < sum(weights) < float("inf"):
         raise ConfigError(
             f"panel: weights={list(weights)}: give one for each of the {judges} judges, 0 or more, not all 0"
-        )
-
-
-def _panel(panel: Panel, judges: Sequence[str | Backend], protocol: str) -> Panel:
-    """Return the options of a panel with every sequence as a tuple, and one confidence for each judge but the last."""
-    confidence = panel.confidence
-    if panel.mode == "cascade" and not isinstance(confidence, Sequence):
-        confidence = (confidence,) * (len(judges) - 1)
-    return replace(
-        panel,
-        weights=None if panel.weights is None else tuple(panel.weights),
-        confidence=tuple(confidence) if isinstance(confidence, Sequence) else confidence,
-        judge_orders=None if panel.judge_orders is None else tuple(panel.judge_orders),
-        rubrics=_judge_rubrics(panel.rubrics, judges, protocol),
-    )
-
-
-def _require_cascade(chosen: Settings, judges: int) -> None:
-    panel = chosen.panel
-    if panel.mode != "cascade":
-        given = {"confidence": panel.confidence, "judge_orders": panel.judge_orders}
-        for name, value in given.items():
-            if value is not None:
-                raise ConfigError(f"panel: {name}= is for panel='cascade', not {panel.mode!r}; leave it out")
-        return
-    if chosen.resolve is not None:
-        raise ConfigError(
-            "resolve= does not work with panel='cascade', whose thresholds hold for a fixed number of calls; set "
-            "judge_orders= instead"
-        )
-    confidence, orders = panel.confidence, panel.judge_orders
-    if confidence is None:
-        raise ConfigError(
-            "panel='cascade' needs confidence=, from which on a judge's scores count: find it with "
-            "calipers calibrate GROUPS --cascade fidelity=0.97"
-        )
-    each = confidence if isinstance(confidence, Sequence) else [confidence]
-    sound = isinstance(each, Sequence) and all(map(_is_confidence, each))
-    if not sound or (isinstance(confidence, Sequence) and len(each) != judges - 1):
-        raise ConfigError(
-            f"panel: confidence={confidence!r}: give one number, or one for each judge but the last ({judges - 1}), 0 "
-            "or more"
-        )
-    if chosen.protocol != "pairwise" and (above := [one for one in each if one and one > 1]):
-        raise ConfigError(
-            f"panel: confidence={above[0]:g}: it is in units of scores, which are from 0 to 1, so no judge is that "
-            "sure; write 0.2 for a lead of 0.2. Only protocol='pairwise' has scores without a bound"
-        )
-    if orders is None:
-        return
-    counts = [one for one in orders if isinstance(one, int) and not isinstance(one, bool) and one > 0]
-    if len(counts) != judges or len(counts) != len(orders) or max(counts) * chosen.samples > _MOST_PRESENTATIONS:
-        raise ConfigError(
-            f"panel: judge_orders={list(orders)}: give one whole number above 0 for each of the {judges} judges"
-        )
-
-
-def _is_confidence(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-
-
-def _require_whole_groups(chosen: Settings) -> None:
-    if chosen.presentations is not None and chosen.protocol == "pairwise":
-        raise ConfigError(
-            "resolve: presentations= shares presentations of whole groups, and protocol='pairwise' asks on about "
-            "single pairs: leave it out, or use another protocol"
         )
 
 
@@ -234,11 +170,6 @@ def _require_order(chosen: Settings, ledger: object) -> None:
     if isinstance(ledger, Run):
         raise ConfigError(
             "criteria='evolving' follows the order of groups in one process, and a Run is shared: use 'auto'"
-        )
-    if chosen.panel.mode == "cascade" or chosen.presentations is not None:
-        raise ConfigError(
-            "criteria='evolving' waits for earlier groups of a prompt, so it does not work with panel='cascade' or "
-            "presentations=: use criteria='auto'"
         )
 
 

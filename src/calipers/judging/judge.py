@@ -22,13 +22,10 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import group_in_steps
 from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
-from calipers.judging.batch import Member, alone, stream_judged
-from calipers.judging.cascade import CascadeWatch, decided_scores, of_last_judge, route_of_group, with_route
 from calipers.judging.configuration import Configured
 from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
-from calipers.judging.drawing import undrawn_result, why_not_drawn
 from calipers.judging.excluded import (
     attacks_in_group_in_steps,
     rendered_in_steps,
@@ -52,7 +49,7 @@ from calipers.judging.results import (
     with_panel_parts,
     with_reward_warnings,
 )
-from calipers.judging.streaming import readable_groups
+from calipers.judging.streaming import readable_groups, stream_results
 from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, open_ledger
 from calipers.monitoring.monitor import combined_observer
 from calipers.pacing import pace_of_loop
@@ -127,7 +124,6 @@ class Judge(Configured):
         self._begun = 0
         self._owns_ledger = isinstance(ledger, str | Path)
         self._joined = ledger if isinstance(ledger, Run) else None
-        self._cascade = CascadeWatch(settings) if settings.panel.mode == "cascade" else None
         found = ledger.ledger if isinstance(ledger, Run) else ledger
         found = open_ledger(found) if isinstance(found, str | Path) else found
         self._ledger = found if isinstance(found, WritableLedger) else None
@@ -195,9 +191,8 @@ class Judge(Configured):
                     self.settings = with_settings_of_run(begun, run.joined, self._ledger, self._judges)
                 self._strategies = self._build_strategies(self.settings)
                 record = self.settings.to_dict()
-                repeats = None if self._cascade is None else self._cascade.repeated_run(self._ledger, record)
                 run = run or Run(self._ledger, record, version=__version__, shared=shared)
-                self._store = Recorder(run, repeats=repeats)
+                self._store = Recorder(run)
             return self._store
 
     async def score_group(self, group: object) -> GroupResult:
@@ -209,7 +204,7 @@ class Judge(Configured):
         """
         pace = pace_of_loop()
         await pace.enter()  # in the order of the calls, which numbers the groups
-        return await self._begin(await pace.run(group_in_steps(group)), alone(self.settings.presentations))
+        return await self._begin(await pace.run(group_in_steps(group)))
 
     def preparing(self, head: TrajectoryGroup, *, early: EarlySearch | None = None) -> Prepare:
         """Return a function that does part of the judging of each trajectory before the group is complete.
@@ -237,27 +232,23 @@ class Judge(Configured):
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
         limit = concurrency or self.concurrency + self._ahead
-        readable, average = readable_groups(groups, on_error), self.settings.presentations
-        results = stream_judged(readable, self._begin, presentations=average, limit=limit, ordered=ordered)
+        results = stream_results(readable_groups(groups, on_error), self._begin, limit=limit, ordered=ordered)
         async with self._judges.around, aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
 
-    async def _begin(self, group: TrajectoryGroup, part: Member | None = None) -> GroupResult:
+    async def _begin(self, group: TrajectoryGroup) -> GroupResult:
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        with part or nullcontext():
-            number = await self.begin_run_with(group).begin()
-            with self._lock:
-                self._begun = max(self._begun, number + 1)
-                settings = self.settings.for_group(number)
-            async with self._judges.around:
-                if self._cascade is not None:
-                    settings = self._cascade.settings_of_group(settings, await self.store.recorded_result(number))
-                with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
-                    told.append(await self._score(group, number, settings, part))
-                    return told[0]
+        number = await self.begin_run_with(group).begin()
+        with self._lock:
+            self._begun = max(self._begun, number + 1)
+            settings = self.settings.for_group(number)
+        async with self._judges.around:
+            with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
+                told.append(await self._score(group, number, settings))
+                return told[0]
 
-    async def _score(self, group: TrajectoryGroup, number: int, settings: Settings, part: Member | None) -> GroupResult:
+    async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
         pace = pace_of_loop()
         await pace.enter()
         # A replay needs no deadline: the failures that the deadline caused are in the ledger.
@@ -274,8 +265,8 @@ class Judge(Configured):
         if shown is not judged:
             view = await pace.run(rendered_in_steps(shown, settings))
         warnings = (*unused_content_warnings(group, settings), *settings.warnings)
-        found, left_out = None, why_not_drawn(group, view, settings) if settings.leaves_out_groups else None
-        if self._criteria is not None and left_out is None and is_judged(view, settings):
+        found = None
+        if self._criteria is not None and is_judged(view, settings):
             found, settings = await self._criteria.settings_for(shown, number, settings, self.store, ends)
             view = await pace.run(rendered_in_steps(shown, settings))
         if settings.grading is not None:
@@ -284,10 +275,9 @@ class Judge(Configured):
             warnings += notes
         warnings += replaced_rubric_warning(group, settings)
         result = found.result_instead(shown, view, settings, warnings) if found is not None else None
-        result = result if left_out is None else undrawn_result(shown, left_out, warnings)
-        result = result or await self._judge(shown, view, number, settings, ends, warnings, part)
+        result = result or await self._judge(shown, view, number, settings, ends, warnings)
         result = result if found is None else found.added_to(result)
-        if settings.grading is not None and settings.grading.on_missing == "raise" and left_out is None:
+        if settings.grading is not None and settings.grading.on_missing == "raise":
             require_graded(result)  # before excluded trajectories are restored, because these need no grade
         floor = settings.reward.range[0]
         result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
@@ -305,7 +295,6 @@ class Judge(Configured):
         settings: Settings,
         ends: float | None,
         warnings: tuple[str, ...],
-        part: Member | None,
     ) -> GroupResult:
         """Ask the judge about the trajectories it may see, and return the group's result.
 
@@ -313,11 +302,9 @@ class Judge(Configured):
         """
         if not is_judged(view, settings):
             return constant_result(group, view, settings.reward, warnings=warnings)
-        loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends, part)
+        loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
         answered, scores = await loop.run()
         self._judges.count_outcomes(answered)
-        route = None if self._cascade is None else route_of_group(view, answered, settings, loop.scores)
-        scores = scores if route is None else decided_scores(scores, route)
         if settings.resolve is not None:
             scores, notes = apply_unresolved(scores, settings.resolve)
             warnings = (*notes, *warnings)
@@ -331,16 +318,12 @@ class Judge(Configured):
             rewards=rewards,
             warnings=warnings,
             quorum=settings.quorum,
-            deciding=None if route is None else of_last_judge(answered),
         )
         result = with_reward_warnings(result, settings.reward)
         if settings.reward.blend is not None:
             result = with_blended_rewards(result, group, how=settings.reward.blend, weight=settings.reward.weight)
         if len(settings.judges) > 1:
             result = with_panel_parts(result, answered, settings.judges)
-        if self._cascade is not None and route is not None:
-            result = with_route(result, route, settings)
-            self._cascade.seen(route, replays=self.store.replays)
         return result
 
     async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:

@@ -24,11 +24,8 @@ from calipers.interfaces import (
     RewardTransform,
     Store,
 )
-from calipers.judging.batch import Member
-from calipers.judging.cascade import of_last_judge, thresholds_of
 from calipers.judging.instances import JudgeInstances
 from calipers.pacing import pace_of_loop
-from calipers.planners.resolving import Resolving
 from calipers.render import Unfit, fit_question, omission_lines, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
@@ -74,8 +71,7 @@ class QueryLoop:
     """The loop that queries the judge about one group; ``number`` is the group's number in the run that ``store``
     records.
 
-    ``ends`` is when the group's deadline passes, by the event loop's clock. ``member`` is the group's part in a batch
-    that shares a budget of presentations.
+    ``ends`` is when the group's deadline passes, by the event loop's clock.
     """
 
     strategies: Strategies
@@ -86,7 +82,6 @@ class QueryLoop:
     settings: Settings
     store: Store
     ends: float | None = None
-    member: Member | None = None
 
     async def run(self) -> tuple[tuple[Answered, ...], Scores]:
         """While judging a group, ask until the planner has no more questions or ``ends`` has passed.
@@ -96,30 +91,11 @@ class QueryLoop:
         """
         answered: tuple[Answered, ...] = ()
         while True:
-            thresholds = thresholds_of(self.settings.panel) if self._is_cascade else ()
-            state = PlanState(self.view, answered, self.scores(answered), self.settings.seed, thresholds)
+            state = PlanState(self.view, answered, self.scores(answered), self.settings.seed)
             asks = self.strategies.planner.next_asks(state)
             if not asks or any(_is_deadline(done) for done in answered):
                 return answered, state.scores
-            if asks[0].cause == "unresolved" and not await self._is_worth(asks[0], state):
-                return answered, state.scores
             answered += (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
-
-    async def _is_worth(self, ask: Ask, state: PlanState) -> bool:
-        """Return whether the group gets the next presentation, which begins with ``ask``: its batch decides, if any.
-
-        Other groups may take longer than this group's deadline; then it gets none.
-        """
-        planner = self.strategies.planner
-        if self.member is None or not isinstance(planner, Resolving):
-            return True
-        if self.store.replays:
-            return await self.store.was_asked(self.number, ask.number)
-        try:
-            async with asyncio.timeout_at(self.ends):
-                return await self.member.may_ask(*planner.demand(state))
-        except TimeoutError:
-            return False
 
     async def _ask_all(self, asks: Sequence[Ask]) -> tuple[Answered, ...]:
         try:
@@ -231,14 +207,8 @@ class QueryLoop:
             self.observer(request, completion, reading)
         return reading
 
-    @property
-    def _is_cascade(self) -> bool:
-        return self.settings.panel.mode == "cascade"
-
     def scores(self, answered: Sequence[Answered]) -> Scores:
         """Return the scores that follow from some of the answers in judging a group."""
-        if self._is_cascade:
-            answered = of_last_judge(answered)
         if not answered and not self.view.rubrics:
             return no_scores(len(self.view.candidates))
         readings = [done.result for done in answered if isinstance(done.result, Reading)]

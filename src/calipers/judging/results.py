@@ -58,15 +58,10 @@ def assemble_result(
     rewards: Sequence[float | None],
     warnings: Sequence[str] = (),
     quorum: int = 1,
-    deciding: Sequence[Answered] | None = None,
 ) -> GroupResult:
-    """After judging a group, build its result from the answers; identical trajectories share score and reward.
-
-    ``deciding`` are the answers that the scores come from, if that is only a part of them.
-    """
-    counted = answered if deciding is None else deciding
-    explanations = _explanations(counted)
-    criteria = verdicts_by_criterion(view, counted) if view.rubrics else {}
+    """After judging a group, build its result from the answers; identical trajectories share score and reward."""
+    explanations = _explanations(answered)
+    criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
     gaps: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
     for index, candidate in enumerate(view.candidates):
@@ -74,9 +69,9 @@ def assemble_result(
         status: TrajectoryStatus = "scored"
         reason = None
         if reward is None:
-            by_rule = why_rules_left_unscored(view, index, counted) if view.rubrics else None
+            by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
             others, has_score = any(one is not None for one in rewards), scores.values[index] is not None
-            why = _why_unscored(index, counted, quorum, others=others, has_score=has_score)
+            why = _why_unscored(index, answered, quorum, others=others, has_score=has_score)
             status, reason = ("abstained", by_rule) if by_rule else why
         graded: dict[str, object] = {}
         if index in criteria:
@@ -327,7 +322,7 @@ def _unmetered_warning(failed: Sequence[FailedCalls]) -> list[str]:
 
 
 def usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
-    """Return the usage of each answer, and the failed calls; asks with the same question are counted once."""
+    """Return the usage of each answer, and the failed calls; asks with the same question are answered once."""
     every = [one for done in answered for one in (*done.turns, done)]
     asked = {done.question or done.ask.number: done for done in reversed(every)}.values()
     return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from calipers.errors import InputError
 from calipers.inputs.groups import derived_group_id
-from calipers.report.group_texts import shared_and_own, shown_rubric, shown_tools
+from calipers.report.details import shared_and_own, shown_rubric, shown_tools
 from calipers.types import Message, TrajectoryGroup
 from calipers.types.encoding import to_json
 

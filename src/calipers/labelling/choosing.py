@@ -20,7 +20,8 @@ import numpy as np
 
 from calipers.labelling.order import Contest
 from calipers.report import Judged
-from calipers.report.flags import is_disputed, is_flipped
+from calipers.report.flags import is_disputed, is_flipped, values_by_judge
+from calipers.report.questions import DECOY, Lines, questions_of
 from calipers.types.encoding import finite_number
 
 _ALIKE: Final = 1e-12
@@ -45,25 +46,15 @@ def contests(judged_groups: Iterable[Judged]) -> dict[str, Contest]:
 
 
 def _questions(judged: Judged) -> list[dict[str, Any]]:
-    """Return the judgments of a group's questions, with ``slot``; what is about a decoy is left out."""
-    most = len(judged.result["trajectories"])
-    return [
-        {"judgments": [found for one in _judgments(question.detail) if (found := _real(one, most)) is not None]}
-        for question in judged.questions
-    ]
-
-
-def _judgments(detail: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    found = detail.get("judgments")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
-
-
-def _real(one: Mapping[str, Any], most: int) -> dict[str, Any] | None:
-    named = {key: str(one[key]) for key in ("item", "first", "second") if one.get(key) is not None}
-    if not all(text.isdigit() and int(text) < most for text in named.values()):
-        return None
-    slot = one.get("slot", 0)
-    return {**one, **named, "slot": slot if isinstance(slot, int) else 0}
+    """Return a group's questions as the report has them; judgments of a decoy are left out."""
+    found = questions_of(judged, Lines())
+    for one in found:
+        one["judgments"] = [
+            judgment
+            for judgment in one["judgments"]
+            if DECOY not in {judgment.get(key) for key in ("item", "first", "second")}
+        ]
+    return found
 
 
 def _error_share(members: Sequence[Mapping[str, Any]]) -> float:
@@ -78,16 +69,7 @@ def _error_share(members: Sequence[Mapping[str, Any]]) -> float:
 
 def _centred_by_judge(questions: Iterable[Mapping[str, Any]]) -> dict[int, np.ndarray[Any, Any]]:
     """Return each judge's mean ratings of the candidates that all judges rated, standardised, by slot."""
-    sums: dict[int, dict[str, list[float]]] = {}
-    for question in questions:
-        for one in question["judgments"]:
-            value, margin = finite_number(one.get("value")), finite_number(one.get("margin"))
-            means = sums.setdefault(one["slot"], {})
-            if value is not None and "item" in one:
-                means.setdefault(one["item"], []).append(value)
-            if margin is not None and "first" in one and "second" in one:
-                means.setdefault(one["first"], []).append(margin)
-                means.setdefault(one["second"], []).append(-margin)
+    sums = values_by_judge(questions)
     common = sorted(set.intersection(*(set(means) for means in sums.values()))) if sums else []
     found = {}
     for slot, means in sums.items():

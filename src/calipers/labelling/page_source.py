@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from calipers.report.scripts import joined_modules, page_file, policy_for
+from calipers.report.writing import joined_modules, page_file, policy_for
 
 _SHARED_MODULES: Final = ("elements", "numbers", "text", "markdown", "messages")
 _SHARED_STYLES: Final = ("base", "frame", "group", "text")
@@ -28,7 +28,7 @@ def label_page() -> bytes:
 @cache
 def label_policy() -> str:
     """Return the page's content security policy: its own script and style, and its own server."""
-    return policy_for(_script(), _style(), live=True)
+    return policy_for(_script(), _style(), connects=True)
 
 
 @cache

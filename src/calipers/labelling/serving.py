@@ -1,6 +1,6 @@
 """The server of the label page, on loopback: groups go out blinded, and rankings come in.
 
-An answer says "saved" only after the label is on the disk. Not responsible for who may ask (``report.loopback``) or for
+An answer says "saved" only after the label is on the disk. Not responsible for who may ask (``loopback``) or for
 what a request means (``session``).
 """
 
@@ -12,9 +12,9 @@ from typing import Any, Final
 from calipers.errors import CalipersError, InputError
 from calipers.inputs.jsonl import parse_json_line
 from calipers.labelling.label_file import StaleLabelError
+from calipers.labelling.loopback import LoopbackHandler, LoopbackServer
 from calipers.labelling.page_source import label_page, label_policy
 from calipers.labelling.session import RefusedLabelError, Session
-from calipers.report.loopback import LoopbackHandler, LoopbackServer
 
 LARGEST_BODY: Final = 256 * 1024
 """The most bytes of a request's body: the ranks of thousands of candidates and a note."""

@@ -111,12 +111,6 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
     return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
 
 
-async def find_result(ledger: ReadableLedger, run: int, number: int) -> Mapping[str, Any] | None:
-    """Return the result of group ``number`` of a run in the ledger as plain JSON, or None if there is none."""
-    found = await ledger.look_up("SELECT result FROM groups WHERE run = ? AND position = ?", (run, number))
-    return ledger.decoded(found[0][0], require_object) if found else None
-
-
 def require_object(recorded: Any) -> dict[str, Any]:
     """Return ``recorded`` if it is a JSON object. Raises TypeError for anything else that the ledger holds."""
     if not isinstance(recorded, dict):

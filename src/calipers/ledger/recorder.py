@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from calipers.errors import BackendError, LedgerError
 from calipers.interfaces import Backend, FullBackend, Store
-from calipers.ledger.answers import RecordedRun, find_answer, find_learned, find_result, find_run
+from calipers.ledger.answers import RecordedRun, find_answer, find_learned, find_run
 from calipers.ledger.calls import SingleFlight, attach_key, compact_json, ledger_key, question_text
 from calipers.ledger.compression import compress_pieces, compress_text
 from calipers.ledger.database import WritableLedger
@@ -73,14 +73,10 @@ class Run:
 
 
 class Recorder(Store):
-    """The store that records ``run`` in its ledger and reuses the answers that any earlier run recorded.
+    """The store that records ``run`` in its ledger and reuses the answers that any earlier run recorded."""
 
-    ``repeats`` is the number of an earlier run with the same settings and the same first group.
-    """
-
-    def __init__(self, run: Run, *, repeats: int | None = None) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
-        self._repeats = repeats
         self._ledger = run.ledger
         self._flight: SingleFlight[Completion] = SingleFlight()
         self._keys: dict[tuple[int, int], str] = {}
@@ -183,10 +179,6 @@ class Recorder(Store):
         row = (self.run.id, number, group.group_id, source, to_json_text(result.to_dict()))
         self._ledger.put(GROUPS.insert_or_replace, row)
         await self._ledger.commit()
-
-    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
-        """Return the ledger's result of group ``number`` in the run that this one repeats; None if there is none."""
-        return None if self._repeats is None else await find_result(self._ledger, self._repeats, number)
 
     def change_settings(self, settings: Mapping[str, Any]) -> None:
         """Record ``settings`` as the run's settings from now on; the ledger's next commit writes them."""

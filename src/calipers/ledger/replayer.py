@@ -9,7 +9,7 @@ from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
-from calipers.ledger.answers import find_answer, find_failure, find_result, find_run, require_object
+from calipers.ledger.answers import find_answer, find_failure, find_run, require_object
 from calipers.ledger.calls import ledger_key
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import open_ledger
@@ -64,15 +64,6 @@ class Replayer(Store):
         if completion is None:
             raise PermanentError("not_recorded", "the ledger has no answer to this question")
         return completion
-
-    async def recorded_result(self, number: int) -> Mapping[str, Any] | None:
-        """Return the ledger's result of group ``number`` in the run that is replayed; None if there is none."""
-        return await find_result(self._ledger, self.recorded.id, number)
-
-    async def was_asked(self, number: int, ask: int) -> bool:
-        """Return whether the ledger's run asked question number ``ask`` about group ``number``."""
-        query = "SELECT 1 FROM asks WHERE run = ? AND position = ? AND number = ?"
-        return bool(await self._ledger.look_up(query, (self.recorded.id, number, ask)))
 
     async def note(self, number: int, request: JudgeRequest, result: Reading | Failure) -> None:
         """Do nothing, because a replay of a ledger records nothing new."""

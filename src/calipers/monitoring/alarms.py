@@ -30,8 +30,12 @@ class Alarm:
 
     def is_raised(self, metrics: Mapping[str, float]) -> bool:
         """Return whether ``metrics`` cross the alarm's threshold; a missing metric raises no alarm."""
+        return metrics.get("judge/groups", 0) >= self.groups and self.is_crossed(metrics)
+
+    def is_crossed(self, metrics: Mapping[str, float]) -> bool:
+        """Return whether ``metrics`` cross the alarm's threshold, however few groups they are of."""
         value = metrics.get(self.metric)
-        if value is None or metrics.get("judge/groups", 0) < self.groups:
+        if value is None:
             return False
         return value > self.above if self.above is not None else self.below is not None and value < self.below
 
@@ -56,8 +60,6 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
     Alarm("judge/markdown_correlation", above=0.6, advice="the judge prefers formatted answers"),
     Alarm("judge/canary_win_rate", above=0.1, advice="the judge rewards decoy answers"),
     Alarm("judge/attack_rate", above=0.02, advice="the policy addresses its judge; see attacks in the results"),
-    Alarm("judge/cascade_breach_rate", above=0.0, groups=1, advice="a judge errs where it is sure; calibrate again"),
-    Alarm("judge/cascade_sure_rate", below=0.2, advice="the last judge scores nearly all groups; calibrate again"),
     Alarm("judge/served_change_rate", above=0.0, groups=8, advice="the server answers with another model or version"),
     Alarm("judge/audit_disagreement", above=0.35, groups=8, advice="a second judge disagrees; see the review queue"),
 )  # fmt: skip
@@ -67,3 +69,8 @@ DEFAULT_ALARMS: Final[tuple[Alarm, ...]] = (
 def raised_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
     """Return the alarms that the health metrics raise."""
     return [alarm for alarm in alarms if alarm.is_raised(metrics)]
+
+
+def early_alarms(metrics: Mapping[str, float], alarms: Sequence[Alarm] = DEFAULT_ALARMS) -> list[Alarm]:
+    """Return the alarms whose thresholds the health metrics cross, over too few groups to tell."""
+    return [alarm for alarm in alarms if alarm.is_crossed(metrics) and not alarm.is_raised(metrics)]

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from calipers.monitoring.answers import Answer
-from calipers.monitoring.cascade import cascade_metrics
 from calipers.monitoring.correlations import correlations_in_steps
 from calipers.monitoring.criteria import criteria_health
 from calipers.monitoring.staleness import STALE_AFTER, staleness_metrics
@@ -32,7 +31,7 @@ def health(
     """Return the health metrics ``{"judge/...": value}`` over one batch; keys and units are in docs/health.md.
 
     ``answers`` are what an observer received about the same groups; ``disagreements`` are the audit's, each from 0 to
-    1. Groups that were left out on purpose (``not_judged``) count in ``judged_rate`` alone. Rollouts more than
+    1. Rollouts more than
     ``stale_after`` versions of the policy behind are stale.
     """
     return run_steps(health_in_steps(results, answers, disagreements=disagreements, stale_after=stale_after))
@@ -46,10 +45,8 @@ def health_in_steps(
     stale_after: int = STALE_AFTER,
 ) -> Steps[dict[str, float]]:
     """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
-    left_out = sum("not_judged" in result.extra for result in results)
-    results = [result for result in results if "not_judged" not in result.extra]
     found: dict[str, float | None] = {}
-    for of_results in (_outcomes, _spread, _costs, cascade_metrics, criteria_health):
+    for of_results in (_outcomes, _spread, _costs, criteria_health):
         found |= of_results(results)
         yield
     found |= staleness_metrics(results, stale_after=stale_after)
@@ -60,8 +57,6 @@ def health_in_steps(
             yield
         found |= yield from _repeatability(answers)
         found |= yield from correlations_in_steps(results, answers)
-    if left_out:
-        found["judged_rate"] = len(results) / (len(results) + left_out)
     found["audit_disagreement"] = _mean(disagreements)
     return {
         f"judge/{name}": float(value) for name, value in found.items() if value is not None and math.isfinite(value)

@@ -20,21 +20,17 @@ class Rule(Protocol):
 
     def should_stop(self, scores: Scores, *, calls: int) -> bool: ...
 
-    def values_to_batch(self, scores: Scores, *, calls: int) -> tuple[float, ...]: ...
-
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
     """Plans what ``inner`` asks, and after that further presentations of ``first`` until ``rule`` says to stop.
 
-    Stops if a whole presentation brought no judgment: it is useless to ask a judge again that cannot answer. In a
-    ``batch``, further presentations are planned as long as they have any value: whoever asks decides between groups.
+    Stops if a whole presentation brought no judgment: it is useless to ask a judge again that cannot answer.
     """
 
     inner: Planner
     first: FirstAsks
     rule: Rule
-    batch: bool = False
 
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan which questions to ask next: those of ``inner``, else the next presentation (cause "unresolved")."""
@@ -44,21 +40,10 @@ class Resolving:
         size = len(self.first.presentation(state, 0))
         roots = [done.ask.number for done in state.answered if done.ask.parent is None]
         calls = len(roots) // size
-        if not _brought_judgments(state, roots[-size:]) or self._should_stop(state.scores, calls):
+        if not _brought_judgments(state, roots[-size:]) or self.rule.should_stop(state.scores, calls=calls):
             return ()
         more = (replace(ask, cause="unresolved") for ask in self.first.presentation(state, calls))
         return number_asks(more, next_ask_number(state))
-
-    def _should_stop(self, scores: Scores, calls: int) -> bool:
-        if not self.batch:
-            return self.rule.should_stop(scores, calls=calls)
-        return not any(value > 0 for value in self.rule.values_to_batch(scores, calls=calls))
-
-    def demand(self, state: PlanState) -> tuple[int, tuple[float, ...]]:
-        """Return how many presentations a group had, and what each further one is worth to its batch, falling."""
-        size = len(self.first.presentation(state, 0))
-        calls = sum(done.ask.parent is None for done in state.answered) // size
-        return calls, self.rule.values_to_batch(state.scores, calls=calls)
 
 
 def _brought_judgments(state: PlanState, roots: Sequence[int]) -> bool:

@@ -1,7 +1,6 @@
 """A page that shows judged groups: one HTML file that needs no network and runs nothing that a trajectory wrote.
 
-``open_sources`` reads result files, groups files and ledgers; ``write_report`` writes the page as a stream. Not
-responsible for the command line (``cli``) or for figures of training studies (``study``).
+``open_sources`` reads result files, groups files, ledgers and calibrations; ``write_report`` writes the page.
 """
 
 from importlib import import_module

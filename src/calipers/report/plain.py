@@ -56,12 +56,7 @@ def describe_group(detail: Mapping[str, Any], *, width: int, full: bool = False)
 
 
 def _origins(detail: Mapping[str, Any], *, width: int) -> Iterator[str]:
-    """Yield which judge of a cascade scored the group, and the criteria that were written for its prompt."""
-    if (route := detail["route"]) is not None:
-        known = "" if route["confidence"] is None else f", confidence {route['confidence']:.3f}"
-        error = "" if route["error"] is None else f", disagreement {route['error']:.3f}"
-        yield ""
-        yield from _wrapped(f"cascade: {route['judge'] or 'unknown judge'}, {route['why']}{known}{error}", width=width)
+    """Yield the criteria that were written for the group's prompt."""
     if (found := detail["written"]) is not None:
         yield from ("", "criteria for this prompt" if found["criteria"] else "no criteria were written")
         for one in found["criteria"]:

@@ -1,19 +1,22 @@
 """The questions about a group as a report shows them: why each was asked, what was shown, and what was answered.
 
-Long lines that several questions of a group share, or that a message of the group has, are stored once. Not responsible
-for redaction (``redaction``).
+Long lines that several questions of a group share, or that a message of the group has, are stored once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from calipers.ledger.contents import RecordedQuestion
-from calipers.report.candidates import DECOY, names_in_question
 from calipers.report.sources import Judged
 from calipers.types import Message
 
+DECOY: Final = "(decoy)"
+"""What stands for a canary, which is no trajectory."""
+_HEADER: Final = re.compile(r"@[a-z]{2,24} candidate (\w{1,16})")
+_MOST_CANDIDATES: Final = 500
 _LINE_BREAK: Final = "\\n"
 """A line break inside a string of JSON text. Requests are split here, and joined again in the page."""
 _SHORTEST_SHARED: Final = 24
@@ -61,100 +64,102 @@ def _in_json(line: str) -> str:
     return line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
 
 
-def questions_of(judged: Judged, candidates: Sequence[Sequence[str]], lines: Lines) -> list[dict[str, Any]]:
+def questions_of(judged: Judged, lines: Lines) -> list[dict[str, Any]]:
     """Return the questions about a judged group as plain data for the page.
 
-    ``candidates`` are the ids of each candidate's trajectories. ``order`` lists the first id of each candidate as it
-    was shown, None where the answer does not say which it was.
+    ``order`` lists the first id of each candidate as it was shown, None where the answer does not say which it was.
     """
-    served = _served(judged)
-    return [_question(one, judged.judges, served, candidates, lines) for one in judged.questions]
+    slots = slots_of(judged)
+    view = judged.shown()
+    ids = [] if view is None else [view.ids[one.members[0]] for one in view.candidates]
+    return [_question(one, slot, judged.judges, ids, lines) for one, slot in zip(judged.questions, slots, strict=True)]
+
+
+def slots_of(judged: Judged) -> list[int | None]:
+    """Return which judge of a reported run was asked each question: its slot, None if that is not known.
+
+    An answer that could not be used names only the model that served it. That is the judge who asks for this model, or
+    whose other answers about the group it served, if it is one judge's alone.
+    """
+    if len(judged.judges) == 1:
+        return [0] * len(judged.questions)
+    served: dict[str, set[int]] = {}
+    for slot, asked in enumerate(judged.models):
+        served.setdefault(asked, set()).add(slot)
+    stated = [_stated_slot(one) for one in judged.questions]
+    models = [str((one.answer or {}).get("served_model")) for one in judged.questions]
+    for known, model in zip(stated, models, strict=True):
+        if known is not None:
+            served.setdefault(model, set()).add(known)
+    only = {model: next(iter(slots)) for model, slots in served.items() if len(slots) == 1}
+    return [only.get(model) if known is None else known for known, model in zip(stated, models, strict=True)]
+
+
+def _stated_slot(one: RecordedQuestion) -> int | None:
+    judgments = one.detail.get("judgments") or ()
+    slots = {item.get("slot", 0) for item in judgments if isinstance(item, Mapping)}
+    slot = slots.pop() if len(slots) == 1 else None
+    return slot if isinstance(slot, int) else None
 
 
 def _question(
-    one: RecordedQuestion,
-    judges: Sequence[str],
-    served: Mapping[str, str],
-    candidates: Sequence[Sequence[str]],
-    lines: Lines,
+    one: RecordedQuestion, slot: int | None, judges: Sequence[str], ids: Sequence[str], lines: Lines
 ) -> dict[str, Any]:
-    judgments = [_judgment(item, candidates) for item in one.detail.get("judgments", ()) if isinstance(item, dict)]
+    judgments = [_judgment(item, ids) for item in one.detail.get("judgments", ()) if isinstance(item, dict)]
     order = _order(judgments)
-    slots = {item["slot"] for item in judgments}
-    slot = slots.pop() if len(slots) == 1 else None
     missing = one.detail.get("missing")
-    answer = one.answer or {}
+    answer = None if one.answer is None else dict(one.answer)
     return {
         "number": one.number,
         "cause": one.cause,
         "outcome": one.outcome,
         "failed": "kind" in one.detail,
         "reason": one.reason,
-        "judge": judges[slot] if slot is not None and 0 <= slot < len(judges) else _model(one, judges, served),
-        "slot": slot,
+        "judge": judges[slot] if slot is not None and slot < len(judges) else (answer or {}).get("served_model"),
         "judgments": judgments,
         "order": order,
-        "missing": {_name(item, candidates): str(why) for item, why in missing.items()}
-        if isinstance(missing, Mapping)
-        else {},
+        "missing": {_name(item, ids): str(why) for item, why in missing.items()} if isinstance(missing, dict) else {},
         "canary": one.detail.get("canary"),
-        "names": names_in_question(one.request or "", order),
+        "names": _names_in(one.request or "", order),
         "request": None if one.request is None else lines.packed(one.request),
-        "answer": None if one.answer is None else dict(answer),
+        "answer": answer,
     }
 
 
-def _model(one: RecordedQuestion, judges: Sequence[str], served: Mapping[str, str]) -> str | None:
-    """Return the judge of a question that no judgment names: as the group's other questions name it, if that is known,
-    else the model that answered.
+def _names_in(request: str, shown: Sequence[str | None]) -> dict[str, str]:
+    """Return the ids behind the opaque names in a recorded question, so that its raw text can be read.
+
+    ``shown`` are the ids in the order in which the question shows them. Empty if they do not match.
     """
-    if len(judges) == 1:
-        return judges[0]
-    model = (one.answer or {}).get("served_model")
-    return None if model is None else served.get(str(model), str(model))
+    keys = list(dict.fromkeys(_HEADER.findall(request)[:_MOST_CANDIDATES]))
+    if None in shown or len(keys) != len(shown):
+        return {}
+    return {key: str(name) for key, name in zip(keys, shown, strict=True)}
 
 
-def _served(judged: Judged) -> dict[str, str]:
-    """Return the judges of a reported run by the models that serve them, without models of several judges.
-
-    A server may call a model otherwise than the judge's settings: answers that were read tell whose such a name is.
-    """
-    found: dict[str, set[str]] = {}
-    for asked, judge in zip(judged.models, judged.judges, strict=False):
-        found.setdefault(asked, set()).add(judge)
-    for one in judged.questions:
-        model = (one.answer or {}).get("served_model")
-        judgments = one.detail.get("judgments") or ()
-        slots = {item.get("slot", 0) for item in judgments if isinstance(item, dict)}
-        if isinstance(model, str) and len(slots) == 1:
-            slot = slots.pop()
-            if isinstance(slot, int) and 0 <= slot < len(judged.judges):
-                found.setdefault(model, set()).add(judged.judges[slot])
-    return {model: next(iter(judges)) for model, judges in found.items() if len(judges) == 1}
-
-
-def _judgment(item: Mapping[str, Any], candidates: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _judgment(item: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     """Return a recorded judgment with ids in place of the positions of candidates."""
-    named = {key: value for key, value in item.items() if key not in ("item", "first", "second", "slot")}
-    for key in ("item", "first", "second"):
-        if item.get(key) is not None:
-            named[key] = _name(item[key], candidates)
+    positions = {key: item[key] for key in ("item", "first", "second") if item.get(key) is not None}
+    others = {key: value for key, value in item.items() if key not in ("item", "first", "second", "slot")}
     slot = item.get("slot", 0)
-    return named | {"slot": slot if isinstance(slot, int) else 0}
+    return {
+        **others,
+        **{key: _name(value, ids) for key, value in positions.items()},
+        "slot": slot if isinstance(slot, int) else 0,
+    }
 
 
-def _name(item: object, candidates: Sequence[Sequence[str]]) -> str:
-    try:
-        position = int(str(item))
-    except ValueError:
-        return str(item)
-    return candidates[position][0] if 0 <= position < len(candidates) else DECOY
+def _name(item: object, ids: Sequence[str]) -> str:
+    text = str(item)
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        return text
+    return ids[int(text)] if int(text) < len(ids) else DECOY
 
 
 def _order(judgments: Sequence[Mapping[str, Any]]) -> list[str | None]:
     """Return the ids in the order shown, as far as the judgments say; None for a position that none is about."""
     if len(judgments) == 1 and "margin" in judgments[0]:
-        return [judgments[0]["first"], judgments[0]["second"]]
+        return [judgments[0].get("first"), judgments[0].get("second")]
     places = {one["place"]: one["item"] for one in judgments if isinstance(one.get("place"), int) and "item" in one}
     if not places or max(places) >= 10_000 or min(places) < 0:
         return []

@@ -1,16 +1,20 @@
 """Results and answers of a run, rebuilt for health metrics from what its ledger or its result file recorded.
 
-Values from files are checked here: one that is missing or of another type is None or absent, never zero. Not
-responsible for the metrics (``monitoring``).
+Values from files are checked here: one that is missing or of another type is None or absent, never zero.
 """
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast, get_args
 
 from calipers.ledger.contents import RecordedQuestion
 from calipers.monitoring.answers import Answer, Shape, candidate_shapes
+from calipers.monitoring.health import health
+from calipers.monitoring.staleness import NewestVersion
+from calipers.report.questions import slots_of
 from calipers.report.sources import Judged
 from calipers.types import (
     UNKNOWN_RELIABILITY,
@@ -31,8 +35,52 @@ from calipers.types import (
 )
 from calipers.types.encoding import measured_number
 
-UNRECORDED: Final = "judge/truncated_rate"
+WINDOW: Final = 256
+"""Groups that health metrics are computed of: as many as a ``Monitor`` has by default."""
+_UNRECORDED: Final = "judge/truncated_rate"
 """The health metric that a ledger says nothing about."""
+_UNKNOWN_JUDGE: Final = -1
+
+
+@dataclass(slots=True)
+class Tally:
+    """What the groups of a run, or of a result file, add up to, and the last of them for health metrics.
+
+    ``groups`` and ``trajectories`` count by status, ``reasons`` the trajectories without a score by "status: reason".
+    ``answers`` and ``usage`` are sums over all groups.
+    """
+
+    groups: Counter[str] = field(default_factory=Counter)
+    trajectories: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    answers: int = 0
+    usage: Usage = field(default_factory=lambda: Usage(cost_usd=0.0))
+    window: deque[tuple[GroupResult, list[Answer]]] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    newest: NewestVersion = field(default_factory=NewestVersion)
+
+    def add(self, judged: Judged, *, in_window: bool = True) -> None:
+        """Count a group; with ``in_window``, it is also among the last, of which health metrics are computed."""
+        result = recorded_result(judged.result)
+        self.groups[result.status] += 1
+        for one in result.trajectories:
+            self.trajectories[one.status] += 1
+            if one.reason:
+                self.reasons[f"{one.status}: {one.reason}"] += 1
+        self.answers += result.judge_calls
+        if result.attempts or result.judge_calls:
+            self.usage = Usage.total([self.usage, result.usage])
+        if in_window:
+            # A prompt in another epoch has the same group id but other rollouts, so each group has an id of its own.
+            own = str(self.groups.total())
+            answers = [replace(one, group_id=own) for one in recorded_answers(judged)]
+            self.window.append((self.newest.dated(replace(result, group_id=own)), answers))
+
+    def metrics(self, slot: int | None = None) -> dict[str, float]:
+        """Return the health metrics of the last groups; with ``slot``, from the answers of this judge alone."""
+        results = [result for result, _ in self.window]
+        answers = [one for _, some in self.window for one in some if slot is None or one.slot == slot]
+        found = health(results, answers) if results else {}
+        return {name: value for name, value in found.items() if name != _UNRECORDED}
 
 
 def recorded_result(result: Mapping[str, Any]) -> GroupResult:
@@ -54,26 +102,24 @@ def recorded_result(result: Mapping[str, Any]) -> GroupResult:
     )
 
 
-def recorded_answers(judged: Judged, *, begun: str = "") -> list[Answer]:
+def recorded_answers(judged: Judged) -> list[Answer]:
     """Return the answers about a judged group as a ``Monitor`` has them; none if no ledger has its questions.
 
-    ``begun`` is when the run began (the ledger's text): earlier answers are counted as taken from the ledger.
+    Answers from before the run began are counted as taken from the ledger.
     """
     if judged.recorded is None:
         return []
-    shapes: tuple[Shape, ...] = ()
-    if (view := judged.shown()) is not None:
-        shapes = candidate_shapes(view)
-    group_id = str(judged.result.get("group_id"))
+    view = judged.shown()
+    shapes = () if view is None else candidate_shapes(view)
     return [
-        _answer(group_id, one, one.answer, shapes, begun=begun)
-        for one in judged.questions
+        _answer(one, one.answer, _UNKNOWN_JUDGE if slot is None else slot, shapes, begun=judged.began)
+        for one, slot in zip(judged.questions, slots_of(judged), strict=True)
         if one.answer is not None and one.outcome in get_args(Outcome)
     ]
 
 
 def _answer(
-    group_id: str, one: RecordedQuestion, answer: Mapping[str, Any], shapes: tuple[Shape, ...], *, begun: str
+    one: RecordedQuestion, answer: Mapping[str, Any], slot: int, shapes: tuple[Shape, ...], *, begun: str
 ) -> Answer:
     judgments = _objects(one.detail.get("judgments"))
     places = [_count(judgment.get("place")) for judgment in judgments if "value" in judgment]
@@ -84,8 +130,8 @@ def _answer(
     last = max(1, shown - 1, *places)
     first = judgments[0] if judgments else {}
     return Answer(
-        group_id,
-        _count(first.get("slot")),
+        "",
+        slot,
         _count(first.get("presentation", one.number)),
         cast("Cause", one.cause),
         cast("Outcome", one.outcome),

@@ -15,8 +15,8 @@ _OF_GROUP: Final = (
 _OF_TRAJECTORY: Final = ("id", "status", "reward", "score", "stderr", "gold", "wrong_sign")
 _OF_ATTACK: Final = ("kind", "message", "role", "certainty")
 _OF_VERDICT: Final = ("id", "met", "share", "by", "asked")
-_OF_CRITERION: Final = ("id", "points", "veto", "guard", "saturation")
-_OF_QUESTION: Final = ("number", "cause", "outcome", "failed", "judge", "slot", "order", "canary")
+_OF_CRITERION: Final = ("id", "points", "veto")
+_OF_QUESTION: Final = ("number", "cause", "outcome", "failed", "judge", "order", "canary")
 _OF_JUDGMENT: Final = (
     "item", "first", "second", "value", "margin", "presentation", "place", "slot", "spread", "met", "share",
     "criterion",
@@ -34,19 +34,13 @@ def redacted(detail: Mapping[str, Any]) -> dict[str, Any]:
     kept["shared"] = _messages(detail["shared"])
     kept["trajectories"] = [_trajectory(one) for one in detail["trajectories"]]
     kept["questions"] = None if detail["questions"] is None else [_question(one) for one in detail["questions"]]
-    kept["route"] = None if detail["route"] is None else {**detail["route"], "judge": None}
-    kept["written"] = _written(detail["written"])
+    if (written := detail["written"]) is not None:
+        criteria = [{**_only(one, _OF_CRITERION), "text": None} for one in written["criteria"]]
+        written = {"criteria": criteria, "problem": None}
     return {
         **kept, "redacted": True, "warnings": [], "warning_count": len(detail["warnings"]), "judges": [], "more": {},
-        "tools": [], "rubric": None, "lines": [],
+        "tools": [], "rubric": None, "lines": [], "written": written,
     }  # fmt: skip
-
-
-def _written(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    criteria = [{**_only(one, _OF_CRITERION), "text": None} for one in found["criteria"]]
-    return {**_only(found, ("calls", "version", "retired")), "criteria": criteria, "problem": None}
 
 
 def _only(value: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

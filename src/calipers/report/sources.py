@@ -1,39 +1,46 @@
-"""Reads what a report shows: result files and ledgers, and the texts that belong to them.
+"""Reads what a report shows: result files and ledgers of judged groups, and calibrations of judges.
 
-A file's kind is recognised by its content. Not responsible for what the page makes of a group (``details``).
+A file's kind is recognised by its content.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
-from calipers.inputs.jsonl import read_json_lines
+from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
 from calipers.ledger import LedgerReader
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
-    RunExtent,
     extent_of_run,
-    latest_group,
     positions_of_groups,
     recorded_group,
     recorded_questions,
     recorded_results,
-    results_since,
 )
 from calipers.ledger.opening import is_postgres
 from calipers.ledger.postgres.address import Address
-from calipers.report.candidates import shown_candidates
-from calipers.report.found import SourceKind, kinds_of
-from calipers.report.groups import GroupsById
+from calipers.render import Reasoning, render
 from calipers.types import RenderedGroup, TrajectoryGroup
+from calipers.types.encoding import to_json_text
+
+SourceKind: TypeAlias = Literal["results", "ledger", "calibration"]
+
+_SQLITE: Final = b"SQLite format 3\x00"
+_CALIBRATION: Final = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:answer|judges|among)"\s*:')
+_BEGINNING: Final = 4096
+_FIRST_LINE: Final = 2**26
+_SHOWN: Final = "a report shows result files of calipers score, ledgers, and what calipers calibrate --json printed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,7 @@ class Judged:
     ``source`` is the position of the file among the report's sources. ``group`` holds the texts, or is None.
     ``recorded`` is the group as the judge's run had it, with ``questions`` about it, if a ledger has them. ``judges``
     are the names of that run's judges by slot, and ``models`` those of the models that they ask for; ``reasoning`` says
-    whether they saw the candidates' reasoning. ``run`` is the position of that run among the report's, and ``began``
-    when it began.
+    whether they saw the candidates' reasoning. ``began`` is when that run began.
     """
 
     source: int
@@ -53,18 +59,25 @@ class Judged:
     recorded: TrajectoryGroup | None = None
     questions: tuple[RecordedQuestion, ...] = ()
     judges: tuple[str, ...] = ()
-    reasoning: str = "hidden"
-    run: int | None = None
-    began: str | None = None
     models: tuple[str, ...] = ()
+    reasoning: str = "hidden"
+    began: str = ""
     _shown: list[RenderedGroup | None] = field(default_factory=list, compare=False, repr=False)
 
     def shown(self) -> RenderedGroup | None:
         """Return the recorded group as its judge saw it, rendered once; None if nothing of it was shown or recorded."""
         if not self._shown:
-            known = self.recorded
-            self._shown.append(None if known is None else shown_candidates(known, self.result, self.reasoning))
+            self._shown.append(None if self.recorded is None else self._rendered(self.recorded))
         return self._shown[0]
+
+    def _rendered(self, group: TrajectoryGroup) -> RenderedGroup | None:
+        """Trajectories without messages, and those that were hidden from the judge, are not in it."""
+        hidden = {str(one["id"]) for one in self.result["trajectories"] if _was_hidden(one)}
+        shown = tuple(one for one in group.trajectories if one.messages and one.id not in hidden)
+        if not shown:
+            return None
+        known = cast("Reasoning", self.reasoning) if self.reasoning in get_args(Reasoning) else "hidden"
+        return render(replace(group, trajectories=shown), reasoning=known)
 
 
 @dataclass(slots=True)
@@ -81,56 +94,43 @@ class Notes:
     runs: list[dict[str, Any]] = field(default_factory=list)
 
 
-class _RecordedRun:
-    """A run of a ledger, whose groups are found by id."""
+class RunReader:
+    """A run of a ledger: the one with this number, by default the latest. Raises LedgerError if there is none."""
 
-    def __init__(self, location: str, name: str, number: int, run: int | None, stack: ExitStack) -> None:
-        self.number = number
-        self.ledger = LedgerReader(location)
-        stack.callback(self.ledger.close)
-        self.recorded: RecordedRun = find_run(self.ledger, run)
+    def __init__(self, ledger: LedgerReader, run: int | None = None) -> None:
+        self.ledger = ledger
+        self.recorded: RecordedRun = find_run(ledger, run)
         settings = self.recorded.settings
-        self.judges = judge_names(settings["judges"])
+        self.judges = _judge_names(settings["judges"])
         self.models = tuple(str(one.get("model")) for one in settings["judges"])
         self.reasoning = str(settings.get("question", {}).get("reasoning", "hidden"))
-        self.extent: RunExtent = extent_of_run(self.ledger, self.recorded.id)
-        self._name = name
+        self.began = str(ledger.rows("SELECT started_at FROM runs WHERE id = ?", (self.recorded.id,))[0][0])
         self._positions: dict[str, int] | None = None
-        self.completed = 0
-        """How many groups of result files this run has added to."""
-
-    def about(self) -> dict[str, Any]:
-        settings = self.recorded.settings
-        known = {name: settings[name] for name in ("protocol", "orders", "samples", "seed") if name in settings}
-        told = {
-            "run": self.recorded.id,
-            "of": self.extent.of,
-            "version": self.recorded.version,
-            "judges": list(self.judges),
-            **known,
-        }
-        return {"source": self._name, **told}
 
     def position(self, group_id: str) -> int | None:
+        """Return the number of a group in the run, or None if it has no such group."""
         if self._positions is None:
             self._positions = positions_of_groups(self.ledger, self.recorded.id)
         return self._positions.get(group_id)
 
-    def judged(self, source: int, result: Mapping[str, Any], position: int, group: TrajectoryGroup | None) -> Judged:
+    def judged(
+        self, source: int, result: Mapping[str, Any], position: int, group: TrajectoryGroup | None = None
+    ) -> Judged:
+        """Return a result of the run with the group and the questions that the ledger has."""
         recorded = as_group(recorded_group(self.ledger, self.recorded.id, position))
         questions = tuple(recorded_questions(self.ledger, self.recorded.id, position))
-        known = (self.judges, self.reasoning, self.number, self.extent.began)
-        return Judged(source, result, group or recorded, recorded, questions, *known, self.models)
+        known = (self.judges, self.models, self.reasoning, self.began)
+        return Judged(source, result, group or recorded, recorded, questions, *known)
 
 
 class Sources:
     """The judged groups of a report's sources, read one after the other by iterating. Use it as a context manager.
 
-    ``paths`` are result files, ledgers, watched runs, studies, calibrations and profiles, or folders of these;
-    iterating yields only judged groups. ``groups`` is the groups file with the texts. If there is a result file,
-    ledgers only add texts, questions and answers to its groups. ``run`` is the number of the run in a ledger, by
-    default the latest. ``notes`` is complete after the iteration. Raises InputError, LedgerError or ConfigError for
-    files that cannot be read; lines of a result file that cannot be read go to ``on_error``, and are skipped.
+    ``paths`` are result files, ledgers and calibrations; iterating yields only judged groups. ``groups`` is the groups
+    file with the texts. If there is a result file, ledgers only add texts, questions and answers to its groups. ``run``
+    is the number of the run in a ledger, by default the latest. ``notes`` is complete after the iteration. Raises
+    InputError, LedgerError or ConfigError for files that cannot be read; lines of a result file that cannot be read go
+    to ``on_error``, and are skipped.
     """
 
     def __init__(
@@ -144,31 +144,26 @@ class Sources:
         self.notes = Notes()
         self._stack = ExitStack()
         self._on_error = on_error
-        kinds = kinds_of(paths)
-        self.results = [path for path, kind in kinds if kind == "results"]
-        self.ledgers = [path for path, kind in kinds if kind == "ledger"]
-        self.watched = [path for path, kind in kinds if kind == "watched"]
-        self.studies = [path for path, kind in kinds if kind == "study"]
-        self.judge_files = [path for path, kind in kinds if kind == "judge"]
+        kinds = {path: kind_of(path) for path in paths}
+        self.results, self.ledgers, self.calibrations = (
+            [path for path, kind in kinds.items() if kind == wanted] for wanted in get_args(SourceKind)
+        )
         if run is not None and not self.ledgers:
             raise ConfigError("--run names a run of a ledger, and no source is a ledger")
         if groups is not None and not (self.results or self.ledgers):
             raise ConfigError("--groups names the texts of judged groups, and no source has judged groups")
-        self.first: SourceKind | None = kinds[0][1] if kinds else None
-        """The kind of the source that is named first, whose view a page opens."""
-        self.called = source_names([path for path, _ in kinds])
+        self.opens = "judge" if kinds[paths[0]] == "calibration" else "groups"
+        """The view that a page opens: that of the source that is named first."""
+        self.called = _source_names(list(kinds))
         self.names = [self.called[path] for path in self.results or self.ledgers]
-        named = self.results or paths  # a ledger beside the results is not worth a title
-        self.title = ", ".join(self.called.get(path) or source_name(path) for path in named)
+        self.title = ", ".join(self.called[path] for path in self.results or kinds)
         try:
-            self._runs = [
-                _RecordedRun(path, self.called[path], at, run, self._stack) for at, path in enumerate(self.ledgers)
-            ]
+            self._runs = [RunReader(self._opened(path), run) for path in self.ledgers]
             self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
         except BaseException:
             self._stack.close()
             raise
-        self.notes.runs = [one.about() for one in self._runs]
+        self._completed = [0] * len(self._runs)
 
     def __enter__(self) -> Self:
         return self
@@ -181,39 +176,33 @@ class Sources:
             self.notes.without_texts += judged.group is None
             self.notes.without_questions += judged.recorded is None
             yield judged
-        if self.results:
-            self.notes.runs = [one.about() | {"completed": one.completed} for one in self._runs]
         if self._groups is not None:
             self.notes.unjudged = self._groups.count_left()
-
-    def hold(self) -> list[tuple[int, int]]:
-        """Read the ledgers from now on as they are now; return each one's run, and its latest group's number."""
-        for run in self._runs:
-            run.ledger.hold()
-        return [(run.recorded.id, latest_group(run.ledger)) for run in self._runs]
-
-    def since(self, after: int, *, most: int) -> Iterator[tuple[int, Judged]]:
-        """Yield at most ``most`` groups that the only ledger's run recorded after number ``after``, with their numbers.
-
-        Their texts are those of the ledger.
-        """
-        (run,) = self._runs
-        for number, position, result in results_since(run.ledger, run.recorded.id, after, most=most):
-            yield number, run.judged(0, result, position, None)
-
-    @property
-    def runs(self) -> list[tuple[str, RecordedRun, RunExtent]]:
-        """The runs of the report's ledgers: the name of the file, the run, and how much of it is recorded."""
-        return [
-            (self.called[path], one.recorded, one.extent) for path, one in zip(self.ledgers, self._runs, strict=True)
+        self.notes.runs = [
+            {
+                "source": self.called[path],
+                "run": one.recorded.id,
+                "of": extent_of_run(one.ledger, one.recorded.id).of,
+                "judges": list(one.judges),
+                "is_used": bool(count or not self.results),
+            }
+            for path, one, count in zip(self.ledgers, self._runs, self._completed, strict=True)
         ]
 
-    def _open_groups(self, path: str) -> GroupsById:
-        return GroupsById(read_groups(path, on_error=self._bad_line))
+    def _opened(self, path: str) -> LedgerReader:
+        ledger = LedgerReader(path)
+        self._stack.callback(ledger.close)
+        return ledger
+
+    def _open_groups(self, path: str) -> _GroupsById:
+        return _GroupsById(read_groups(path, on_error=self._bad_line))
 
     def _bad_line(self, error: InputError) -> None:
         self.notes.bad_lines += 1
         self._on_error(error)
+
+    def _texts_of(self, group_id: str) -> TrajectoryGroup | None:
+        return None if self._groups is None else self._groups.take(group_id)
 
     def _from_results(self) -> Iterator[Judged]:
         for source, path in enumerate(self.results):
@@ -222,22 +211,21 @@ class Sources:
                 if problem is not None or isinstance(value, str):
                     self._bad_line(InputError(problem or "", source=path, line=line))
                     continue
-                yield self._completed(source, value)
+                yield self._with_questions(source, value)
 
-    def _completed(self, source: int, result: Mapping[str, Any]) -> Judged:
+    def _with_questions(self, source: int, result: Mapping[str, Any]) -> Judged:
         group_id = str(result["group_id"])
-        group = None if self._groups is None else self._groups.take(group_id)
-        for run in reversed(self._runs):
+        group = self._texts_of(group_id)
+        for number, run in reversed(list(enumerate(self._runs))):
             if (position := run.position(group_id)) is not None:
-                run.completed += 1
+                self._completed[number] += 1
                 return run.judged(source, result, position, group)
         return Judged(source, result, group)
 
     def _from_ledgers(self) -> Iterator[Judged]:
         for source, run in enumerate(self._runs):
             for position, result in recorded_results(run.ledger, run.recorded.id):
-                group = None if self._groups is None else self._groups.take(str(result.get("group_id")))
-                yield run.judged(source, result, position, group)
+                yield run.judged(source, result, position, self._texts_of(str(result.get("group_id"))))
 
 
 def open_sources(
@@ -251,14 +239,101 @@ def open_sources(
     return Sources(paths, groups=groups, run=run, on_error=on_error)
 
 
-def source_name(path: str) -> str:
-    """Return how a report names a source: the name of a file or folder, or a database's address without a password."""
-    return Address.of(path).name if is_postgres(path) else Path(path).resolve().name
+class _GroupsById:
+    """The groups of a groups file by id; each can be taken once. Both files are read side by side, once.
+
+    ``calipers score`` writes results in the order of the groups, so the next group usually is the one that is wanted.
+    Groups that are passed by on the way to another one wait in a temporary database.
+    """
+
+    def __init__(self, groups: Iterator[TrajectoryGroup]) -> None:
+        self._coming = groups
+        self._waiting = sqlite3.connect("")  # an empty name: a temporary file, which SQLite deletes
+        self._waiting.execute("CREATE TABLE waiting (id TEXT PRIMARY KEY, source TEXT NOT NULL)")
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiting.close()
+
+    def take(self, group_id: str) -> TrajectoryGroup | None:
+        """Return the group with this id, or None if the groups file has none or it was taken before."""
+        found = self._waiting.execute("DELETE FROM waiting WHERE id = ? RETURNING source", (group_id,)).fetchone()
+        if found is not None:
+            self._count -= 1
+            return as_group(json.loads(found[0]))
+        for group in self._coming:
+            if group.group_id == group_id:
+                return group
+            row = (group.group_id, to_json_text(group.to_dict()))
+            self._waiting.execute("INSERT OR REPLACE INTO waiting VALUES (?, ?)", row)
+            self._count += 1
+        return None
+
+    def count_left(self) -> int:
+        """Read the groups file to its end and return how many of its groups were not taken."""
+        return self._count + sum(1 for _ in self._coming)
 
 
-def source_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return how a report names each of its sources: as ``source_name``, with folders above it where two are equal."""
-    found = {path: source_name(path) for path in paths}
+def is_ledger(path: str) -> bool:
+    """Return whether a report's source is a ledger: by its address, or by its first bytes.
+
+    Raises InputError if it cannot be opened, or is no regular file.
+    """
+    if path.startswith("sqlite:///") or is_postgres(path):
+        return True
+    return _beginning_of(path).startswith(_SQLITE)
+
+
+def kind_of(path: str) -> SourceKind:
+    """Return which kind of source a file is. Raises InputError, with the remedy, for one that a report cannot show."""
+    if is_ledger(path):
+        return "ledger"
+    if _CALIBRATION.match(_beginning_of(path)):
+        return "calibration"
+    _require_results(path)
+    return "results"
+
+
+def ledger_beside(path: str) -> str | None:
+    """Return the ledger that ``calipers score`` wrote beside the result file ``path`` of a report, if it is there."""
+    beside = Path(f"{path}.ledger.db")
+    return str(beside) if beside.is_file() else None
+
+
+def _beginning_of(path: str) -> bytes:
+    if Path(path).is_dir():
+        raise InputError(f"is a folder; name the files in it: {_SHOWN}", source=path)
+    if Path(path).exists() and not Path(path).is_file():  # reading a pipe would wait for ever
+        raise InputError(f"is no regular file; {_SHOWN}", source=path)
+    with open_binary(Path(path)) as stream:
+        return stream.read(_BEGINNING)
+
+
+def _require_results(path: str) -> None:
+    """Raise InputError, with the remedy, for a file that is certainly not a result file; an empty one may be."""
+    with open_binary(Path(path)) as stream:
+        line = stream.readline(_FIRST_LINE)
+    if line.startswith(b"\x1f\x8b") or not line.strip():
+        return
+    value = parse_json_line(line)
+    if isinstance(value, dict) and "status" not in value and "trajectories" in value:
+        raise InputError(
+            "is a groups file, which has no results; score it first, and name it after --groups", source=path, line=1
+        )
+    if isinstance(value, dict) and "trajectories" not in value:
+        found = ", ".join([*value][:6]) or "no keys"
+        raise InputError(f"is not a result file (it has {found[:200]}); {_SHOWN}", source=path, line=1)
+
+
+def _source_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return how a report names each of its sources: by its file name, with folders above it where two are equal.
+
+    Of a database, the address without a password.
+    """
+    found = {path: Address.of(path).name if is_postgres(path) else Path(path).resolve().name for path in paths}
     parts = {path: Path(path).resolve().parts for path in paths if not is_postgres(path)}
     for depth in range(2, max(map(len, parts.values()), default=0) + 1):
         counts = Counter(found.values())
@@ -268,18 +343,20 @@ def source_names(paths: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def ledger_beside(path: str) -> str | None:
-    """Return the ledger that ``calipers score`` wrote beside the result file ``path`` of a report, if it is there."""
-    beside = Path(f"{path}.ledger.db")
-    return str(beside) if beside.is_file() else None
-
-
-def judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _judge_names(judges: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return the names of a recorded run's judges by slot; equal names are told apart by the model."""
     counts = Counter(str(one["judge"]) for one in judges)
     return tuple(
         f"{one['judge']} ({one['model']})" if counts[str(one["judge"])] > 1 else str(one["judge"]) for one in judges
     )
+
+
+def _was_hidden(trajectory: Mapping[str, Any]) -> bool:
+    """Whether ``on_attack`` excluded a trajectory: these are the words of its result."""
+    reason, explanation = trajectory.get("reason"), trajectory.get("explanation")
+    quarantined = isinstance(reason, str) and reason.startswith("quarantined: ")
+    floored = isinstance(explanation, str) and explanation.startswith("by the rule on_attack='floor'")
+    return quarantined or floored
 
 
 def _problem(value: Mapping[str, Any]) -> str | None:

@@ -2,48 +2,55 @@
 
 The page holds two kinds of data blocks, compressed JSON in base64: *details*, a few groups each, which the page unpacks
 when one of them is looked at, and *rows* of the index, which it unpacks when it opens. No text from a file gets into
-the page in any other form, so none is ever parsed as HTML. Not responsible for what the data say (``details``).
+the page in any other form, so none is ever parsed as HTML. The sources of the page in ``page/`` are ES modules, joined
+into one inline script; the page's policy allows this script and this style by their hashes and nothing else.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from calipers._version import __version__
 from calipers.errors import ConfigError
 from calipers.report.details import details_of, index_row
-from calipers.report.runs.collected import studies_of
-from calipers.report.scripts import page_head, page_script
+from calipers.report.judges import calibration_of, health_of
+from calipers.report.recorded import Tally
 from calipers.report.sources import Sources
-from calipers.report.views import Views
 from calipers.types.encoding import to_json
 
+MODULES: Final = (
+    "elements", "numbers", "text", "markdown", "data", "search", "messages", "ranking", "difference", "candidates",
+    "questions", "group", "list", "groups", "judge", "main",
+)  # fmt: skip
+"""The page's modules; each imports only from those before it."""
+_STYLES: Final = ("base", "frame", "group", "text", "narrow", "judge")
+_IMPORT: Final = re.compile(r"^import \{[^}]*\} from \"\.{1,2}/[\w/.]+\.js\";\n", re.MULTILINE)
+_EXPORT: Final = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
 _CHUNK: Final = 192 * 1024
 """Bytes of JSON after which a block of details is complete: small enough to unpack in a few milliseconds."""
 _ROWS: Final = 1000
 _LEVEL: Final = 6
-_OPENS: Final = {"results": "groups", "ledger": "groups", "judge": "judge", "watched": "run", "study": "study"}
-"""The view that a page opens, by the kind of the source that is named first."""
 
 
 class Page:
-    """Writes the page to ``stream``: ``add`` each group's row and details, then ``finish``.
+    """Writes the page to ``stream``: ``add`` each group's row and details, then ``finish``."""
 
-    A ``live`` page may ask the server that it came from for further groups.
-    """
-
-    def __init__(self, stream: BinaryIO, *, live: bool = False) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._details: list[bytes] = []
         self._size = 0
         self._chunks = 0
         self._rows: list[bytes] = []
         self.count = 0
-        stream.write(page_head(live=live).encode())
+        stream.write(page_head().encode())
 
     def add(self, row: Mapping[str, Any], detail: Mapping[str, Any]) -> None:
         """Add a group to the page. ``row`` must not have the keys ``chunk`` and ``line``, which say where it is."""
@@ -57,15 +64,12 @@ class Page:
         if len(self._rows) >= _ROWS:
             self._write_rows()
 
-    def add_view(self, kind: str, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Add the data of a view beside the groups, which the page shows if it has any."""
-        if lines:
-            self._write_block(kind, b"\n".join(to_json(one, lone="replace") for one in lines))
-
-    def finish(self, about: Mapping[str, Any]) -> None:
-        """Write what is left, what the page says ``about`` itself, and the script that shows it all."""
+    def finish(self, about: Mapping[str, Any], judges: Sequence[Mapping[str, Any]]) -> None:
+        """Write what is left, what the page says ``about`` itself and of ``judges``, and the script that shows it."""
         self._write_details()
         self._write_rows()
+        if judges:
+            self._write_block("judge", b"\n".join(to_json(one, lone="replace") for one in judges))
         self._write_block("about", to_json(about, lone="replace"))
         self._stream.write(f'<script type="module">{page_script()}</script>\n</body>\n</html>\n'.encode())
 
@@ -82,44 +86,36 @@ class Page:
 
     def _write_block(self, kind: str, data: bytes) -> None:
         # A type that is no script's makes a browser keep the contents as text, without reading it.
-        self._stream.write(f'<script type="application/x-calipers-{kind}">'.encode())
-        self._stream.write(packed(data))
-        self._stream.write(b"</script>\n")
+        packed = base64.b64encode(zlib.compress(data, _LEVEL))
+        self._stream.write(b'<script type="application/x-calipers-%b">%b</script>\n' % (kind.encode(), packed))
 
 
-def packed(data: bytes) -> bytes:
-    """Return JSON lines as the page unpacks them: compressed, in base64."""
-    return base64.b64encode(zlib.compress(data, _LEVEL))
-
-
-def write_report(
-    sources: Sources,
-    out: Path,
-    *,
-    redact: bool = False,
-    live: Mapping[str, Any] | None = None,
-    views: Views | None = None,
-) -> int:
+def write_report(sources: Sources, out: Path, *, redact: bool = False) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
-    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``live`` is what the page needs in
-    order to ask its server for what comes later (``serving``), and ``views`` are new ones, to which the server adds it.
-    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it
-    cannot be written, and what reading ``sources`` raises.
+    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``out`` is replaced when the page is
+    complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
+    ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
-    views = Views(sources, redact=redact) if views is None else views
+    calibrations = [
+        calibration_of(path, redact=redact) | {"source": sources.called[path]} for path in sources.calibrations
+    ]
+    tallies: dict[int, tuple[Tally, list[str]]] = {}
     try:
         with part.open("wb") as stream:
-            page = Page(stream, live=live is not None)
+            page = Page(stream)
             for judged in sources:
                 detail = details_of(judged, redact=redact)
-                views.add(judged, detail)
                 page.add(index_row(detail), detail)
-            for kind, lines in views.lines(sources).items():
-                page.add_view(kind, lines)
-            page.add_view("study", studies_of(sources, redact=redact))
-            page.finish({**_about(sources, redact=redact), "live": live})
+                tally, judges = tallies.setdefault(judged.source, (Tally(), []))
+                tally.add(judged)
+                judges += judged.judges[len(judges) :]
+            health = [
+                health_of(tally, sources.names[source], judges, redact=redact)
+                for source, (tally, judges) in tallies.items()
+            ]
+            page.finish(_about(sources, redact=redact), [*calibrations, *health])
         part.replace(out)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error
@@ -134,8 +130,7 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "version": __version__,
         "title": sources.title,
         "sources": sources.names,
-        "opens": _OPENS.get(sources.first or "results"),
-        "ledgers": [sources.called[path] for path in sources.ledgers],
+        "opens": sources.opens,
         "runs": notes.runs,
         "redacted": redact,
         "without_texts": notes.without_texts,
@@ -143,3 +138,52 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "bad_lines": notes.bad_lines,
         "unjudged": notes.unjudged,
     }
+
+
+def page_file(name: str) -> str:
+    """Return the text of a file of the page, such as ``"main.js"``."""
+    return files("calipers.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+@cache
+def page_script() -> str:
+    """Return the page's whole script: all modules without their imports and exports."""
+    return joined_modules(page_file(f"{name}.js") for name in MODULES)
+
+
+def joined_modules(sources: Iterable[str]) -> str:
+    """Return the modules of a page as one script, without their imports and exports."""
+    return "".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
+
+
+@cache
+def page_head() -> str:
+    """Return the beginning of the page, up to where its data begin: policy, style and an empty body."""
+    style = "".join(page_file(f"{name}.css") for name in _STYLES)
+    policy = policy_for(page_script(), style)
+    return page_file("head.html").replace("@POLICY@", policy).replace("@STYLE@", style)
+
+
+def policy_for(script: str, style: str, *, connects: bool = False) -> str:
+    """Return the content security policy of a page that has this script and this style, and nothing else.
+
+    A page that ``connects`` may ask the server that it came from.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hash(script)}",
+            f"style-src {_hash(style)}",
+            "img-src data:",
+            *(["connect-src 'self'"] if connects else []),
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

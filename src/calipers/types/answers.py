@@ -90,13 +90,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class PlanState:
-    """Everything a planner may use to choose the next questions. ``answered`` is in the order of the asks' numbers.
-
-    ``thresholds`` say from which confidence on each judge of a cascade but the last is sure; None: it is not asked.
-    """
+    """Everything a planner may use to choose the next questions. ``answered`` is in the order of the asks' numbers."""
 
     view: RenderedGroup
     answered: tuple[Answered, ...]
     scores: Scores
     seed: int = 0
-    thresholds: tuple[float | None, ...] = ()

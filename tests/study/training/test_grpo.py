@@ -1,4 +1,4 @@
-"""One step of GRPO: advantages that ignore what has no reward, and the loss as written down."""
+"""One step of GRPO for the GPT: the loss as written down."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
-from calipers.study.training.grpo import Learner, advantages, kl_between  # noqa: E402 - PyTorch is there
-from calipers.study.training.policy import (  # noqa: E402
+from calipers.study.training.gpt import (  # noqa: E402
     forward,
     gumbel_noise,
     new_policy,
@@ -19,44 +18,11 @@ from calipers.study.training.policy import (  # noqa: E402
     response_mask,
     sample,
 )
+from calipers.study.training.grpo import Learner, kl_between  # noqa: E402 - PyTorch is there
 from calipers.study.training.settings import Size, Training  # noqa: E402
 from calipers.study.training.task import END, RESPONSE_LENGTH, draw_prompts  # noqa: E402
 
 SIZE = Size(layers=1, width=16, heads=2, hidden=16)
-
-
-def test_advantages_are_centred_and_divided_by_the_sample_deviation():
-    found = advantages([1.0, 2.0, 3.0, 6.0], 4, "group")
-    spread = math.sqrt(14 / 3)
-    assert found.tolist() == pytest.approx([one / (spread + 1e-4) for one in (-2, -1, 0, 3)], rel=1e-5)
-    assert advantages([1.0, 2.0, 3.0, 6.0], 4, "none").tolist() == [-2, -1, 0, 3]
-
-
-def test_weights_multiply_advantages_after_the_division():
-    weighted = advantages([1.0, 3.0, 1.0, 3.0], 2, "group", [0.5, 0.5, 0.0, 0.0])
-    plain = advantages([1.0, 3.0, 1.0, 3.0], 2, "group")
-    assert weighted.tolist() == pytest.approx([0.5 * plain[0].item(), 0.5 * plain[1].item(), 0, 0])
-    assert torch.equal(
-        advantages([1.0, 3.0, None, 3.0], 4, "batch", [1.0] * 4), advantages([1.0, 3.0, None, 3.0], 4, "batch")
-    )
-
-
-def test_the_batchs_deviation_is_shared():
-    rewards = [0.0, 1.0, 5.0, 5.0]
-    spread = np.std(rewards, ddof=1) + 1e-4
-    assert advantages(rewards, 2, "batch").tolist() == pytest.approx([-0.5 / spread, 0.5 / spread, 0, 0], rel=1e-5)
-
-
-@pytest.mark.parametrize("scale", ["group", "none"])
-def test_a_missing_reward_moves_nothing_and_is_in_no_mean(scale: Any):
-    found = advantages([1.0, None, 3.0, None], 4, scale).tolist()
-    pair = advantages([1.0, 3.0], 2, scale).tolist()
-    assert found == [pair[0], 0, pair[1], 0]
-
-
-def test_a_group_with_one_reward_or_none_has_no_advantages():
-    assert advantages([None, 0.7, None, None, None, None], 3, "group").tolist() == [0] * 6
-    assert advantages([0.4, 0.4, 0.4], 3, "group").tolist() == [0, 0, 0]
 
 
 def rollouts(parameters: Any, groups: int = 3, size: int = 4):

@@ -1,142 +1,90 @@
-"""A run of the loop: the same to the digit, whatever interrupts it, and learning what is rewarded."""
+"""The loop: the real judge's rewards reach the policy, failures as the arm says, and a run is its seed's alone."""
 
 from __future__ import annotations
 
-import errno
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
+from calipers.errors import CalipersError
+from calipers.study.training.closed_form_policy import ClosedFormPolicy
+from calipers.study.training.judges import Truth, judge_for
+from calipers.study.training.loop import judged_rollouts, train
+from calipers.study.training.rollouts import grouped_prompts
+from calipers.study.training.settings import Study
+from training_studies import study
 
-from calipers.study.training.judges import judge_for, truth_for  # noqa: E402 - PyTorch is there
-from calipers.study.training.loop import Loop, step_prompts  # noqa: E402
-from calipers.study.training.pretraining import pretrain  # noqa: E402
-from calipers.study.training.rewarding import Rewarder, Tally  # noqa: E402
-from calipers.study.training.run_folder import EVALUATIONS, STEPS, RunFolder  # noqa: E402
-from calipers.study.training.settings import Pretraining  # noqa: E402
-from training_studies import study  # noqa: E402
-
-STUDY = study({"order": "arrival", "jitter": 1.0, "training": {"learning_rate": 1e-2}}, steps=5)
-ARM = STUDY.arms[0]
+NOISY = {"vices": [{"kind": "Noise", "sd": 0.1}]}
+UNREAD = {"vices": [{"kind": "Noise", "sd": 0.1}, {"kind": "Unread", "rate": 0.2}]}
 
 
-def start(seed: int = 0):
-    return pretrain(STUDY.policy, Pretraining(steps=40, batch=32), seed)
+def policy_of(content: Study, number: int = 0) -> ClosedFormPolicy:
+    return ClosedFormPolicy(content.closed_form, content.arms[number])
 
 
-def loop(folder: RunFolder, made: Any = STUDY, seed: int = 0) -> Loop:
-    arm = made.arms[0]
-    truth, tally = truth_for(arm.judge), Tally()
-    rewarder = Rewarder(judge_for(arm, seed, truth, tally), arm, truth, tally, seed)
-    folder.begin({})
-    return Loop(made, arm, seed, start(seed), rewarder, folder)
+async def judged(row: dict[str, Any], judge: dict[str, Any]) -> Any:
+    content = study({"judge": "own", "training": {"prompts": 20, "group_size": 5}, **row}, judges={"own": judge})
+    arm, truth = content.arms[0], Truth(*content.arms[0].judge.quality)
+    rollouts = policy_of(content).respond(grouped_prompts(20, 5, 3), 4)
+    async with judge_for(arm, 1, truth) as made:
+        return rollouts, await judged_rollouts(made, truth, arm, 1, 0, rollouts)
 
 
-def rows(folder: RunFolder):
-    return folder.rows(STEPS), folder.rows(EVALUATIONS)
+async def test_a_faultless_judge_rewards_what_is_right_whatever_the_order_of_arrival():
+    for row in ({}, {"order": "arrival", "jitter": 1.0}, {"order": "arrival", "correlation": 0.5}):
+        rollouts, found = await judged(row, {"quality": [0.25, 0.75]})
+        assert found.rewards == [0.75 if right else 0.25 for right in rollouts.features.right]
+        assert (found.unscored, found.calls, set(found.weights)) == (0.0, 20, {1.0})
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory):
-    folder = RunFolder(tmp_path_factory.mktemp("whole"))
-    loop(folder).run()
-    return rows(folder)
+async def test_a_missing_reward_becomes_what_the_arm_says():
+    _, plain = await judged({}, UNREAD)
+    _, zero = await judged({"missing": "zero"}, UNREAD)
+    _, group = await judged({"missing": "group"}, UNREAD)
+    assert 0.1 < plain.unscored < 0.3
+    assert plain.unscored == zero.unscored == group.unscored == plain.rewards.count(None) / 100
+    assert zero.rewards == [0.0 if one is None else one for one in plain.rewards]
+    lost = [None in plain.rewards[start : start + 5] for start in range(0, 100, 5)]
+    assert group.rewards == [None if lost[row // 5] else one for row, one in enumerate(plain.rewards)]
 
 
-def test_a_run_is_the_same_to_the_digit(whole: Any, tmp_path: Path):
-    folder = RunFolder(tmp_path)
-    loop(folder).run()
-    assert rows(folder) == whole
-    other = RunFolder(tmp_path / "other")
-    loop(other, seed=1).run()
-    assert rows(other) != whole
+async def test_weights_are_the_root_of_reliability_where_errors_are_known():
+    _, found = await judged({"weights": "reliability", "options": {"orders": 2}}, NOISY)
+    assert all(len(set(found.weights[start : start + 5])) == 1 for start in range(0, 100, 5))
+    assert min(found.weights) < 0.5 < max(found.weights) <= 1
+    _, single = await judged({"weights": "reliability"}, NOISY)
+    assert set(single.weights) == {1.0}
 
 
-def test_a_run_has_a_row_for_each_step_and_evaluations_before_steps_and_at_the_end(whole: Any):
-    steps, evaluations = whole
-    assert [row["step"] for row in steps] == [0, 1, 2, 3, 4]
-    assert [row["step"] for row in evaluations] == [0, 2, 4, 5]
-    assert [row["groups"] for row in steps] == [3, 6, 9, 12, 15]
-    assert [row["calls"] for row in evaluations] == [0, 6, 12, 15]
-    assert evaluations[0]["kl"] == 0
-    assert all(row["kl"] > 0 for row in evaluations[1:])
+def test_a_run_is_the_same_again_and_its_calls_are_counted():
+    content = study({"options": {"orders": 2}}, {"judge": "true"})
+    one, same = (train(content, content.arms[0], 1, policy_of(content)) for _ in range(2))
+    assert (one["steps"], one["evaluations"]) == (same["steps"], same["evaluations"])
+    assert [row["step"] for row in one["steps"]] == [0, 1, 2]
+    assert [(row["step"], row["groups"], row["calls"]) for row in one["evaluations"]] == [
+        (0, 0, 0),
+        (2, 6, 12),
+        (3, 9, 18),
+    ]
+    other = train(content, content.arms[1], 1, policy_of(content, 1))
+    assert one["steps"][0]["truth"] == other["steps"][0]["truth"]  # both begin with the same rollouts
+    assert one["steps"][0]["truth_pull"] < other["steps"][0]["truth_pull"]
 
 
-class Interrupted(Exception):  # noqa: N818 - as if by a person
-    pass
-
-
-@pytest.mark.parametrize("after", [1, 2, 4])
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been(whole: Any, tmp_path: Path, after: Any):
-    folder = RunFolder(tmp_path)
-
-    def interrupt(done: int) -> None:
-        if done == after:
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        loop(folder).run(after_step=interrupt)
-    resumed: list[int] = []
-    loop(folder).run(after_step=resumed.append)
-    assert resumed == list(range(after + 1, 6))
-    assert rows(folder) == whole
-
-
-class FullDisk(RunFolder):
-    """A disk with room for the state of two steps."""
-
-    __slots__ = ()
-
-    def save_state(self, state: Any):
-        if state["step"] == 3:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        super().save_state(state)
-
-
-def test_a_full_disk_costs_the_step_in_progress(whole: Any, tmp_path: Path):
-    with pytest.raises(OSError, match="No space left"):
-        loop(FullDisk(tmp_path)).run()
-    folder = RunFolder(tmp_path)
-    resumed: list[int] = []
-    loop(folder).run(after_step=resumed.append)
-    assert resumed == [3, 4, 5]
-    assert rows(folder) == whole
-
-
-def test_without_checkpoints_a_run_starts_again(tmp_path: Path):
-    folder = RunFolder(tmp_path)
-    made = study({"order": "arrival"}, steps=2, checkpoints=False)
-    loop(folder, made).run()
-    first = rows(folder)
-    assert folder.load_state() is None
-    loop(folder, made).run()
-    assert rows(folder) == first
-
-
-def test_arms_of_a_seed_have_the_same_prompts_and_the_same_first_rollouts(whole: Any, tmp_path: Path):
-    made = study({"judge": "true"}, steps=1)
-    folder = RunFolder(tmp_path)
-    loop(folder, made).run()
-    same = ("truth", "length", "sure", "truth_spread", "entropy")
-    assert [folder.rows(STEPS)[0][name] for name in same] == [whole[0][0][name] for name in same]
-    assert (step_prompts(made.arms[0], 0, 3) == step_prompts(ARM, 0, 3)).all()
-    assert (step_prompts(ARM, 1, 3) != step_prompts(ARM, 0, 3)).any()
-    assert (step_prompts(ARM, 0, 4) != step_prompts(ARM, 0, 3)).any()
-
-
-def test_the_policy_learns_what_is_rewarded(tmp_path: Path):
-    short = {"vices": [{"kind": "Constant"}, {"kind": "LengthBias", "per_doubling": -0.3}]}
-    made = study(
-        {"judge": "short"},
-        judges={"short": short},
-        steps=25,
-        training={"prompts": 8, "group_size": 8, "learning_rate": 3e-3},
-        evaluation={"prompts": 100, "every": 100},
+def test_a_run_without_any_answer_fails_instead_of_training_on_nothing():
+    content = study(
+        {"judge": "dead"}, judges={"dead": {"vices": [{"kind": "Flaky", "timeout": 1.0}], "options": {"attempts": 1}}}
     )
-    folder = RunFolder(tmp_path)
-    loop(folder, made).run()
-    before, after = folder.rows(EVALUATIONS)
-    assert after["length"] < before["length"] - 1
-    assert folder.rows(STEPS)[0]["length_pull"] < -0.5
+    with pytest.raises(CalipersError, match="no group of a step"):
+        train(content, content.arms[0], 0, policy_of(content))
+
+
+def test_a_bias_learned_before_the_run_no_longer_pushes_length():
+    biased = {"vices": [{"kind": "PositionBias", "strength": 0.3}]}
+    row = {"judge": "own", "order": "arrival", "jitter": 0.0, "training": {"prompts": 24, "group_size": 8}}
+    content = study(row, {**row, "learn": 64}, judges={"own": biased}, steps=1)
+    plain, learned = (train(content, arm, 0, policy_of(content, n)) for n, arm in enumerate(content.arms))
+    pulls = [one["steps"][0]["length_pull"] for one in (plain, learned)]
+    assert pulls[0] < -0.2
+    assert abs(pulls[1]) < abs(pulls[0]) / 3
+    assert learned["steps"][0]["calls"] == plain["steps"][0]["calls"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calipers.guard.injection import find_attacks
+from calipers.study.training.rollouts import text_of
 from calipers.study.training.settings import RIGHT_BY_DIFFICULTY
 from calipers.study.training.task import (
     ANSWER,
@@ -31,7 +32,6 @@ from calipers.study.training.task import (
     features,
     right_answers,
 )
-from calipers.study.training.task_text import text_of, texts_of
 
 PLACES = ("first", "second", "third", "fourth", "fifth")
 
@@ -66,7 +66,7 @@ def test_the_truth_of_tokens_is_the_truth_of_their_text():
     # Tokens in any place, as a policy may put them.
     responses[::3, 2:20] = generator.integers(1, len(TEXTS), size=responses[::3, 2:20].shape)
     found = features(prompts, responses).right
-    by_text = [truth_of_text(*pair) for pair in zip(texts_of(prompts), texts_of(responses), strict=True)]
+    by_text = [truth_of_text(*pair) for pair in zip(map(text_of, prompts), map(text_of, responses), strict=True)]
     assert found.tolist() == by_text
     assert 0.1 < found.mean() < 0.9
 

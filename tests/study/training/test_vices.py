@@ -1,4 +1,4 @@
-"""The study's own vices and controls, and how a table names them."""
+"""The study's own vices and controls."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from calipers import Judge
-from calipers.errors import ConfigError
-from calipers.study.training.simulated import VICES, vices_from
 from calipers.study.training.vices import (
     Curve,
     Inverted,
@@ -21,7 +19,7 @@ from calipers.study.training.vices import (
     first_place,
     last_place,
 )
-from calipers.testing import Drift, LengthBias, Noise, PositionBias, SimulatedJudge
+from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
 
 
@@ -97,47 +95,3 @@ def test_curves_of_position_bias():
     assert [ends(place) for place in places] == [0.5, 0, -0.5, 0, 0.5]
     assert [Curve((1.0, 0.0, 4.0))(place) for place in places] == [1, 0.5, 0, 2, 4]
     assert Curve((3.0,))(0.7) == 3
-
-
-def test_tables_name_vices_of_calipers_and_of_the_study():
-    tables: list[dict[str, Any]] = [
-        {"kind": "Noise", "sd": 0.1},
-        {"kind": "PositionBias", "strength": 0.2, "curve": "first"},
-        {"kind": "PositionBias", "strength": 0.2, "curve": [1, 0]},
-        {"kind": "Drift", "into": {"kind": "LengthBias", "per_doubling": 0.1}, "start": 5},
-        {"kind": "Shuffled"},
-    ]
-    assert vices_from(tables) == (
-        Noise(0.1),
-        PositionBias(0.2, first_place),
-        PositionBias(0.2, Curve((1.0, 0.0))),
-        Drift(LengthBias(0.1), start=5),
-        Shuffled(),
-    )
-    assert {"Flaky", "Unread", "Sycophancy"} <= VICES.keys()
-
-
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        ({"sd": 0.1}, "vice 2: it must be a table with kind"),
-        ({"kind": "Nois"}, "vice 2: there is no vice 'Nois'. Did you mean Noise?"),
-        ({"kind": "Noise", "ds": 1}, "vice 2: Noise has no 'ds'. Known: per, sd, seed."),
-        ({"kind": "Noise"}, "vice 2: Noise cannot be made of these values"),
-        ({"kind": "Noise", "sd": -1}, "Noise sd"),
-        ({"kind": "Noise", "sd": "big"}, "Noise"),
-        ({"kind": "PositionBias", "strength": 1, "curve": "up"}, "curve='up': it must be one of first, last, ends"),
-        ({"kind": "PositionBias", "strength": 1, "curve": []}, "a list of numbers"),
-        ({"kind": "Drift", "into": {"kind": "No"}}, "vice 2, into: there is no vice 'No'"),
-        ({"kind": "Sycophancy", "phrases": ["("]}, "not a regular expression"),
-    ],
-)
-def test_a_wrong_vice_is_named_with_the_remedy(table: Any, said: Any):
-    with pytest.raises(ConfigError) as error:
-        vices_from([{"kind": "Inverted"}, table])
-    assert said in str(error.value)
-
-
-def test_vices_must_be_a_list():
-    with pytest.raises(ConfigError, match="must be a list of tables"):
-        vices_from({"kind": "Noise"})  # type: ignore[arg-type]

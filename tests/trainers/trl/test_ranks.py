@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-from operator import itemgetter
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -26,7 +25,6 @@ pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[t
 TESTS = Path(__file__).parents[2]
 JUDGES: dict[str, Any] = {
     "plain": Opinions(),
-    "watched": Opinions(),
     "silent": Opinions(silent_on_one=True),
     "failing": Opinions(refuses=""),
     "counted": Opinions(),
@@ -126,12 +124,3 @@ def test_what_stops_one_process_is_told_to_the_other_which_would_wait(runs: list
 def test_a_judge_that_refuses_every_question_ends_both_processes(runs: list[dict[str, Any]]):
     told = sorted(run["refused"] for run in runs)
     assert [sentence.partition("every question was refused")[0] for sentence in told] == ["", "process 0: "]
-
-
-def test_a_watch_has_the_rows_of_all_processes_and_a_broken_rule_ends_all_of_them(runs: list[dict[str, Any]]):
-    first, second = (run["watched"] for run in runs)
-    assert (first["rows"], first["broken"], first["steps"]) == (second["rows"], second["broken"], second["steps"])
-    assert len(first["rows"]) == 2 * first["steps"]  # each process judges a group a step
-    assert first["steps"] == first["broken"][0] + 1 < 6
-    key = itemgetter("step", "group")
-    assert first["written"] == sorted(first["rows"], key=key)

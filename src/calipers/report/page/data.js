@@ -69,12 +69,6 @@ export async function readBlocks(kind) {
   return parts.flat().map((line) => JSON.parse(line));
 }
 
-/** Add a block of details that came after the page, and return its number. @param {string} base64 */
-export function addDetails(base64) {
-  detailBlocks ??= blocksOf("details");
-  return detailBlocks.push({ textContent: base64 }) - 1;
-}
-
 /** The lines of a block of details, each the JSON of a group. @param {number} chunk */
 export function linesOfChunk(chunk) {
   detailBlocks ??= blocksOf("details");

@@ -1,10 +1,8 @@
 // Everything the report knows of one group.
-import { button, el, fill, folded } from "./elements.js";
 import { candidateColumns, comparison } from "./candidates.js";
+import { button, el, fill, folded } from "./elements.js";
 import { chat, json } from "./messages.js";
 import { counted, dollars, two, whole } from "./numbers.js";
-import { JudgeNames } from "./judgenames.js";
-import { cascadeRoute, promptCriteria } from "./origins.js";
 import { questionList } from "./questions.js";
 import { rankingTable } from "./ranking.js";
 import { FLAGS } from "./search.js";
@@ -12,20 +10,19 @@ import { name, textBlock } from "./text.js";
 
 const WARNINGS_SHOWN = 5;
 const WARNINGS_MORE = 200;
+const RELIABILITY =
+  "The share of the variance of the group's scores that is not noise, with its 95 % interval, and what the noise is known from";
+const NOISE_FROM = { repeats: "from repeats", learned: "from earlier answers", assumed: "assumed" };
 
 /** The view of a group. `state.markdown` says whether text is shown formatted. */
 export function groupView(detail, about, state) {
-  const names = new JudgeNames([
-    ...about.runs.flatMap(({ judges }) => judges),
-    ...detail.judges.map(({ judge }) => judge),
-    detail.route?.judge,
-  ]);
   const columns = el("div");
   const showColumns = () => fill(columns, candidateColumns(detail, state));
   showColumns();
-  const toggle = button(state.markdown ? "Show plain text" : "Show formatted text", () => {
+  const label = () => (state.markdown ? "Show plain text" : "Show formatted text");
+  const toggle = button(label(), () => {
     state.markdown = !state.markdown;
-    toggle.textContent = state.markdown ? "Show plain text" : "Show formatted text";
+    toggle.textContent = label();
     showColumns();
   });
   const show = (id) => {
@@ -33,63 +30,43 @@ export function groupView(detail, about, state) {
     found?.scrollIntoView({ behavior: "auto", block: "nearest", inline: "start" });
     found?.focus({ preventScroll: true });
   };
+  const head = el(
+    "div.section-head",
+    {},
+    el("h2", {}, counted(detail.trajectories.length, "candidate")),
+    detail.shared === null || detail.redacted ? null : toggle,
+  );
   return [
     warnings(detail),
     lacking(detail, about),
-    cascadeRoute(names.within(detail.route)),
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
-    detail.judges.length ? panel(names.within(detail.judges)) : null,
+    detail.judges.length ? panel(detail.judges) : null,
     prompt(detail, state),
-    promptCriteria(detail.written),
-    el(
-      "section",
-      {},
-      el(
-        "div.section-head",
-        {},
-        el("h2", {}, counted(detail.trajectories.length, "candidate")),
-        detail.shared === null || detail.redacted ? null : toggle,
-      ),
-      detail.shared === null ? null : comparison(detail),
-      columns,
-    ),
-    questions(detail, names),
-    furtherKeys(detail),
+    el("section", {}, head, detail.shared === null ? null : comparison(detail), columns),
+    questions(detail),
+    Object.keys(detail.more).length ? folded("further keys of the result", () => json(detail.more)) : null,
   ];
 }
 
 /** The line under a group's title: status, flags, cost. */
-export function groupFacts(detail) {
-  const usage = detail.usage ?? {};
-  const failed =
-    detail.attempts !== null && detail.judge_calls !== null && detail.attempts > detail.judge_calls
-      ? `, ${counted(detail.attempts - detail.judge_calls, "call")} without an answer`
-      : "";
+export function groupFacts({ status, flags, attempts, judge_calls: calls, usage, reliability: found }) {
+  const failed = attempts !== null && calls !== null && attempts > calls ? attempts - calls : 0;
+  const asked = calls === null ? "number of answers unknown" : counted(calls, "answer");
+  const tokens = `${whole(usage?.input_tokens)} tokens in, ${whole(usage?.output_tokens)} out`;
+  const unanswered = failed ? [`${counted(failed, "call")} without an answer`] : [];
   return [
-    el("span.status", { "data-status": detail.status }, detail.status),
-    detail.flags
-      .filter((flag) => flag !== detail.status)
-      .map((flag) => el(`span.flag.${flag}`, { title: FLAGS[flag] }, flag)),
-    el(
-      "span.quiet",
-      {},
-      `${detail.judge_calls === null ? "number of answers unknown" : counted(detail.judge_calls, "answer")}${failed}, ${whole(usage.input_tokens)} tokens in, `,
-      `${whole(usage.output_tokens)} out, ${dollars(usage.cost_usd)}`,
-    ),
-    el("span.quiet", { title: RELIABILITY }, reliability(detail.reliability)),
+    el("span.status", { "data-status": status }, status),
+    flags.filter((flag) => flag !== status).map((flag) => el(`span.flag.${flag}`, { title: FLAGS[flag] }, flag)),
+    el("span.quiet", {}, [asked, ...unanswered, tokens, dollars(usage?.cost_usd)].join(", ")),
+    el("span.quiet", { title: RELIABILITY }, reliability(found)),
   ];
 }
-
-const RELIABILITY =
-  "The share of the variance of the group's scores that is not noise, with its 95 % interval, and what the noise is known from";
 
 function reliability({ value, interval, basis }) {
   if (value === null) return "reliability unknown";
   const range = interval === null ? "" : ` [${two(interval[0])}, ${two(interval[1])}]`;
-  return `reliability ${two(value)}${range}, noise ${basis === "assumed" ? "assumed" : `from ${SOURCES[basis]}`}`;
+  return `reliability ${two(value)}${range}, noise ${NOISE_FROM[basis]}`;
 }
-
-const SOURCES = { repeats: "repeats", learned: "earlier answers" };
 
 function warnings(detail) {
   const all = detail.warnings;
@@ -97,12 +74,11 @@ function warnings(detail) {
     return el("p.note", {}, `${counted(detail.warning_count, "warning")}, left out of this report`);
   if (!all.length) return null;
   const items = el("ul.warnings", { "aria-label": "warnings" });
-  let shown = 0;
   const more = button("", () => show(WARNINGS_MORE), { class: "more" });
   const show = (count) => {
+    const shown = items.childElementCount;
     for (const text of all.slice(shown, shown + count)) items.append(el("li", {}, name(text, 600)));
-    shown += count;
-    const left = Math.max(0, all.length - shown);
+    const left = all.length - items.childElementCount;
     more.textContent = `Show ${whole(Math.min(WARNINGS_MORE, left))} of ${counted(left, "more warning")}`;
     more.hidden = left === 0;
   };
@@ -111,79 +87,67 @@ function warnings(detail) {
 }
 
 function lacking(detail, about) {
-  const notes = [];
-  if (detail.redacted)
-    notes.push("This report was written with --redact: it holds no prompt, no answer and no words of the judge.");
-  else if (detail.shared === null)
-    notes.push("This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger.");
-  if (detail.questions === null && !about.redacted)
-    notes.push("What the judge was asked is in the run's ledger, which this report was written without.");
-  return notes.map((text) => el("p.note", {}, text));
+  const notes = [
+    detail.redacted
+      ? "This report was written with --redact: it holds no prompt, no answer and no words of the judge."
+      : detail.shared === null
+        ? "This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger."
+        : null,
+    detail.questions === null && !about.redacted
+      ? "What the judge was asked is in the run's ledger, which this report was written without."
+      : null,
+  ];
+  return notes.filter(Boolean).map((text) => el("p.note", {}, text));
 }
 
 function panel(judges) {
-  const rows = judges.map((one) =>
+  const heads = ["judge", "answers", "candidates scored", "cost"].map((label) => el("th", {}, label));
+  const rows = judges.map(({ judge, answers, scored, usage }) =>
     el(
       "tr",
       {},
-      el("td", {}, name(one.judge, 60)),
-      el("td.number", {}, whole(one.answers)),
-      el("td.number", {}, whole(one.scored)),
-      el("td.number", {}, dollars(one.usage?.cost_usd)),
+      el("td", {}, name(judge, 60)),
+      [whole(answers), whole(scored), dollars(usage?.cost_usd)].map((text) => el("td.number", {}, text)),
     ),
   );
   return folded(`panel of ${counted(judges.length, "judge")}`, () =>
-    el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          ["judge", "answers", "candidates scored", "cost"].map((label) => el("th", {}, label)),
-        ),
-      ),
-      el("tbody", {}, rows),
-    ),
+    el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows)),
   );
 }
 
-function prompt(detail, state) {
-  if (detail.shared === null) return null;
-  const shared = detail.shared;
-  const parts = [];
-  if (shared.length)
-    parts.push(
-      folded(
-        ["Prompt", el("span.quiet", {}, ` ${counted(shared.length, "message")} that all candidates begin with`)],
-        () => chat(shared, state),
-        { name: "prompt", open: shared.length === 1 && JSON.stringify(shared).length < 1200 },
-      ),
-    );
-  if (detail.tools.length)
-    parts.push(folded(["Tools", el("span.quiet", {}, ` ${whole(detail.tools.length)}`)], () => json(detail.tools)));
-  if (detail.rubric)
-    parts.push(
-      folded("Rubric of the group", () =>
-        typeof detail.rubric === "string" ? textBlock(detail.rubric) : json(detail.rubric),
-      ),
-    );
+function prompt({ shared, tools, rubric, written }, state) {
+  const quiet = (text) => el("span.quiet", {}, ` ${text}`);
+  const isShort = shared?.length === 1 && JSON.stringify(shared).length < 1200;
+  const parts = [
+    shared?.length
+      ? folded(["Prompt", quiet(`${counted(shared.length, "message")} that all candidates begin with`)], () => chat(shared, state), { name: "prompt", open: isShort })
+      : null,
+    tools.length ? folded(["Tools", quiet(whole(tools.length))], () => json(tools)) : null,
+    rubric ? folded("Rubric of the group", () => (typeof rubric === "string" ? textBlock(rubric) : json(rubric))) : null,
+    written ? writtenCriteria(written) : null,
+  ].filter(Boolean);
   return parts.length ? el("section", { "aria-label": "prompt" }, parts) : null;
 }
 
-function questions(detail, names) {
+/** The criteria that a model wrote for the group's prompt. */
+function writtenCriteria({ criteria, problem }) {
+  if (!criteria.length)
+    return el("p.note", {}, "No criteria were written for this prompt", problem ? [": ", name(problem, 300)] : null, ".");
+  const items = criteria.map(({ id, text, points, veto }) => {
+    const facts = `${points === null ? "points unknown" : counted(points, "point")}${veto ? ", veto" : ""}`;
+    return el("li", {}, el("div.label", {}, name(id, 60), ` ${facts}`), text === null ? null : textBlock(text, { limit: 400 }));
+  });
+  const title = ["Criteria for this prompt", el("span.quiet", {}, ` ${criteria.length}, written by a model`)];
+  return folded(title, () => el("ul.criteria", {}, items), { name: "written-criteria", open: criteria.length <= 8 });
+}
+
+function questions(detail) {
   if (detail.questions === null) return null;
   const count = detail.questions.length;
   return el(
     "section",
     {},
     el("h2", {}, `What was asked: ${counted(count, "question")}`),
-    count ? questionList(detail, names) : el("p.quiet", {}, "No question was needed."),
+    count ? questionList(detail) : el("p.quiet", {}, "No question was needed."),
   );
-}
-
-function furtherKeys(detail) {
-  return Object.keys(detail.more).length ? folded("further keys of the result", () => json(detail.more)) : null;
 }

@@ -1,187 +1,133 @@
-// The view of judges: how well they agree with gold, how they behave, what they cost, and how their calls ended.
-import { el, fill, folded } from "./elements.js";
-import { comparisonFigures, movedAnswers, profileFigures } from "./compared.js";
-import { bestFirst, calibrationFigures } from "./judgecards.js";
-import { JudgeNames } from "./judgenames.js";
-import { judgedFigures } from "./judged.js";
-import { counted, decimal, extent, two } from "./numbers.js";
+// The view of judges: what calibrations measured of them, and the health of those that judged the groups.
+import { button, el, folded, svg } from "./elements.js";
+import { counted, decimal, percent, two, whole } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
-/** The view of the lines of `judge` blocks: what each source says of its judges. */
-export class JudgeView {
-  constructor(lines) {
-    this.main = el("main.judges", { tabindex: "-1" });
-    this.element = el("div.view", {}, this.main);
-    this.keys = { open: () => this.main.focus() };
-    this.update(lines);
-  }
+const ROWS_AT_ONCE = 40;
+const FORMATS = { two, percent, whole };
 
-  update(told) {
-    const names = new JudgeNames(told.flatMap(namesIn));
-    const lines = names.within(told, ["recommendation"]);
-    const of = (...kinds) => lines.filter((one) => kinds.includes(one.kind));
-    const calibrations = of("calibration", "criteria");
-    const profiles = of("profile");
-    const comparisons = of("comparison");
-    fill(
-      this.main,
-      names.legend(),
-      calibrations.length ? calibrationSection(calibrations) : null,
-      comparisons.map(comparisonSection),
-      profiles.length ? profileSection(profiles) : null,
-      of("judged").map(judgedSection),
-      notInReport(calibrations, profiles, comparisons, of("judged")),
-    );
-  }
-}
-
-/** The full names of the judges that a line is about. */
-function namesIn({ judges = [], panel, parts = [] }) {
-  return [...judges.flatMap((one) => [one.judge, one.name]), ...(panel?.members ?? []), ...parts.map(([of]) => of)];
-}
-
-/** The judges of several files in one list, those that agree best with gold first; a file's name tells equal names apart. */
-function together(files) {
-  return bestFirst(
-    files.flatMap((file) =>
-      file.judges.map((judge) => ({
-        ...judge,
-        label: files.length > 1 && file.kind !== "profile" ? `${judge.name} \u00b7 ${file.source}` : judge.name,
-      })),
-    ),
+/** @param {any[]} lines what each source says of its judges, as judges.py makes it */
+export function judgeView(lines) {
+  const of = (kind) => lines.filter((one) => one.kind === kind);
+  const [calibrations, sources] = [of("calibration"), of("health")];
+  return el(
+    "main.judges",
+    { tabindex: "-1" },
+    calibrations.map(calibrationSection),
+    sources.map(healthSection),
+    calibrations.length
+      ? null
+      : el("p.note", {}, "Agreement with gold is not known: name the output of ", el("code", {}, "calipers calibrate GROUPS --json"), " as well."),
   );
 }
 
-function calibrationSection(files) {
-  const judges = together(files);
-  const findings = files.flatMap((file) => file.findings ?? []);
+function calibrationSection({ source, judges, answer, recommendation, findings, cards }) {
+  const found = findings.map(([judge, text]) => el("li", {}, judge ? [name(judge, 80), ": "] : null, name(text, 600)));
   return el(
     "section",
     {},
     el("h2", {}, "Against gold"),
-    el("p.answer", {}, answerOf(judges), ` (${files.length === 1 ? "" : "from "}`, sourcesOf(files), ")"),
-    files
-      .filter((file) => file.recommendation)
-      .map((file) =>
-        folded(
-          ["Recommendation for calipers.toml", files.length > 1 ? [", ", name(file.source, 80)] : null],
-          () => textBlock(file.recommendation, { mono: true }),
-          { open: true },
-        ),
-      ),
-    findings.length
-      ? folded(
-          counted(findings.length, "finding"),
-          () =>
-            el(
-              "ul",
-              {},
-              findings.map(([judge, text]) =>
-                el("li", {}, judge ? [name(judge, 80), ": "] : null, name(text ?? "", 600)),
-              ),
-            ),
-          { open: findings.length < 4 },
-        )
-      : null,
-    el("div.cards", {}, calibrationFigures(judges, files)),
+    el("p.answer", {}, answer ? name(answer, 2000) : `${counted(judges.length, "judge")} measured.`, el("span.quiet", {}, " ", name(source, 80))),
+    recommendation ? folded("Recommendation for calipers.toml", () => textBlock(recommendation, { mono: true }), { open: true }) : null,
+    found.length ? folded(counted(found.length, "finding"), () => el("ul", {}, found), { open: found.length < 4 }) : null,
+    el("div.cards", {}, cards.map(card)),
   );
 }
 
-const sourcesOf = (files) => files.flatMap((file, at) => [at ? ", " : null, name(file.source, 80)]);
-
-function answerOf(judges) {
-  const known = judges.filter(({ figures }) => typeof figures.fidelity?.[0] === "number");
-  if (!judges.length) return ["No judge was measured"];
-  if (!known.length)
-    return [`${counted(judges.length, "judge")} measured; agreement with gold is not known as a fidelity`];
-  const best = known.reduce((one, other) => (other.figures.fidelity[0] > one.figures.fidelity[0] ? other : one));
-  const [value, low, high] = best.figures.fidelity;
-  const between = typeof low === "number" ? ` (95 % interval ${decimal(low, 2)} to ${decimal(high, 2)})` : "";
-  const rest = known.filter((one) => one !== best);
-  const apart = rest.every(({ figures }) => typeof figures.fidelity[2] === "number" && figures.fidelity[2] < low);
-  const sure = rest.length && !apart ? "; some others are not clearly worse" : "";
-  const said = [name(best.label, 80), ` agrees best with gold: fidelity ${decimal(value, 2)}${between}${sure}`];
-  return rest.length ? said : [name(best.label, 80), ` has the fidelity ${decimal(value, 2)}${between}`];
-}
-
-function profileSection(files) {
-  const judges = together(files);
+function healthSection({ source, facts, alarms, early, cards }) {
+  const list = (kind, title, texts) =>
+    texts.length ? el(`div.${kind}`, {}, el("h3", {}, title), el("ul", {}, texts.map((one) => el("li", {}, name(one, 600))))) : null;
   return el(
     "section",
     {},
-    el("h2", {}, counted(judges.length, "profile")),
-    el(
-      "p.answer",
-      {},
-      "What each profile measured of one call of its judge, on its own groups (",
-      sourcesOf(files),
-      ")",
-    ),
-    el("div.cards", {}, profileFigures(judges)),
+    el("h2", {}, "In ", name(source, 80)),
+    el("dl.figures", {}, facts.map(([what, value]) => el("div", {}, el("dt", {}, what), el("dd", {}, value)))),
+    list("alarms", counted(alarms.length, "alarm"), alarms),
+    list("note", "Too few groups to tell", early),
+    el("div.cards", {}, cards.map(card)),
   );
 }
 
-function comparisonSection(file) {
-  const judges = together([file]);
-  const groups = extent(judges.map((one) => one.groups).filter((one) => typeof one === "number"))[1];
-  const agree = typeof file.alpha === "number" ? `; Krippendorff's alpha of their scores is ${two(file.alpha)}` : "";
-  const failed = judges
-    .filter((one) => one.failed)
-    .map((one) => el("li", {}, name(one.label, 80), " failed: ", name(one.failed, 600)));
-  const notes = file.notes.map((one) => el("li", {}, name(one, 600)));
-  return el(
-    "section",
+/**
+ * A figure with a row for each judge (or metric): its name, a dot with its interval or a bar, and the number. It is a
+ * table, so it needs no other form for a screen reader, and long names wrap.
+ */
+function card({ title, note, rows, ...drawn }) {
+  const axis = { ...drawn, range: rangeOfRows(rows, drawn) };
+  const body = el("tbody");
+  const more = button("", () => show(Infinity), { class: "more" });
+  const show = (count) => {
+    const shown = body.childElementCount;
+    for (const row of rows.slice(shown, shown + count)) body.append(cardRow(row, axis));
+    const left = rows.length - body.childElementCount;
+    more.textContent = `Show ${whole(left)} more`;
+    if (!left) more.remove();
+  };
+  const mixed = rows.some((row) => row.format);
+  const made = el(
+    "figure.chart",
     {},
-    el("h2", {}, name(file.title || "Comparison", 200)),
+    el("figcaption", {}, el("h3", {}, name(title, 120)), el("p.legend", {}, note)),
+    el("table", {}, body, mixed ? null : el("tfoot", {}, scale(axis))),
+    more,
+  );
+  show(ROWS_AT_ONCE);
+  return made;
+}
+
+function rangeOfRows(rows, { range = [Infinity, -Infinity], bars, level }) {
+  let [low, high] = bars ? [Math.min(0, range[0]), Math.max(0, range[1])] : range;
+  for (const value of [...rows.flatMap((row) => (row.format && row.format !== "percent" ? [] : [row.value, row.low, row.high])), level?.value]) {
+    if (typeof value !== "number") continue;
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  if (low > high) return [0, 1];
+  return low === high ? [low - (bars ? 0 : 0.5), high + (bars ? 1 : 0.5)] : [low, high];
+}
+
+// Halves, because the range of numbers as large as a computer has them is infinite.
+const along = (value, [low, high]) => 2 + 96 * ((value / 2 - low / 2) / (high / 2 - low / 2));
+
+function cardRow(row, axis) {
+  const format = FORMATS[row.format ?? axis.format] ?? decimal;
+  const isKnown = typeof row.value === "number";
+  const hasInterval = isKnown && typeof row.low === "number" && typeof row.high === "number";
+  const isDrawn = isKnown && (row.format ?? "percent") === "percent";
+  return el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, name(row.name, 160)),
+    el("td.plot", {}, isDrawn ? mark(row, axis, hasInterval) : null),
     el(
-      "p.answer",
+      "td.number",
       {},
-      `${counted(judges.length, "judge")} asked about the same ${groups < 0 ? "groups" : counted(groups, "group")}${agree} (`,
-      name(file.source, 80),
-      ")",
+      isKnown ? el("b", {}, format(row.value)) : el("span.quiet", {}, "not known"),
+      hasInterval ? el("span.quiet", {}, ` ${format(row.low)} to ${format(row.high)}`) : null,
+      row.note ? el("span.quiet", {}, isKnown ? ", " : " ", name(row.note, 300)) : null,
     ),
-    failed.length || notes.length ? el("ul.note", {}, failed, notes) : null,
-    el("div.cards", {}, comparisonFigures(file, judges)),
-    movedAnswers(file),
   );
 }
 
-function judgedSection(tally) {
-  return el("section", {}, el("h2", {}, "In ", name(tally.source, 80)), el("div.cards", {}, judgedFigures(tally)));
+function mark({ value, low, high }, { range, bars, level }, hasInterval) {
+  const at = (one) => `${along(one, range).toFixed(2)}%`;
+  const parts = [svg("line", { class: "axis", x1: "2%", x2: "98%", y1: 11, y2: 11 })];
+  if (level) parts.push(svg("line", { class: "level", x1: at(level.value), x2: at(level.value), y1: 0, y2: 22 }));
+  if (bars && value !== 0) {
+    const [from, to] = [0, value].sort((a, b) => a - b).map((one) => along(one, range));
+    parts.push(svg("rect", { class: "bar", x: `${from}%`, width: `${Math.max(0.4, to - from)}%`, y: 5, height: 12, rx: 2 }));
+  }
+  if (hasInterval) {
+    parts.push(svg("line", { class: "error", x1: at(low), x2: at(high), y1: 11, y2: 11 }));
+    for (const end of [at(low), at(high)]) parts.push(svg("line", { class: "error", x1: end, x2: end, y1: 7, y2: 15 }));
+  }
+  if (!bars) parts.push(svg("circle", { class: "score", cx: at(value), cy: 11, r: 4.5 }));
+  return svg("svg", { class: "interval", "aria-hidden": "true" }, parts);
 }
 
-/** What this report cannot say, and which command would tell. */
-function notInReport(calibrations, profiles, comparisons, tallies) {
-  const command = (text) => el("code", {}, text);
-  const notes = [];
-  const hasGold = [...profiles, ...comparisons].some(({ judges }) =>
-    judges.some(({ figures }) => typeof figures.fidelity?.[0] === "number"),
-  );
-  const hasOrder = tallies.some(({ gold }) => gold?.[3]);
-  if (!calibrations.length && !hasGold)
-    notes.push([
-      hasOrder
-        ? "Of agreement with gold, only that of rewards is known. For each judge's fidelity, add the output of "
-        : "Agreement with gold is not known: add the output of ",
-      command("calipers calibrate GROUPS --json"),
-      ".",
-    ]);
-  if (![...profiles, ...calibrations, ...comparisons].length)
-    notes.push([
-      "Position bias, noise and preferences are not known either: that output has them, and so has a profile (",
-      command("calipers profile LEDGER -o FILE"),
-      ").",
-    ]);
-  return notes.length
-    ? el(
-        "section",
-        {},
-        el("h2", {}, "Not in this report"),
-        el(
-          "ul.note",
-          {},
-          notes.map((one) => el("li", {}, one)),
-        ),
-      )
-    : null;
+function scale({ range, format, level }) {
+  const write = FORMATS[format] ?? decimal;
+  const [low, high] = range.map((one) => el("span", {}, write(one)));
+  const said = level ? el("span.level", {}, `\u2506 ${level.label}: ${write(level.value)}`) : null;
+  return el("tr", { "aria-hidden": "true" }, el("td"), el("td.plot", {}, el("div.scale", {}, low, said, high)), el("td"));
 }

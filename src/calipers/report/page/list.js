@@ -1,6 +1,6 @@
 // The list of groups. Only the rows in sight are elements, so that its length does not matter.
 import { el, fill } from "./elements.js";
-import { strip } from "./intervals.js";
+import { strip } from "./ranking.js";
 import { whole } from "./numbers.js";
 import { name } from "./text.js";
 

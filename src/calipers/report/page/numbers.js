@@ -1,8 +1,5 @@
 // Numbers as people read them. A missing number is a dash, never zero.
 
-/** Half the width of a 95 % interval, in standard errors. */
-export const Z95 = 1.959964;
-
 /** @param {number | null | undefined} value */
 export function decimal(value, digits = 3) {
   return typeof value === "number" ? value.toFixed(digits).replace(/^-(?=[0.]*$)/, "").replace(/^-/, "\u2212") : "\u2013";
@@ -27,12 +24,6 @@ export function dollars(value) {
 /** Seconds, or "" for less than can be shown. @param {number | null | undefined} value */
 export function seconds(value) {
   return typeof value === "number" && value >= 0.05 ? `${value.toFixed(value < 10 ? 1 : 0)} s` : "";
-}
-
-/** A sum that was known in part: "$0.12, of 3 calls unknown". @param {[number | null, number, number]} sum */
-export function dollarsOf([total, , unknown], noun) {
-  if (typeof total !== "number") return "cost unknown";
-  return `${dollars(total)}${unknown ? `, and of ${counted(unknown, noun)} unknown` : ""}`;
 }
 
 /** A share as a percentage. @param {number} value */

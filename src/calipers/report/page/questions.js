@@ -1,7 +1,7 @@
 // What the judge was asked about a group: which candidates in which order, why, what came back, and both as raw text.
 import { button, el, fill, folded } from "./elements.js";
 import { counted, decimal, dollars, seconds, whole } from "./numbers.js";
-import { labelled, name, textBlock } from "./text.js";
+import { name, textBlock } from "./text.js";
 
 const CAUSES = {
   criteria: "the criteria for the prompt, asked before any answer is judged",
@@ -25,56 +25,40 @@ const OUTCOMES = {
   partial: "read in part",
   rejected: "not read",
 };
-/** The causes of questions that repeat an earlier one because something went wrong, as in flags.py. */
-export const AGAIN = new Set(["missing", "doubt", "truncated", "window", "substitute", "canary"]);
+const GOOD = ["strict", "repaired", "text"];
+const LONGEST = 20_000;
 
 /** All questions about a group. */
-export function questionList(detail, names) {
-  return el(
-    "ol.questions",
-    {},
-    detail.questions.map((one) => question(one, detail, names)),
-  );
+export function questionList(detail) {
+  return el("ol.questions", {}, detail.questions.map((one) => question(one, detail)));
 }
 
-function question(one, detail, names) {
+function question(one, detail) {
   const answer = one.answer ?? {};
-  const good = one.outcome === "strict" || one.outcome === "repaired" || one.outcome === "text";
+  const cause = CAUSES[one.cause] ?? name(one.cause, 40);
+  const again = /^(asked again|another judge)/.test(CAUSES[one.cause] ?? "");
+  const outcome = one.failed ? ["failed: ", name(one.outcome, 40)] : (OUTCOMES[one.outcome] ?? name(one.outcome, 40));
   const facts = [
-    one.judge ? el("span", { title: labelled(one.judge, 400) }, name(names.of(one.judge), 60)) : null,
-    answer.input_tokens === undefined
-      ? null
-      : `${whole(answer.input_tokens)} tokens in, ${whole(answer.output_tokens)} out`,
+    one.judge ? name(one.judge, 60) : null,
+    answer.input_tokens === undefined ? null : `${whole(answer.input_tokens)} tokens in, ${whole(answer.output_tokens)} out`,
     typeof answer.cost_usd === "number" ? dollars(answer.cost_usd) : null,
     seconds(answer.latency) || null,
-    answer.attempts > 1 ? `${counted(answer.attempts, "call")}` : null,
-  ].filter(Boolean);
+    answer.attempts > 1 ? counted(answer.attempts, "call") : null,
+  ];
   return el(
     "li.question",
     {},
     el(
       "div.asked",
       {},
-      el(
-        "span.cause",
-        { class: AGAIN.has(one.cause) ? "cause again" : "cause" },
-        CAUSES[one.cause] ?? name(one.cause, 40),
-      ),
-      el(
-        "span.outcome",
-        { "data-good": String(good) },
-        one.failed ? ["failed: ", name(one.outcome, 40)] : (OUTCOMES[one.outcome] ?? name(one.outcome, 40)),
-      ),
+      el(again ? "span.cause.again" : "span.cause", {}, cause),
+      el("span.outcome", { "data-good": String(GOOD.includes(one.outcome)) }, outcome),
     ),
-    el(
-      "div.facts",
-      {},
-      facts.map((fact) => el("span", {}, fact)),
-    ),
+    el("div.facts", {}, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
     shownOrder(one),
-    one.reason ? el("p.why", {}, name(one.reason, 600)) : null,
+    one.reason ? el("p.quiet", {}, name(one.reason, 600)) : null,
     missing(one.missing, one.reason),
-    one.canary ? el("p.why", {}, one.canary.won ? "A decoy answer won." : "The decoy answer did not win.") : null,
+    one.canary ? el("p.quiet", {}, one.canary.won ? "A decoy answer won." : "The decoy answer did not win.") : null,
     raw(one, detail),
   );
 }
@@ -84,114 +68,73 @@ function shownOrder(one) {
   if (rated.length) {
     const value = new Map(rated.map((judgment) => [judgment.item, judgment.value]));
     const order = one.order.length ? one.order : rated.map((judgment) => judgment.item);
+    const items = order.map((id) => el("li", {}, id === null ? "?" : name(id, 30), " ", el("b", {}, decimal(value.get(id), 2))));
     return el(
       "div.shown",
       {},
       el("span.quiet", {}, one.order.length ? "shown in this order" : "rated"),
-      el(
-        "ol.order",
-        {},
-        order.map((id) =>
-          el("li", {}, id === null ? "?" : name(id, 30), " ", el("b", {}, decimal(value.get(id), 2))),
-        ),
-      ),
+      el("ol.order", {}, items),
     );
   }
-  const others = one.judgments.slice(0, 200).map((judgment) => {
-    if (judgment.first !== undefined)
-      return el(
-        "li",
-        {},
-        name(judgment.first, 30),
-        judgment.margin > 0 ? " is better than " : judgment.margin < 0 ? " is worse than " : " equals ",
-        name(judgment.second, 30),
-        " ",
-        el("b", {}, decimal(Math.abs(judgment.margin), 2)),
-      );
-    return el(
-      "li",
-      {},
-      name(judgment.item ?? "", 30),
-      " ",
-      name(judgment.criterion ?? "", 40),
-      " ",
-      el("b", {}, judgment.met === true ? "met" : judgment.met === false ? "not met" : "no verdict"),
-    );
-  });
+  const others = one.judgments.slice(0, 200).map((judgment) => el("li", {}, judgmentOf(judgment)));
   return others.length ? el("ol.order", {}, others) : null;
+}
+
+function judgmentOf({ first, second, margin, item, criterion, met }) {
+  if (first === undefined) {
+    const verdict = met === true ? "met" : met === false ? "not met" : "no verdict";
+    return [name(item ?? "", 30), " ", name(criterion ?? "", 40), " ", el("b", {}, verdict)];
+  }
+  const says = margin > 0 ? " is better than " : margin < 0 ? " is worse than " : " equals ";
+  return [name(first, 30), says, name(second, 30), " ", el("b", {}, decimal(Math.abs(margin), 2))];
 }
 
 /** Candidates without a score, those with one reason together; a reason that is the question's own is not repeated. */
 function missing(reasons, own) {
   const byReason = new Map();
-  for (const [id, why] of Object.entries(reasons)) {
-    if (!byReason.has(why)) byReason.set(why, []);
-    byReason.get(why).push(id);
-  }
-  if (!byReason.size) return null;
-  const ids = (names) => names.slice(0, 50).flatMap((id, at) => [at ? ", " : null, name(id, 40)]);
-  return el(
-    "ul.missing",
-    {},
-    [...byReason].slice(0, 50).map(([why, names]) =>
-      el(
-        "li",
-        {},
-        "no score for ",
-        ids(names),
-        names.length > 50 ? ` and ${whole(names.length - 50)} more` : null,
-        why && why !== own ? [": ", name(why, 300)] : null,
-      ),
+  for (const [id, why] of Object.entries(reasons)) byReason.set(why, [...(byReason.get(why) ?? []), id]);
+  const items = [...byReason].slice(0, 50).map(([why, ids]) =>
+    el(
+      "li",
+      {},
+      "no score for ",
+      ids.slice(0, 50).flatMap((id, at) => [at ? ", " : null, name(id, 40)]),
+      ids.length > 50 ? ` and ${whole(ids.length - 50)} more` : null,
+      why && why !== own ? [": ", name(why, 300)] : null,
     ),
   );
+  return items.length ? el("ul.missing", {}, items) : null;
 }
 
+/** Buttons that show the question, the reply and the judge's reasoning as raw text. */
 function raw(one, detail) {
-  const answer = one.answer ?? {};
+  const { text, reasoning } = one.answer ?? {};
   const shown = el("div.raw");
-  let open = "";
   const choices = [
     one.request ? ["question", () => requestView(one, detail)] : null,
-    typeof answer.text === "string"
-      ? ["reply", () => textBlock(answer.text || "(empty)", { mono: true, limit: 20_000 })]
-      : null,
-    answer.reasoning ? ["the judge's reasoning", () => textBlock(answer.reasoning, { limit: 20_000 })] : null,
+    typeof text === "string" ? ["reply", () => textBlock(text || "(empty)", { mono: true, limit: LONGEST })] : null,
+    reasoning ? ["the judge's reasoning", () => textBlock(reasoning, { limit: LONGEST })] : null,
   ].filter(Boolean);
   if (!choices.length) return null;
-  const buttons = choices.map(([label, build]) =>
-    button(
+  const buttons = choices.map(([label, build]) => {
+    const made = button(
       label,
       () => {
-        open = open === label ? "" : label;
-        for (const each of buttons) each.setAttribute("aria-expanded", String(each.textContent === open));
-        fill(shown, open ? build() : null);
+        const opens = made.getAttribute("aria-expanded") === "false";
+        for (const each of buttons) each.setAttribute("aria-expanded", String(opens && each === made));
+        fill(shown, opens ? build() : null);
       },
       { "aria-expanded": "false" },
-    ),
-  );
-  const names = Object.entries(one.names);
-  return el(
-    "div",
-    {},
-    el(
-      "div.choices",
-      {},
-      buttons,
-      names.length
-        ? el(
-            "span.quiet",
-            {},
-            names.flatMap(([key, id], at) => [
-              at ? ", " : "the judge reads ",
-              name(key, 20),
-              " for ",
-              name(id, 30),
-            ]),
-          )
-        : null,
-    ),
-    shown,
-  );
+    );
+    return made;
+  });
+  const names = Object.entries(one.names).flatMap(([key, id], at) => [
+    at ? ", " : "the judge reads ",
+    name(key, 20),
+    " for ",
+    name(id, 30),
+  ]);
+  return el("div", {}, el("div.choices", {}, buttons, el("span.quiet", {}, names)), shown);
 }
 
 /** The request of a question, with its shared lines put back: below 0, a number is a line of the group's messages. */
@@ -214,7 +157,7 @@ const inJson = (line) => line.replaceAll("\\", "\\\\").replaceAll('"', '\\"').re
 
 function requestView(one, detail) {
   const text = requestText(one, detail);
-  const asSent = folded("as it was sent (JSON)", () => textBlock(text, { mono: true, limit: 20_000 }));
+  const asSent = folded("as it was sent (JSON)", () => textBlock(text, { mono: true, limit: LONGEST }));
   let body;
   try {
     body = JSON.parse(text);
@@ -222,23 +165,12 @@ function requestView(one, detail) {
     return el("div", {}, asSent);
   }
   // A judge that was sent nothing has no body: its ledger records endpoint, model and messages as a list.
-  const found = Array.isArray(body) ? body[2] : body.messages;
-  const messages = Array.isArray(found) ? found : [];
-  const content = (value) =>
-    typeof value === "string"
-      ? value
-      : Array.isArray(value)
-        ? value.map((part) => part?.text ?? "[image]").join("\n")
-        : JSON.stringify(value);
-  return el(
-    "div",
-    {},
-    messages
-      .map((message) => [
-        el("div.label", {}, name(message.role ?? "", 30)),
-        textBlock(content(message.content), { mono: true, limit: 20_000 }),
-      ])
-      .flat(),
-    asSent,
-  );
+  const messages = Array.isArray(body) ? body[2] : body.messages;
+  return el("div", {}, (Array.isArray(messages) ? messages : []).map(sentMessage), asSent);
+}
+
+function sentMessage({ role, content }) {
+  const parts = Array.isArray(content) ? content.map((part) => part?.text ?? "[image]").join("\n") : JSON.stringify(content);
+  const text = typeof content === "string" ? content : parts;
+  return [el("div.label", {}, name(role ?? "", 30)), textBlock(text, { mono: true, limit: LONGEST })];
 }

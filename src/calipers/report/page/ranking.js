@@ -1,8 +1,13 @@
-// The candidates of a group, best first, with error bars and ties.
-import { button, el } from "./elements.js";
-import { interval, rangeOf } from "./intervals.js";
-import { Z95, decimal } from "./numbers.js";
+// The candidates of a group, best first, with error bars and ties. Scores are drawn as SVG: a dot, and a line over the
+// 95 % interval.
+import { button, el, svg } from "./elements.js";
+import { decimal } from "./numbers.js";
 import { name } from "./text.js";
+
+/** Half the width of a 95 % interval, in standard errors. */
+const Z95 = 1.959964;
+const WRONG = "\u2260";
+const WRONG_SIGN = "the advantage has the other sign than gold's";
 
 const valueOf = (one) => one.reward ?? one.score;
 
@@ -11,23 +16,16 @@ const valueOf = (one) => one.reward ?? one.score;
  * `unsure` says that its score is within the 95 % error of the next one's.
  */
 export function ranked(trajectories) {
-  const sorted = trajectories
-    .map((one, position) => ({ one, position }))
-    .sort((a, b) => {
-      const [first, second] = [valueOf(a.one), valueOf(b.one)];
-      if (first === null || second === null) return (first === null) - (second === null) || a.position - b.position;
-      return second - first || (b.one.score ?? 0) - (a.one.score ?? 0) || a.position - b.position;
-    })
-    .map(({ one }) => one);
+  const sorted = [...trajectories].sort((a, b) => {
+    const [first, second] = [valueOf(a), valueOf(b)];
+    if (first === null || second === null) return (first === null) - (second === null);
+    return second - first || (b.score ?? 0) - (a.score ?? 0);
+  });
   const values = sorted.map(valueOf);
   return sorted.map((one, at) => {
-    const value = values[at];
-    const tied = value !== null && values.filter((other) => other === value).length > 1;
-    return {
-      one,
-      rank: value === null ? "\u2013" : `${values.indexOf(value) + 1}${tied ? "=" : ""}`,
-      unsure: isUnsure(one, sorted[at + 1]),
-    };
+    const tied = values.filter((other) => other === values[at]).length > 1;
+    const rank = values[at] === null ? "\u2013" : `${values.indexOf(values[at]) + 1}${tied ? "=" : ""}`;
+    return { one, rank, unsure: isUnsure(one, sorted[at + 1]) };
   });
 }
 
@@ -42,105 +40,108 @@ export function rankingTable(trajectories, show) {
   const range = rangeOf(trajectories);
   const hasGold = trajectories.some((one) => typeof one.gold === "number");
   const hasErrors = trajectories.some((one) => one.stderr !== null);
-  const rows = ranked(trajectories).map(({ one, rank, unsure }) => rankingRow(one, rank, unsure, { range, show, hasGold }));
   const ends = [range.low, range.high].map((end) => decimal(end, end % 1 ? 2 : 0));
-  const head = ["rank", "candidate", hasErrors ? "score, 95 % interval" : "score", "", "reward", ...(hasGold ? ["gold"] : [])];
+  const heads = ["rank", "candidate", hasErrors ? "score, 95 % interval" : "score", "", "reward", ...(hasGold ? ["gold"] : [])];
+  const notes = [
+    `Scores are drawn from ${ends[0]} to ${ends[1]}.`,
+    hasErrors
+      ? "\u2248: the next candidate is within the error. =: equal rewards."
+      : "Their errors are not known: they take several answers of a judge.",
+    trajectories.some((one) => one.wrong_sign)
+      ? `${WRONG}: the reward less the group's mean has the other sign than gold less its mean, so training goes the wrong way.`
+      : "",
+  ];
   return [
     el(
       "table.ranking",
       {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          head.map((label) => el("th", { scope: "col" }, label)),
-        ),
-      ),
-      el("tbody", {}, rows),
+      el("thead", {}, el("tr", {}, heads.map((label) => el("th", { scope: "col" }, label)))),
+      el("tbody", {}, ranked(trajectories).map((row) => rankingRow(row, { range, show, hasGold }))),
     ),
-    trajectories.some((one) => one.score !== null)
-      ? el(
-          "p.legend",
-          {},
-          `Scores are drawn from ${ends[0]} to ${ends[1]}. `,
-          hasErrors
-            ? "\u2248: the next candidate is within the error. =: equal rewards."
-            : "Their errors are not known: they take several answers of a judge.",
-          trajectories.some((one) => one.wrong_sign)
-            ? ` ${WRONG}: the reward less the group's mean has the other sign than gold less its mean, so training goes the wrong way.`
-            : null,
-        )
-      : null,
+    trajectories.some((one) => one.score !== null) ? el("p.legend", {}, notes.join(" ")) : null,
   ];
 }
 
-const WRONG = "\u2260";
-
-/** The gold of a candidate, with a mark where its advantage has the other sign; unknown stays unknown. */
-function goldCell(one) {
-  return el(
-    "td.number.gold",
-    {},
-    typeof one.gold === "number" ? goldText(one.gold) : "\u2013",
-    one.wrong_sign ? el("span.wrong-sign", { title: WRONG_SIGN }, ` ${WRONG}`) : null,
-  );
-}
-
-const WRONG_SIGN = "the advantage has the other sign than gold's";
-
-/** Gold as it is written in files: few digits. */
-function goldText(value) {
-  return value.toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "\u2212");
-}
-
-/** The gold in the head of a candidate's column; null where it is not known. */
-export function goldNote(one) {
-  if (typeof one.gold !== "number") return null;
-  const title = one.wrong_sign ? WRONG_SIGN : null;
-  return el(`span.gold${one.wrong_sign ? ".wrong-sign" : ""}`, { title }, `gold ${goldText(one.gold)}${one.wrong_sign ? ` ${WRONG}` : ""}`);
-}
-
-function rankingRow(one, rank, unsure, { range, show, hasGold }) {
+function rankingRow({ one, rank, unsure }, { range, show, hasGold }) {
+  const mark = unsure ? el("span.unsure", { title: "the next candidate is within the error" }, " \u2248") : null;
   const id = button(name(one.id, 40), () => show(one.id), { class: "plain" });
-  const first = [
-    el(
-      "td.rank",
-      {},
-      rank,
-      unsure ? el("span.unsure", { title: "the next candidate is within the error" }, " \u2248") : null,
-    ),
-    el("td", {}, id, one.attacks.length ? el("span.flag.injected", {}, "injected") : null),
-  ];
+  const injected = one.attacks.length ? el("span.flag.injected", {}, "injected") : null;
+  const gold = hasGold ? el("td.number.gold", {}, goldText(one)) : null;
+  const first = [el("td.rank", {}, rank, mark), el("td", {}, id, injected)];
   if (one.score === null && one.reward === null) {
-    return el(
-      "tr.unscored",
-      {},
-      first,
-      el(
-        "td.why",
-        { colspan: 3 },
-        el("span.status", { "data-status": one.status }, one.status),
-        " ",
-        one.reason ? name(one.reason, 300) : "the reason is not in this report",
-      ),
-      hasGold ? goldCell(one) : null,
-    );
+    const why = one.reason ? name(one.reason, 300) : "the reason is not in this report";
+    const status = el("span.status", { "data-status": one.status }, one.status);
+    return el("tr.unscored", {}, first, el("td.why", { colspan: 3 }, status, " ", why), gold);
   }
-  const score =
-    one.score === null
-      ? "\u2013"
-      : one.stderr === null
-        ? decimal(one.score)
-        : `${decimal(one.score)} \u00b1 ${decimal(Z95 * one.stderr)}`;
+  const error = one.score === null || one.stderr === null ? "" : ` \u00b1 ${decimal(Z95 * one.stderr)}`;
   return el(
     "tr",
     {},
     first,
     el("td.plot", {}, interval(one, range)),
-    el("td.number", {}, score),
+    el("td.number", {}, decimal(one.score) + error),
     el("td.number.reward", {}, decimal(one.reward)),
-    hasGold ? goldCell(one) : null,
+    gold,
+  );
+}
+
+/** Gold in few digits, with a mark where the advantage has the other sign; unknown stays unknown. */
+function goldText(one) {
+  if (typeof one.gold !== "number") return "\u2013";
+  const text = one.gold.toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "\u2212");
+  return [text, one.wrong_sign ? el("span.wrong-sign", { title: WRONG_SIGN }, ` ${WRONG}`) : null];
+}
+
+/** The gold in the head of a candidate's column; null where it is not known. */
+export function goldNote(one) {
+  return typeof one.gold === "number" ? el("span.gold", {}, "gold ", goldText(one)) : null;
+}
+
+/** The range of values that a group's scores are drawn in: 0 to 1 where they fit, else what they need. */
+function rangeOf(members) {
+  let [low, high] = [0, 1];
+  for (const { score, stderr } of members) {
+    if (score === null) continue;
+    const half = score < 0 || score > 1 ? Z95 * (stderr ?? 0) : 0;
+    low = Math.min(low, score - half);
+    high = Math.max(high, score + half);
+  }
+  return { low, high };
+}
+
+/** Where a value is drawn, in percent of the width. */
+const place = (value, { low, high }) => 4 + 92 * Math.min(1, Math.max(0, (value - low) / (high - low)));
+
+function interval({ score, stderr }, range) {
+  if (score === null) return svg("svg", { class: "interval", "aria-hidden": "true" });
+  const at = (value) => `${place(value, range).toFixed(2)}%`;
+  const parts = [svg("line", { class: "axis", x1: "4%", x2: "96%", y1: 11, y2: 11 })];
+  let said = `score ${decimal(score)}, error unknown`;
+  if (stderr !== null) {
+    const [low, high] = [score - Z95 * stderr, score + Z95 * stderr];
+    said = `score ${decimal(score)}, 95 % interval ${decimal(low)} to ${decimal(high)}`;
+    parts.push(svg("line", { class: "error", x1: at(low), x2: at(high), y1: 11, y2: 11 }));
+    for (const end of [at(low), at(high)]) parts.push(svg("line", { class: "error", x1: end, x2: end, y1: 7, y2: 15 }));
+  }
+  parts.push(svg("circle", { class: "score", cx: at(score), cy: 11, r: 4.5 }));
+  return svg("svg", { class: "interval", role: "img", "aria-label": said }, svg("title", {}, said), parts);
+}
+
+/**
+ * All scores of a group in one line, for the list. Three paths, however many scores: rows are made while scrolling.
+ * @param {[number | null, number | null, number | null][]} scores
+ */
+export function strip(scores) {
+  const members = scores.map(([score, stderr]) => ({ score, stderr }));
+  const range = rangeOf(members);
+  const known = members.slice(0, 64).filter(({ score }) => score !== null);
+  const sure = known.filter(({ stderr }) => stderr !== null);
+  const bar = ({ score, stderr }) => `M${place(score - Z95 * stderr, range)} 8H${place(score + Z95 * stderr, range)}`;
+  return svg(
+    "svg",
+    { class: "strip", viewBox: "0 0 100 16", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("path", { class: "axis", d: "M4 8H96" }),
+    svg("path", { class: "error", d: sure.map(bar).join("") }),
+    svg("path", { class: "dots", d: known.map(({ score }) => `M${place(score, range)} 8h.01`).join("") }),
   );
 }

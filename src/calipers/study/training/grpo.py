@@ -1,55 +1,21 @@
-"""One step of GRPO: rewards to advantages, and advantages to an update of the policy.
+"""One step of GRPO (Shao et al. 2024): an update of the GPT from rollouts and their advantages.
 
-The formulas are those of TRL 1.16's GRPOTrainer, to which a test holds them: group-relative advantages (Shao et al.
-2024), the clipped ratio, the k3 estimate of KL times the ratio, and the ways of averaging tokens that TRL calls
-``loss_type``. Not responsible for rollouts (``policy.sample``) or for rewards (``rewarding``). Needs PyTorch.
+The formulas are those of TRL 1.16's GRPOTrainer: the clipped ratio, the k3 estimate of KL times the ratio, and the ways
+of averaging tokens that TRL calls ``loss_type``. Needs PyTorch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from calipers.study.training.policy import Parameters, Tensor, response_logits, response_mask
-from calipers.study.training.settings import Loss, Scale, Size, Training
+from calipers.study.training.gpt import Parameters, Tensor, response_logits, response_mask
+from calipers.study.training.settings import Loss, Size, Training
 from calipers.study.training.task import RESPONSE_LENGTH
-
-_EPSILON = 1e-4
-"""What TRL adds to the standard deviation of rewards."""
 
 _PARTS = 2
 """The parts of a batch that are computed one after another."""
-
-
-def advantages(
-    rewards: Sequence[float | None], size: int, scale: Scale, weights: Sequence[float] | None = None
-) -> Tensor:
-    """Return the advantages of GRPO for ``rewards`` in groups of ``size`` neighbours: float32, one per rollout.
-
-    ``weights`` multiply them at last, one for each rollout; None leaves them as they are.
-
-    A rollout without a reward (None) gets the advantage 0, and is in neither its group's mean nor the deviation. So
-    does one that is alone with a reward in its group, if rewards are divided by the group's deviation.
-    """
-    values = torch.tensor([torch.nan if reward is None else reward for reward in rewards], dtype=torch.float32)
-    grouped = values.view(-1, size)
-    centred = grouped - torch.nanmean(grouped, dim=1, keepdim=True)
-    if scale == "group":
-        centred = centred / (_deviation(grouped, dim=1)[:, None] + _EPSILON)
-    elif scale == "batch":
-        centred = centred / (_deviation(values, dim=0) + _EPSILON)
-    found = torch.nan_to_num(centred.flatten(), nan=0.0)
-    return found if weights is None else found * torch.tensor(weights, dtype=torch.float32)
-
-
-def _deviation(values: Tensor, dim: int) -> Tensor:
-    """Return the sample standard deviation of what is not NaN; NaN where fewer than two values are."""
-    mean = torch.nanmean(values, dim=dim, keepdim=True)
-    count = (~torch.isnan(values)).sum(dim=dim)
-    squares = torch.nansum((values - mean) ** 2, dim=dim)
-    return torch.where(count > 1, torch.sqrt(squares / (count - 1).clamp(min=1)), torch.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,178 +1,172 @@
-"""The judge of an arm: simulated from vices or a profile, or any judge by its name.
-
-Not responsible for vices (``simulated``), or for the order of arrival (``arrival``).
-"""
+"""The judge of an arm: simulated from vices or a profile, or any judge by its name; and the order of arrival."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from urllib.parse import urlsplit
 
-from calipers.config.flat_names import option_problems
-from calipers.errors import CalipersError, ConfigError
-from calipers.interfaces import Backend
+import numpy as np
+from numpy.typing import NDArray
+
+import calipers.testing
+from calipers.config.option import did_you_mean
+from calipers.config.settings import Settings
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend, Planner
 from calipers.judging.judge import Judge
+from calipers.judging.loop import Strategies
+from calipers.planners.first_asks import shuffled_candidates
 from calipers.study.profiles.named import profile_judge_of
-from calipers.study.toml_lines import Place
-from calipers.study.training.arrival import ArrivalJudge
-from calipers.study.training.seeds import PANEL, seed_of
+from calipers.study.training import vices as own_vices
+from calipers.study.training.rollouts import PANEL, RUBRIC, seed_of
 from calipers.study.training.settings import Arm, JudgeTable
-from calipers.study.training.simulated import NOT_RANDOM, Truth, problems_of_vices, vices_from
-from calipers.study.training.task_text import RUBRIC
-from calipers.testing import SimulatedJudge
-from calipers.testing.features import own_text
-from calipers.types import RenderedGroup
+from calipers.testing import Bias, Fault, SimulatedJudge, Slip, Vice
+from calipers.types import Ask, PlanState
 from calipers.types.encoding import finite_number
-
-if TYPE_CHECKING:
-    from calipers.study.training.rewarding import Tally
-    from calipers.study.watching.watch import Watch
 
 NOT_IN_A_STUDY: Final = {
     "judge": "name the judge under [judges.NAME], as model",
     "ledger": "set learn, for what a ledger teaches about the judge",
     "api_key": "set the provider's environment variable: keys are not written to files",
-    "watchers": "it holds objects, which TOML cannot",
-    "observer": "it is a function, which TOML cannot hold",
-    "parse": "it is a function, which TOML cannot hold",
+    "judge_rubrics": "write rubric in the judge's options",
+    **dict.fromkeys(("tools", "wake", "rest"), "a study file may come from a stranger, and this acts on the machine"),
+    **dict.fromkeys(("watchers", "observer", "parse"), "it is an object of Python, which TOML cannot hold"),
 }
 """Options of Judge that a study's TOML may not set, and what to do instead."""
-_QUALITY: Final = JudgeTable().quality
+_FIRST_CAUSES: Final = ("first", "order", "sample", "unresolved")
+"""The causes of asks that show the whole group in an order that a planner drew from its content."""
+_LARGEST: Final = 1e6
+"""The largest number of a vice: opinions are from 0 to 1, and sums of larger ones lose what they are added to."""
+_KEY_WITHHELD: Final = ""
 
 
-def truth_for(table: JudgeTable) -> Truth:
-    """Return what a simulated judge of a study knows. Raises ConfigError for qualities that are none."""
-    values = [finite_number(one) for one in table.quality] if isinstance(table.quality, list | tuple) else []
-    known = [one for one in values if one is not None and 0 <= one <= 1]
-    if len(known) != 2 or len(values) != 2:
-        raise ConfigError(f"quality={table.quality!r:.60}: it must be two numbers from 0 to 1, for wrong and right")
-    if known[0] > known[1]:
-        raise ConfigError(
-            f"quality={table.quality!r}: the wrong response comes first; a judge that is wrong has the vice Inverted"
-        )
-    return Truth(*known)
+class Truth:
+    """What simulated judges know: the quality of each row of the current batch by its id, from 0 (wrong) to 1."""
+
+    def __init__(self, wrong: float, right: float) -> None:
+        self._values = (wrong, right)
+        self.right: Mapping[str, bool] = {}
+
+    def __call__(self, group_id: str, trajectory_id: str) -> float:
+        """Return the quality of a row for a judge with vices."""
+        del group_id
+        return self._values[self.right[trajectory_id]]
+
+    def is_right(self, group_id: str, trajectory_id: str) -> float:
+        """Return 1 for a row that is right, else 0: its quality for a judge that has a profile."""
+        del group_id
+        return float(self.right[trajectory_id])
 
 
-def problems_of_judge(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
-    """Yield what is wrong with the judge of an arm: with its table, its options, and itself, each with its place.
+VICES: Final[Mapping[str, type[Vice]]] = {
+    name: kind
+    for module in (calipers.testing, own_vices)
+    for name, kind in inspect.getmembers(module, inspect.isclass)
+    if issubclass(kind, Bias | Slip | Fault) and not inspect.isabstract(kind)
+}
+"""The vices that a study's TOML can name."""
 
-    ``name`` is the judge's under [judges].
-    """
-    of_table, of_options = [*_problems_of_table(arm.judge, name)], [*_problems_of_options(arm, name)]
-    of_panel = [*_problems_of_panel(arm, name)]
-    yield from (*of_table, *of_options, *of_panel)
-    if any(place[2] != "panel" for place, _ in of_panel):
-        return  # its judges cannot be made
-    right = replace(arm.judge, quality=_QUALITY)
-    if any(place[2:3] == ("vices",) for place, _ in of_table):
-        right = replace(right, vices=None)
-    if of_options:
-        arm = replace(arm, options={})
+
+def vice_of(table: object) -> Vice:
+    """Return the vice that a table such as ``{kind = "Noise", sd = 0.1}`` describes. Raises ConfigError."""
+    if not isinstance(table, Mapping) or not isinstance(table.get("kind"), str):
+        raise ConfigError('a vice must be a table with kind, such as {kind = "Noise", sd = 0.1}')
+    name = table["kind"]
+    if name not in VICES:
+        raise ConfigError(f"there is no vice {name!r:.60}.{did_you_mean(name[:60], VICES)}")
+    known = {one.name: str(one.type) for one in fields(VICES[name])}  # type: ignore[arg-type]  # each is a dataclass
+    given = {key: value for key, value in table.items() if key != "kind"}
+    for key in given:
+        if key not in known:
+            raise ConfigError(f"{name} has no {key!r:.60}.{did_you_mean(key[:60], known)}")
     try:
-        judge_for(replace(arm, judge=right), 0, Truth(0.0, 1.0)).close()
-    except (CalipersError, OSError, ValueError) as error:  # the last two are of paths that cannot be
-        kind = next((kind for kind in ("panel", "model", "profile") if getattr(arm.judge, kind) is not None), "vices")
-        yield ("judges", name, kind), str(error)
+        return VICES[name](**{key: _field(name, key, value, known[key]) for key, value in given.items()})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} cannot be made of these values: {error}") from error
 
 
-def _problems_of_table(table: JudgeTable, name: str) -> Iterator[tuple[Place, str]]:
-    """Yield what is wrong with a judge's own keys, but for its options."""
-    here = ("judges", name)
-    try:
-        truth_for(table)
-    except ConfigError as error:
-        yield (*here, "quality"), str(error)
+def _field(vice: str, key: str, value: Any, kind: str) -> Any:
+    if key == "into":
+        return vice_of(value)
+    if key == "curve":
+        if isinstance(value, str) and value in own_vices.CURVES:
+            return own_vices.CURVES[value]
+        if isinstance(value, list) and value and all(map(_is_number, value)):
+            return own_vices.Curve(tuple(map(float, value)))
+        wanted = f"one of {', '.join(own_vices.CURVES)}, or a list of numbers, first position to last"
+    elif kind.startswith("tuple["):
+        is_one = _is_number if "float" in kind else lambda one: isinstance(one, str)
+        if isinstance(value, list) and all(map(is_one, value)):
+            return tuple(value)
+        wanted = "a list of numbers" if "float" in kind else "a list of texts"
+    elif kind.startswith(("float", "int")):
+        if _is_number(value) and (isinstance(value, int) or kind.startswith("float")):
+            return value
+        wanted = f"a number of at most {_LARGEST:g}"
+    elif isinstance(value, str) and "Callable" not in kind:
+        return value
     else:
-        if list(table.quality) != list(_QUALITY) and (why := _no_quality(table)):
-            yield (*here, "quality"), f"quality is for judges with vices: {why}"
-    if table.vices is not None:
-        yield from (((*here, "vices", *place), problem) for place, problem in problems_of_vices(table.vices))
+        wanted = "left out: it is a function" if "Callable" in kind else "a text"
+    raise ConfigError(f"{vice} {key}={value!r:.60}: it must be {wanted}")
 
 
-def _problems_of_panel(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
-    """Yield what is wrong with the tables of a panel's judges, and with judges that are named twice."""
-    if not arm.members:
-        return
-    names = list(arm.judge.panel or ())
-    for one, member in zip(names, arm.members, strict=True):
-        yield from _problems_of_table(member, one)
-        if names.count(one) > 1 and not _draws(member):
-            yield (
-                ("judges", name, "panel"),
-                (
-                    f"panel: {one} is named {names.count(one)} times, and each time gives the same answers: name it "
-                    "once, or give it noise"
-                ),
-            )
+def _is_number(value: object) -> bool:
+    number = finite_number(value)
+    return number is not None and abs(number) <= _LARGEST
 
 
-def _draws(table: JudgeTable) -> bool:
-    """Whether two members of a panel with the same table may answer differently."""
-    if table.profile is not None or table.model is not None:  # a panel refuses the same model twice by itself
-        return True
-    vices = table.vices if isinstance(table.vices, list | tuple) else ()
-    return any(_is_random(vice) for vice in vices)
+def judge_for(arm: Arm, seed: int, truth: Truth, *, folder: Path = Path(), ledger: Path | None = None) -> Judge:
+    """Return the judge of an arm's run. Raises ConfigError for settings that cannot work.
 
-
-def _is_random(vice: object) -> bool:
-    kind = vice.get("kind") if isinstance(vice, Mapping) else None
-    return kind not in NOT_RANDOM
-
-
-def _no_quality(table: JudgeTable) -> str:
-    """Return why a judge has no use for qualities; "" if it has."""
-    if table.model is not None:
-        return f"{table.model} reads the answers"
-    if table.profile is not None:
-        return "to a profile, a wrong response is worth 0 and a right one 1"
-    return ""
-
-
-def _problems_of_options(arm: Arm, name: str) -> Iterator[tuple[Place, str]]:
-    """Yield what is wrong with single options of an arm's judge, at the arm or at the judge, where they are set."""
-    for key, value in arm.options.items():
-        where: Place = ("arms", arm.name) if key in (arm.table.options or {}) else ("judges", name)
-        for problem in (*_set_elsewhere({key: value}), *option_problems({key: value})):
-            yield (*where, "options", key), problem
-
-
-def _set_elsewhere(options: Mapping[str, Any]) -> list[str]:
-    return [f"options: a study cannot set {name}: {why}" for name, why in NOT_IN_A_STUDY.items() if name in options]
-
-
-def judge_for(
-    arm: Arm,
-    seed: int,
-    truth: Truth,
-    tally: Tally | None = None,
-    ledger: Path | None = None,
-    *,
-    watch: Watch | None = None,
-) -> Judge:
-    """Return the judge of a run of ``arm``. Raises ConfigError for settings that cannot work.
-
-    ``truth`` is what it knows if it is simulated; ``tally`` counts its work, and ``watch`` sees what it judged.
+    ``truth`` is what it knows if it is simulated; ``folder`` is that of the study's file. An address in the study file
+    gets no key: the file may be a stranger's.
     """
     options: dict[str, Any] = {"rubric": RUBRIC, "seed": seed, **arm.options}
-    if found := _set_elsewhere(options):
-        raise ConfigError(found[0])
-    if options.get("protocol") == "checklist" and "rubric" not in arm.options:
-        raise ConfigError("options: protocol checklist needs a rubric with criteria")
-    options["judge"] = _panel(arm, seed, truth) if arm.members else _backend(arm.judge, seed, truth)
-    if watchers := tuple(one for one in (tally, watch) if one is not None):
-        options["watchers"] = watchers
+    for problem in problems_of_options(arm.options, folder):
+        raise ConfigError(problem)
+    if arm.options.get("base_url") is not None:
+        options["api_key"] = _KEY_WITHHELD
+    if isinstance(rubric := arm.options.get("rubric"), str) and (folder / rubric).is_file():
+        options["rubric"] = str(folder / rubric)
+    options["judge"] = [
+        _backend(table, seed if not arm.members else seed_of(seed, PANEL, slot), truth)
+        for slot, table in enumerate(arm.members or (arm.judge,))
+    ]
+    if len(options["judge"]) == 1:
+        (options["judge"],) = options["judge"]
     if ledger is not None:
         options["ledger"] = ledger
     return (ArrivalJudge if arm.table.order == "arrival" else Judge).of(options)
 
 
-def _panel(arm: Arm, seed: int, truth: Truth) -> list[Backend | str]:
-    if any(one is not None for one in (arm.judge.vices, arm.judge.profile, arm.judge.model)):
-        raise ConfigError("a panel has no vices, profile or model; its judges have")
-    return [_backend(one, seed_of(seed, PANEL, slot), truth) for slot, one in enumerate(arm.members)]
+def problems_of_options(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Yield what the options of a study's judge may not be, because the file may be a stranger's."""
+    for key, value in options.items():
+        if key in NOT_IN_A_STUDY:
+            yield f"options: a study cannot set {key}: {NOT_IN_A_STUDY[key]}"
+        elif key == "rubric":
+            if isinstance(value, str) and not (folder / value[:1000]).resolve().is_relative_to(folder.resolve()):
+                yield f"options: rubric={value!r:.60}: a study's rubric is a text, or a file in the study file's folder"
+        elif key != "base_url" and (address := next(_addresses(value), None)):
+            yield f"options: {key} has the address {address!r:.60}; a study names addresses in base_url only"
+
+
+def _addresses(value: object) -> Iterator[str]:
+    """Yield the texts in an option's value that hold an address."""
+    match value:
+        case str():
+            if "://" in value:
+                yield value
+        case Mapping():
+            for one in value.values():
+                yield from _addresses(one)
+        case list() | tuple():
+            for one in value:
+                yield from _addresses(one)
 
 
 def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
@@ -180,12 +174,71 @@ def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
     if len(given) > 1:
         raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(given)}")
     if table.model is not None:
+        if "@" in table.model or urlsplit(table.model).netloc:
+            raise ConfigError(f"model={table.model!r:.60}: a study names addresses in options.base_url only")
         return table.model
     if table.profile is not None:
-        return profile_judge_of(table.profile, truth.is_right, seed=seed, features={"markdown": _headings})
-    return SimulatedJudge(truth, *vices_from(table.vices or ()), seed=seed)
+        return profile_judge_of(table.profile, truth.is_right, seed=seed)
+    return SimulatedJudge(truth, *map(vice_of, table.vices or ()), seed=seed)
 
 
-def _headings(view: RenderedGroup) -> list[float]:
-    """Return log2(headings + 1) of each candidate: the task's responses are one line, in which no heading begins."""
-    return [math.log2(own_text(one, view.prefix_length).count("## ") + 1) for one in view.candidates]
+def arrival_places(
+    lengths: NDArray[Any],
+    size: int,
+    generator: np.random.Generator,
+    *,
+    jitter: float | None,
+    correlation: float | None,
+) -> list[int]:
+    """Return the rows of a batch as they arrive, group by group of ``size`` neighbours.
+
+    Rollouts finish in order of their length plus N(0, ``jitter``²); or in an order whose correlation to length is about
+    ``correlation`` in each group; or, without either, at random.
+    """
+    own = lengths.reshape(-1, size).astype(float)
+    noise = generator.standard_normal(own.shape)
+    times = noise
+    if jitter is not None:
+        times = own + jitter * noise
+    elif correlation is not None:
+        spread = own.std(axis=1, keepdims=True)
+        standard = (own - own.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
+        times = correlation * standard + np.sqrt(1 - correlation**2) * noise
+    ties = generator.random(own.shape)  # equal lengths without jitter arrive at random, not by index
+    order = np.lexsort((ties, times), axis=1)
+    places: list[int] = (order + np.arange(len(own))[:, None] * size).ravel().tolist()
+    return places
+
+
+@dataclass(frozen=True, slots=True)
+class AsArrived:
+    """A planner that shows candidates in the order of their arrival where ``inner`` shows an order drawn from content.
+
+    Several orders are those of calipers with another first one. Follow-up questions stay as they are.
+    """
+
+    inner: Planner
+
+    def next_asks(self, state: PlanState) -> Sequence[Ask]:
+        """Plan the inner planner's questions, with the candidates as they arrived."""
+        asks = self.inner.next_asks(state)
+        arrived = sorted(range(len(state.view.candidates)), key=lambda item: state.view.candidates[item].members)
+        instead = dict(zip(shuffled_candidates(state), arrived, strict=True))
+        return [
+            replace(ask, order=tuple(instead[item] for item in ask.order))
+            if ask.cause in _FIRST_CAUSES and len(ask.order) == len(arrived) and ask.parent is None
+            else ask
+            for ask in asks
+        ]
+
+
+class ArrivalJudge(Judge):
+    """A Judge that shows candidates as they arrived: in the order of the group's trajectories.
+
+    This is what an engine does that judges rollouts as they finish: a study's control, not an option of ``Judge``.
+    """
+
+    def _build_strategies(self, settings: Settings) -> Strategies:
+        """Return the strategies of a Judge, with the order of arrival in place of the order drawn from content."""
+        built = super()._build_strategies(settings)
+        return replace(built, planner=AsArrived(built.planner))

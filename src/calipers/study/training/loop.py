@@ -1,113 +1,154 @@
-"""One run of the in-process GRPO loop: rollouts, rewards, an update; held-out prompts now and then.
-
-Everything it draws comes from the run's seed, a purpose and the step, so it goes on from any step as if it had not
-stopped. Not responsible for TRL's trainer (``trl_run``). Needs PyTorch.
-"""
+"""The loop: a policy's rollouts, their rewards from the real judge, an update; held-out prompts now and then."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-import torch
+from calipers.errors import CalipersError
+from calipers.judging.judge import Judge
+from calipers.rewards.reliable import weight_of
+from calipers.study.training.judges import Truth, arrival_places, judge_for
+from calipers.study.training.rollouts import (
+    ARRIVAL,
+    PROMPTS,
+    REHEARSAL,
+    SAMPLING,
+    Policy,
+    Rollouts,
+    advantages,
+    generator_of,
+    grouped_prompts,
+    seed_of,
+    step_figures,
+    text_of,
+)
+from calipers.study.training.settings import Arm, Missing, Study
+from calipers.synchronous import run
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup
 
-from calipers.study.training.grpo import Learner, advantages
-from calipers.study.training.held_out import evaluate
-from calipers.study.training.measures import step_figures
-from calipers.study.training.policy import Parameters, gumbel_noise, sample
-from calipers.study.training.rewarding import Rewarder
-from calipers.study.training.run_folder import EVALUATIONS, STEPS, RunFolder
-from calipers.study.training.seeds import PROMPTS, SAMPLING, generator_of, seed_of
-from calipers.study.training.settings import Arm, TrainingStudy
-from calipers.study.training.task import Tokens, draw_prompts, features
+_ENOUGH = 2
+"""Groups of a step that all have to fail before the judge is taken to be broken."""
 
 
-def step_prompts(arm: Arm, seed: int, step: int) -> Tokens:
-    """Return the prompts of a run's step, each as often as its group is large: (rollouts, PROMPT_LENGTH)."""
-    prompts = draw_prompts(arm.training.prompts, generator_of(seed, PROMPTS, step))
-    return np.repeat(prompts, arm.training.group_size, axis=0)
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What judging made of a step's rollouts, in their order.
+
+    ``rewards`` go to the policy. ``weights`` multiply the advantages. ``unscored`` is the share of the rollouts that
+    the judge gave no reward, whatever it became, and ``calls`` the number of its answers.
+    """
+
+    rewards: list[float | None]
+    weights: list[float]
+    unscored: float
+    calls: int
 
 
-class Loop:
-    """A run of the loop for ``arm`` and ``seed``, from the policy ``start``; it goes on where ``folder`` says."""
+def train(study: Study, arm: Arm, seed: int, policy: Policy, *, folder: Path = Path()) -> dict[str, Any]:
+    """Train ``policy`` in an arm's run with ``seed``, and return the rows of its steps and evaluations.
 
-    def __init__(
-        self, study: TrainingStudy, arm: Arm, seed: int, start: Parameters, rewarder: Rewarder, folder: RunFolder
-    ) -> None:
-        self._study, self._arm, self._seed = study, arm, seed
-        self._rewarder, self._folder = rewarder, folder
-        self._learner = Learner(start, study.policy, arm.training)
-        self._step = 0
-        self._seconds = 0.0
-        state = folder.load_state()
-        if state is not None:
-            self._restore(state)
-        for file in (STEPS, EVALUATIONS):
-            folder.keep(file, self._step)
-        rewarder.begin(self._step)
+    ``folder`` is that of the study's file. Raises CalipersError for a judge that cannot be asked.
+    """
+    return run(_train(study, arm, seed, policy, folder))
 
-    def run(self, after_step: Callable[[int], None] = lambda _: None) -> None:
-        """Train to the last step, or until a stop rule is broken.
 
-        ``after_step`` is called with the number of steps done.
-        """
-        every = self._study.evaluation.every
-        while self._step < self._study.steps and not self._rewarder.stopped:
-            began = time.process_time()
-            if self._step % every == 0:
-                self._evaluate()
-            row = self._one_step()
-            self._seconds += time.process_time() - began
-            self._folder.add(STEPS, row)
-            self._step += 1
-            if self._study.checkpoints:
-                self._folder.save_state(self._state())
-            after_step(self._step)
-        self._folder.keep(EVALUATIONS, self._step)
-        self._evaluate()
+async def _train(study: Study, arm: Arm, seed: int, policy: Policy, folder: Path) -> dict[str, Any]:
+    began = time.process_time()
+    truth, size = Truth(*arm.judge.quality), arm.training.group_size
+    steps: list[dict[str, Any]] = []
+    evaluations: list[dict[str, Any]] = []
+    calls = judging = 0.0
+    with TemporaryDirectory() as kept:
+        ledger = Path(kept, "ledger.db") if arm.table.learn else None
+        if ledger is not None:
+            await _rehearse(arm, seed, policy, truth, folder, ledger)
+        async with judge_for(arm, seed, truth, folder=folder, ledger=ledger) as judge:
+            for step in range(study.steps + 1):
+                if step % study.evaluation.every == 0 or step == study.steps:
+                    groups = step * arm.training.prompts
+                    evaluations.append({"step": step, **policy.evaluate(), "groups": groups, "calls": calls})
+                if step == study.steps:
+                    break
+                prompts = grouped_prompts(arm.training.prompts, size, seed, PROMPTS, step)
+                rollouts = policy.respond(prompts, seed_of(seed, SAMPLING, step))
+                since = time.process_time()
+                judged = await judged_rollouts(judge, truth, arm, seed, step, rollouts)
+                judging += time.process_time() - since
+                given = advantages(judged.rewards, size, arm.training.scale, judged.weights)
+                figures = step_figures(rollouts.features, judged.rewards, given, size)
+                calls += judged.calls
+                figures |= {"unscored": judged.unscored, "weight": math.fsum(judged.weights) / len(judged.weights)}
+                steps.append({"step": step, **figures, **policy.learn(rollouts, given), "calls": calls})
+    seconds = time.process_time() - began
+    return {"steps": steps, "evaluations": evaluations, "seconds": seconds, "judging_seconds": judging}
 
-    @property
-    def seconds(self) -> float:
-        """CPU time of the run's steps, evaluation and judging included."""
-        return self._seconds
 
-    def _one_step(self) -> dict[str, Any]:
-        arm, size = self._arm, self._arm.training.group_size
-        prompts = step_prompts(arm, self._seed, self._step)
-        asked = torch.from_numpy(prompts)
-        noise = gumbel_noise(len(prompts), seed_of(self._seed, SAMPLING, self._step))
-        responses = sample(self._learner.parameters, self._study.policy, asked, noise)
-        found = features(prompts, responses.numpy())
-        judged = self._rewarder.rewards(self._step, prompts, responses.numpy(), found)
-        given = advantages(judged.rewards, size, arm.training.scale, judged.weights)
-        figures = step_figures(found, judged, given.numpy(), size)
-        did = self._learner.step(asked, responses, given)
-        tally = self._rewarder.tally
-        audited = self._rewarder.audited(self._step)
-        return {"step": self._step, **figures, **audited, **asdict(did), "groups": tally.groups, "calls": tally.calls}
+async def judged_rollouts(judge: Judge, truth: Truth, arm: Arm, seed: int, step: int, rollouts: Rollouts) -> Judged:
+    """Return what an arm's judge makes of a step's rollouts, which arrive in the order that the arm describes."""
+    size, right = arm.training.group_size, rollouts.features.right
+    places = arrival_places(
+        rollouts.features.length,
+        size,
+        generator_of(seed, ARRIVAL, step),
+        jitter=arm.table.jitter,
+        correlation=arm.table.correlation,
+    )
+    # Rows are numbered as they arrive, from 1.
+    truth.right = {str(number): bool(right[row]) for number, row in enumerate(places, 1)}
+    groups = [_group(rollouts, places, start, size, step) for start in range(0, len(places), size)]
+    results = [result async for result in judge.score_groups(groups, ordered=True)]
+    _require_answers(results)
+    rewards: list[float | None] = [None] * len(places)
+    weights = [1.0] * len(places)
+    for result in results:
+        for one in result.trajectories:
+            row = places[int(one.id) - 1]
+            rewards[row] = one.reward
+            if arm.table.weights == "reliability" and result.status == "scored":
+                weights[row] = weight_of(result.reliability)
+    unscored = rewards.count(None) / len(rewards)
+    return Judged(_completed(rewards, size, arm.table.missing), weights, unscored, sum(r.judge_calls for r in results))
 
-    def _evaluate(self) -> None:
-        row = evaluate(self._learner.parameters, self._learner.initial, self._study, self._seed)
-        self._rewarder.evaluated(self._step, row["kl"])
-        tally = self._rewarder.tally
-        self._folder.add(EVALUATIONS, {"step": self._step, **row, "groups": tally.groups, "calls": tally.calls})
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "step": self._step,
-            "parameters": {name: value.detach() for name, value in self._learner.parameters.items()},
-            "optimizer": self._learner.optimizer.state_dict(),
-            "tally": self._rewarder.tally.counts(),
-            "seconds": self._seconds,
-        }
+def _group(rollouts: Rollouts, places: Sequence[int], start: int, size: int, step: int) -> TrajectoryGroup:
+    members = [
+        Trajectory(str(number), ({"role": "assistant", "content": text_of(rollouts.responses[places[number - 1]])},))
+        for number in range(start + 1, start + size + 1)
+    ]
+    context = ({"role": "user", "content": text_of(rollouts.prompts[places[start]])},)
+    name = f"step {step}, rows {start + 1}-{start + size}"
+    return TrajectoryGroup(group_id=name, context=context, trajectories=tuple(members))
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._step, self._seconds = state["step"], state["seconds"]
-        with torch.no_grad():
-            for name, value in self._learner.parameters.items():
-                value.copy_(state["parameters"][name])
-        self._learner.optimizer.load_state_dict(state["optimizer"])
-        self._rewarder.tally.go_on_from(state["tally"])
+
+def _require_answers(results: Sequence[GroupResult]) -> None:
+    """Raise CalipersError if no group of a step could be judged: training on nothing would look like a finding."""
+    if len(results) >= _ENOUGH and all(one.status == "failed" for one in results):
+        raise CalipersError(f"the judge answered for no group of a step: {results[0].trajectories[0].reason}")
+
+
+def _completed(rewards: Sequence[float | None], size: int, missing: Missing) -> list[float | None]:
+    """Return the rewards with what a study's arm makes of missing ones."""
+    if missing == "zero":
+        return [0.0 if reward is None else reward for reward in rewards]
+    if missing == "none":
+        return list(rewards)
+    groups = [rewards[start : start + size] for start in range(0, len(rewards), size)]
+    return [None if None in group else reward for group in groups for reward in group]
+
+
+async def _rehearse(arm: Arm, seed: int, policy: Policy, truth: Truth, folder: Path, ledger: Path) -> None:
+    """Judge groups of the first policy in 4 orders, from which the judge's noise and position bias are learned."""
+    options = {**arm.options, "orders": 4}
+    asked = replace(arm, options=options, table=replace(arm.table, order="content", weights="none"))
+    prompts = grouped_prompts(arm.table.learn, arm.training.group_size, seed, REHEARSAL)
+    rollouts = policy.respond(prompts, seed_of(seed, REHEARSAL))
+    async with judge_for(asked, seed, truth, folder=folder, ledger=ledger) as judge:
+        with suppress(CalipersError):  # a judge that cannot be asked is reported by the run itself
+            await judged_rollouts(judge, truth, asked, seed, 0, rollouts)

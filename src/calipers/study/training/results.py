@@ -1,214 +1,196 @@
-"""The results of a training study: its runs read back, and written as Parquet and JSON.
-
-The columns and keys are a contract; ``format`` changes with them. Not responsible for what runs say (``summary``).
-"""
+"""What a study's runs say: figures of each arm, paired differences, curves, and whether the study is valid."""
 
 from __future__ import annotations
 
-import json
+import math
+import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 from calipers._version import __version__
-from calipers.errors import ConfigError
-from calipers.study.intervals import Estimate
-from calipers.study.provenance import git_state, profiles_of, versions
-from calipers.study.training.auditing import AUDITED
-from calipers.study.training.matrix import Failed, runs_of
-from calipers.study.training.one_run import Run, settings_of_run, starts_in
-from calipers.study.training.run_folder import EVALUATIONS, STEPS
-from calipers.study.training.settings import TrainingStudy
-from calipers.study.training.summary import (
-    CURVES,
-    HELD_OUT_CURVES,
-    ArmSummary,
-    Trained,
-    Validity,
-    run_curves,
-    summarise,
-    validity,
-)
+from calipers.study.intervals import Estimate, estimate, paired_difference, t_quantile
+from calipers.study.training.matrix import read_run, runs_of, settings_of
+from calipers.study.training.rollouts import FIGURES
+from calipers.study.training.settings import Arm, Study
 from calipers.types.encoding import to_json
 
 FORMAT: Final = "calipers-training/1"
-_LIBRARIES: Final = ("numpy", "torch", "transformers", "trl", "accelerate", "datasets", "pyarrow")
+RESULTS: Final = "results.json"
+_PULLS: Final = ("length_pull", "truth_pull", "unscored", "weight")
+_LAST: Final = (*FIGURES, "truth_spread", "reward_spread", "missing", "unscored")
+CURVES: Final = (*FIGURES, "truth_spread", "reward_spread", *_PULLS)
+"""Figures of steps that have a curve."""
+HELD_OUT: Final = (*FIGURES, "kl", "groups", "calls")
+"""Figures of evaluations that have a curve; the last three are there to be drawn against."""
+_SAME: Final = 1e-9
+"""Gains of held-out truth that differ by less are equal: they are whole numbers of prompts."""
+_SPREAD: Final = (0.2, 0.8)
+"""The share of groups with right and wrong responses that a valid study starts with."""
+
+Row = Mapping[str, Any]
 
 
-def read_runs(study: TrainingStudy, out: Path) -> dict[str, list[Trained]]:
-    """Return the finished runs of a training study in the folder ``out``, by the name of their arm."""
-    found: dict[str, list[Trained]] = {arm.name: [] for arm in study.arms}
-    for run in runs_of(study):
-        folder = run.folder(out)
-        if run.arm is not None and folder.finished is not None:
-            found[run.arm.name].append(
-                Trained(run.seed, folder.finished_rows(STEPS), folder.finished_rows(EVALUATIONS))
-            )
+@dataclass(frozen=True, slots=True)
+class ArmSummary:
+    """An arm's figures over its runs, and their paired differences from the arm ``against``, by name."""
+
+    name: str
+    against: str
+    seeds: tuple[int, ...]
+    figures: Mapping[str, Estimate]
+    differences: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """Whether a study's arms count; None if a check could not be made. ``checks`` say what was found."""
+
+    passed: bool | None
+    checks: tuple[tuple[bool | None, str], ...]
+
+
+def run_figures(run: Row, window: int) -> dict[str, float]:
+    """Return the figures of a study's run.
+
+    Figures of rollouts are means over the last ``window`` steps, those that begin with "first_" over the first.
+    "held_out_" figures are of the last evaluation; ``held_out_truth_area`` is the mean over all evaluations, and
+    ``held_out_truth_gain`` the last less the first. ``calls`` are the judge's answers.
+    """
+    steps, evaluations = run["steps"], run["evaluations"]
+    found = {name: _mean(steps[-window:], name) for name in _LAST}
+    found |= {f"first_{name}": _mean(steps[:window], name) for name in _PULLS}
+    found |= {f"held_out_{name}": float(evaluations[-1][name]) for name in (*FIGURES, "kl")}
+    found["held_out_truth_area"] = _mean(evaluations, "truth")
+    found["held_out_truth_gain"] = float(evaluations[-1]["truth"] - evaluations[0]["truth"])
+    found["calls"] = float(steps[-1]["calls"])
     return found
 
 
-def write_results(study: TrainingStudy, out: Path, failed: Sequence[Failed]) -> tuple[list[ArmSummary], Validity]:
-    """Write the training study's Parquet and JSON files into ``out``, and return what they say."""
-    runs = read_runs(study, out)
-    summaries, valid = _found(study, out, runs)
-    for file, part in (("steps.parquet", "steps"), ("evaluations.parquet", "evaluations")):
-        rows = [
-            {"arm": name, "seed": run.seed, **row}
-            for name, own in runs.items()
-            for run in own
-            for row in getattr(run, part)
-        ]
-        _write_parquet(out / file, rows)
-    _write_json(out / "results.json", _results(study, out, runs, summaries, valid, failed))
-    return summaries, valid
+def _mean(rows: Sequence[Row], name: str) -> float:
+    return math.fsum(row[name] for row in rows) / len(rows)
 
 
-def results_so_far(study: TrainingStudy, out: Path) -> dict[str, Any]:
-    """Return what ``results.json`` would hold if the training study in ``out`` ended now; nothing is written."""
-    runs = read_runs(study, out)
-    open_runs = [run for run in runs_of(study) if run.arm is not None and run.folder(out).finished is None]
-    failed = [Failed(run, why.strip()) for run in open_runs if (why := run.folder(out).error) is not None]
-    return _results(study, out, runs, *_found(study, out, runs), failed)
+def summarise(study: Study, runs: Mapping[str, Mapping[int, Row]]) -> list[ArmSummary]:
+    """Return the figures of a study's arms, in their order, from the finished runs of each by its name and seed."""
+    values = {name: {seed: run_figures(run, study.window) for seed, run in own.items()} for name, own in runs.items()}
+    found = []
+    for arm in study.arms:
+        own, other = values[arm.name], values.get(arm.against, {})
+        pairs = sorted(own.keys() & other.keys())
+        names = list(next(iter(own.values()), {}))
+        figures = {name: estimate([one[name] for one in own.values()]) for name in names}
+        differences = {
+            name: paired_difference([own[seed][name] for seed in pairs], [other[seed][name] for seed in pairs])
+            for name in (names if pairs else ())
+        }
+        found.append(ArmSummary(arm.name, arm.against, tuple(own), figures, differences))
+    return found
 
 
-def _found(study: TrainingStudy, out: Path, runs: Mapping[str, Sequence[Trained]]) -> tuple[list[ArmSummary], Validity]:
-    summaries = summarise(study.arms, runs, study.window)
-    starts = starts_in(out, study)
-    seeds = [seed for seed in range(study.seeds) if starts.is_made(seed)]
-    return summaries, validity(study.arms, summaries, [starts.facts(seed)["truth_spread"] for seed in seeds])
+def validity(study: Study, summaries: Sequence[ArmSummary], spreads: Sequence[float]) -> Validity:
+    """Return whether a study is valid: there was something to learn, true rewards teach it, and a placebo does not.
+
+    ``spreads`` are the shares of the first step's groups with right and wrong responses; their mean is to be from 20 to
+    80 %. Held-out truth has to rise in arms with ``control = "true"``, and not in those with "placebo"; a 95 % interval
+    over seeds decides.
+    """
+    checks: list[tuple[bool | None, str]] = []
+    if spreads:
+        share = math.fsum(spreads) / len(spreads)
+        checks.append((_SPREAD[0] <= share <= _SPREAD[1], f"{share:.0%} of the first groups have truth spread"))
+    for arm, summary in zip(study.arms, summaries, strict=True):
+        if arm.table.control is not None:
+            checks.append(_control(arm, summary.figures.get("held_out_truth_gain")))
+    for control, meaning in (("true", "a control with true rewards"), ("placebo", "a placebo")):
+        if not any(arm.table.control == control for arm in study.arms):
+            checks.append((None, f"no arm is {meaning}"))
+    outcomes = [outcome for outcome, _ in checks]
+    return Validity(False if False in outcomes else None if None in outcomes else True, tuple(checks))
 
 
-def _results(
-    study: TrainingStudy,
-    out: Path,
-    runs: Mapping[str, Sequence[Trained]],
-    summaries: Sequence[ArmSummary],
-    valid: Validity,
-    failed: Sequence[Failed],
-) -> dict[str, Any]:
-    return {
+def _control(arm: Arm, gain: Estimate | None) -> tuple[bool | None, str]:
+    if gain is None or gain.half_width is None:
+        return None, f"{arm.name}: fewer than two finished runs"
+    if gain.half_width < _SAME < gain.mean:  # an interval of ± 0 would call the chance gain of a few prompts certain
+        return None, f"{arm.name}: held-out truth {gain.mean:+.3f} in each of {gain.n} runs: run more seeds"
+    improved = gain.is_clear and gain.mean > 0
+    said = f"{arm.name}: held-out truth {gain.mean:+.3f} ± {gain.half_width:.3f}"
+    return improved == (arm.table.control == "true"), f"{said}, which {'rises' if improved else 'does not rise'}"
+
+
+def smallest_effect(pairs: int) -> float | None:
+    """Return the smallest paired difference that a study with so many seeds can see, in standard deviations.
+
+    A 95 % t-interval excludes 0 for it with a probability of 80 %. None below two seeds.
+    """
+    if pairs < 2:
+        return None
+    return (t_quantile(0.975, pairs - 1) + t_quantile(0.8, pairs - 1)) / math.sqrt(pairs)
+
+
+def write_results(study: Study, out: Path, failed: Mapping[str, str]) -> tuple[list[ArmSummary], Validity]:
+    """Write a study's results.json into ``out`` from its finished runs, and return what it says."""
+    runs: dict[str, dict[int, Row]] = {arm.name: {} for arm in study.arms}
+    for run in runs_of(study):
+        if (found := read_run(study, run, out)) is not None:
+            runs[run.arm.name][run.seed] = found
+    summaries = summarise(study, runs)
+    every = [run for own in runs.values() for run in own.values()]
+    valid = validity(study, summaries, [run["steps"][0]["truth_spread"] for run in every])
+    result = {
         "format": FORMAT,
         "calipers": __version__,
+        "made_with": {"python": platform.python_version(), "machine": platform.machine(), **_versions()},
         "title": study.title,
         "steps": study.steps,
         "window": study.window,
         "valid": valid.passed,
         "checks": [{"passed": passed, "found": found} for passed, found in valid.checks],
-        "failed": [{"run": one.run.name, "why": one.why} for one in failed],
-        "seeds": list(range(study.seeds)),
+        "failed": [{"run": name, "why": why} for name, why in failed.items()],
+        "seconds": math.fsum(run["seconds"] for run in every),
+        "judging_seconds": math.fsum(run["judging_seconds"] for run in every),
         "arms": [
             {
                 "name": arm.name,
                 "against": arm.against or None,
-                "settings": settings_of_run(study, Run(0, arm)) | {"seed": None},
+                "settings": settings_of(study, arm),
                 "runs": list(summary.seeds),
-                "figures": _estimates(summary.figures),
-                "pairs": list(summary.pairs),
-                "differences": _estimates(summary.differences),
-                "stopped": _stopped(study, out, arm.name),
-                "cost": _cost(study, out, arm.name),
-                **_curves(study, runs[arm.name]),
+                "figures": {name: asdict(one) for name, one in summary.figures.items()},
+                "differences": {name: asdict(one) for name, one in summary.differences.items()},
+                "curves": _curves(runs[arm.name], "steps", study.seeds, CURVES),
+                "held_out": _curves(runs[arm.name], "evaluations", study.seeds, HELD_OUT),
             }
             for arm, summary in zip(study.arms, summaries, strict=True)
         ],
     }
+    part = out / f"{RESULTS}.part"
+    part.write_bytes(to_json(result) + b"\n")
+    part.replace(out / RESULTS)
+    return summaries, valid
 
 
-def _curves(study: TrainingStudy, runs: Sequence[Trained]) -> dict[str, Any]:
-    """Return an arm's curves against steps, and those of its evaluations."""
-    steps = {run.seed: run.steps for run in runs}
-    evaluations = {run.seed: run.evaluations for run in runs}
-    stopped = {row["step"] for run in runs for row in run.evaluations}
-    evaluated = sorted({*range(0, study.steps, study.evaluation.every), study.steps, *stopped})
-    watched = AUDITED if study.audit is not None or study.stop is not None else ()
-    return {
-        "curves": run_curves(steps, study.seeds, (*CURVES, *watched), range(study.steps)),
-        "held_out": run_curves(evaluations, study.seeds, HELD_OUT_CURVES, evaluated),
-    }
+def _versions() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in ("numpy", "torch"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
 
 
-def _cost(study: TrainingStudy, out: Path, arm: str) -> dict[str, float]:
-    """Return CPU milliseconds a step, judging and evaluation included, and the share of them spent in judging."""
-    done = [facts for _, facts in _finished(study, out, arm)]
-    seconds = sum(one["seconds"] for one in done)
-    if not seconds:
-        return {}
-    judging = sum(one["judging_seconds"] for one in done)
-    steps = sum(one.get("steps", study.steps) for one in done)
-    return {"cpu_ms_per_step": 1e3 * seconds / steps, "judging_share": judging / seconds}
+def _curves(runs: Mapping[int, Row], part: str, seeds: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return an arm's curves: a row of numbers for each seed, by name; None for runs that were not made."""
+    points = sorted({row["step"] for run in runs.values() for row in run[part]})
+    found: dict[str, Any] = {"step": points}
+    for name in names:
+        rows = [{row["step"]: row[name] for row in runs[seed][part]} if seed in runs else {} for seed in range(seeds)]
+        found[name] = [[_rounded(row.get(point)) for point in points] for row in rows]
+    return found
 
 
-def _stopped(study: TrainingStudy, out: Path, arm: str) -> list[dict[str, Any]]:
-    """Return the runs of an arm that a stop rule ended, with the rule, the step and what was found."""
-    return [{"seed": seed, **facts["stopped"]} for seed, facts in _finished(study, out, arm) if facts.get("stopped")]
-
-
-def stopped_runs(study: TrainingStudy, out: Path) -> list[str]:
-    """Return a sentence for each run of a training study that a stop rule ended."""
-    return [
-        f"{arm.name}, seed {one['seed']}, after step {one['step']} by rule {one['rule']}: {one['found']}"
-        for arm in study.arms
-        for one in _stopped(study, out, arm.name)
-    ]
-
-
-def _finished(study: TrainingStudy, out: Path, arm: str) -> list[tuple[int, dict[str, Any]]]:
-    """Return the seeds of an arm's finished runs, with the facts about each."""
-    found = [
-        (run.seed, run.folder(out).finished) for run in runs_of(study) if run.arm is not None and run.arm.name == arm
-    ]
-    return [(seed, facts) for seed, facts in found if facts is not None]
-
-
-def _estimates(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    return {name: asdict(one) for name, one in found.items()}
-
-
-def write_study(study: TrainingStudy, text: str, out: Path) -> None:
-    """Record in ``out`` what the training study is: its TOML, all settings, profiles, versions and state of the code.
-
-    Raises ConfigError if the study in ``out`` was begun with other contents of a profile.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    profiles = _profiles(study)
-    _require_same_profiles(out, profiles)
-    (out / "study.toml").write_text(text, encoding="utf-8")
-    made_with = {"versions": versions(_LIBRARIES), "git": git_state(Path.cwd())}
-    recorded = {"settings": asdict(study), "profiles": profiles, **made_with}
-    _write_json(out / "study.json", {"format": FORMAT, **recorded})
-
-
-def _profiles(study: TrainingStudy) -> dict[str, Any]:
-    """Return the contents of all profiles that judges of a study answer with, by the name that the study gives them."""
-    arms = (*study.arms, *([study.auditor] if study.auditor is not None else []))
-    tables = [table for arm in arms for table in (arm.judge, *arm.members)]
-    return profiles_of((table.profile for table in tables), (table.model for table in tables))
-
-
-def _require_same_profiles(out: Path, profiles: Mapping[str, Any]) -> None:
-    try:
-        recorded = json.loads((out / "study.json").read_bytes()).get("profiles", {})
-    except (OSError, ValueError, AttributeError):
-        return
-    for name, profile in profiles.items():
-        if name in recorded and recorded[name] != profile:
-            raise ConfigError(
-                f"{out}: the study there was begun with another content of profile {name!r}; name another folder with "
-                "-o, or delete this one"
-            )
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    part.write_bytes(to_json(value) + b"\n")
-    part.replace(path)
-
-
-def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and an extra
-    import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-
-    part = path.with_suffix(".part")
-    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows]), part)
-    part.replace(path)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")

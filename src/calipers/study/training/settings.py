@@ -1,20 +1,16 @@
-"""The settings of a training study: each with its default, range and meaning, as in the tables of its TOML file.
-
-Not responsible for reading files (``study_file``) or for what fits together (``problems``).
-"""
+"""The settings of a study: each with its default, range and meaning, as in the tables of its TOML file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from calipers.config.option import any_value, choice, flag, number, whole_number
+from calipers.config.option import any_value, choice, number, whole_number
 from calipers.errors import ConfigError
-from calipers.study.tables import require_line, require_table, require_text
-from calipers.study.watching.rules import StopRules
 
-Engine: TypeAlias = Literal["loop", "trl"]
+PolicyKind: TypeAlias = Literal["gpt", "closed-form"]
+Tail: TypeAlias = Literal["geometric", "normal", "pareto"]
 Loss: TypeAlias = Literal["dr_grpo", "dapo", "grpo"]
 Scale: TypeAlias = Literal["group", "batch", "none"]
 Order: TypeAlias = Literal["content", "arrival"]
@@ -25,8 +21,15 @@ Control: TypeAlias = Literal["true", "placebo"]
 RIGHT_BY_DIFFICULTY: Final = (0.95, 0.5, 0.1)
 """The share of right answers in pre-training, by difficulty: it gives groups of all sorts, and room to improve."""
 
-LARGEST: Final = 1e6
-"""The largest weight or width of a study: sums and squares of larger ones leave what single precision holds."""
+
+def _require_table(name: str, value: object) -> None:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} must be a table")
+
+
+def _require_line(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ConfigError(f"{name}={value!r:.60}: it must be one line of text")
 
 
 def _require_shares(name: str, value: object) -> None:
@@ -35,9 +38,55 @@ def _require_shares(name: str, value: object) -> None:
         raise ConfigError(f"{name}={value!r:.60}: it must be three numbers from 0 to 1: easy, medium and hard prompts")
 
 
+def _require_inner_shares(name: str, value: object) -> None:
+    _require_shares(name, value)
+    if not all(0 < one < 1 for one in value):  # type: ignore[attr-defined]  # a list of three numbers
+        raise ConfigError(f"{name}={value!r:.60}: each must be above 0 and below 1, because its log-odds are needed")
+
+
+def _require_qualities(name: str, value: object) -> None:
+    given = list(value) if isinstance(value, list | tuple) else []
+    if not (len(given) == 2 and all(type(one) in {int, float} for one in given) and 0 <= given[0] <= given[1] <= 1):
+        raise ConfigError(f"{name}={value!r:.60}: it must be two numbers from 0 to 1, for wrong and right, ascending")
+
+
+def _require_list(name: str, value: object) -> None:
+    if not isinstance(value, list | tuple) or len(value) > 100:
+        raise ConfigError(f"{name}={value!r:.60}: it must be a list of at most 100 entries")
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The closed-form policy at its start. Rates are probabilities."""
+
+    quality: Sequence[float] = any_value(
+        (0.9, 0.5, 0.2), "The share of right answers to easy, medium and hard prompts.", check=_require_inner_shares
+    )
+    ease: float = number(
+        1.0, "How easily quality is learned: the log-odds that a unit of its parameter adds.", low=0, high=100
+    )
+    length_floor: int = whole_number(3, "The shortest response, in tokens.", low=3, high=1999)
+    length_cap: int = whole_number(24, "The longest response, in tokens.", low=4, high=2000)
+    length_mean: float = number(9.7, "The mean length, in tokens.", low=3, high=2000)
+    length_tail: Tail = choice("geometric", Tail, "The distribution of lengths.")
+    length_sd: float = number(4.0, "The standard deviation of lengths, for the normal tail.", low=0.1, high=2000)
+    format: float = number(0.3, "The rate of formatted responses.", low=0, high=1, above=True, below=True)
+    flattery: float = number(0.3, "The rate of flattering responses.", low=0, high=1, above=True, below=True)
+    confidence: float = number(0.3, "The rate of confident responses.", low=0, high=1, above=True, below=True)
+    injection: float = number(0.03, "The rate of injected instructions.", low=0, high=1, above=True, below=True)
+    length_effect: float = number(
+        0.0, "What a standard deviation of length adds to the log-odds of being right.", low=-100, high=100
+    )
+    format_effect: float = number(0.0, "What format adds to them.", low=-100, high=100)
+    flattery_effect: float = number(0.0, "What flattery adds to them.", low=-100, high=100)
+    injection_effect: float = number(0.0, "What injected text adds to them.", low=-100, high=100)
+    criteria: int = 1
+    """Criteria that a response meets or not. A study has one: a response is right or wrong."""
+
+
 @dataclass(frozen=True)
 class Size:
-    """The size of the policy, a GPT with learned positions."""
+    """The size of the GPT."""
 
     layers: int = whole_number(2, "Blocks.", low=1, high=48)
     width: int = whole_number(64, "The width of the hidden state.", low=8, high=4096)
@@ -47,7 +96,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Pretraining:
-    """How the policy is pre-trained, with AdamW on drawn prompts and responses."""
+    """How the GPT is pre-trained, with AdamW on drawn prompts and responses."""
 
     steps: int = whole_number(800, "Steps.", low=1, high=1_000_000)
     batch: int = whole_number(128, "Responses a step.", low=1, high=65_536)
@@ -56,14 +105,9 @@ class Pretraining:
         0.75, "The first share of the steps, in which responses have at most one filler.", low=0, high=1
     )
     right: Sequence[float] = any_value(
-        RIGHT_BY_DIFFICULTY,
-        "The share of right answers that it shows to easy, medium and hard prompts: near 0 or 1, most groups of the "
-        "first policy are all right or all wrong.",
-        check=_require_shares,
+        RIGHT_BY_DIFFICULTY, "The share of right answers to easy, medium and hard prompts.", check=_require_shares
     )
-    seed: int | None = whole_number(
-        None, "One seed for all runs' first policies; without it, each run's own.", low=0, high=2**53
-    )
+    seed: int | None = whole_number(None, "One seed for all runs' first policies, not each run's.", low=0, high=2**53)
 
 
 @dataclass(frozen=True)
@@ -72,168 +116,96 @@ class Training:
 
     prompts: int = whole_number(16, "Prompts a step.", low=1, high=4096)
     group_size: int = whole_number(8, "Responses to each prompt.", low=2, high=256)
-    optimizer: Optimizer = choice("adam", Optimizer, "AdamW, or SGD without momentum.")
-    learning_rate: float = number(2e-4, "The optimizer's learning rate, constant.", low=0, high=1000)
-    loss: Loss = choice(
-        "dr_grpo",
-        Loss,
-        "How tokens are averaged: dr_grpo divides by rollouts times the longest length possible, dapo by the batch's "
-        "tokens, grpo averages each rollout first.",
-    )
+    optimizer: Optimizer = choice("adam", Optimizer, "Adam, or SGD without momentum.")
+    learning_rate: float = number(2e-4, "The optimizer's constant learning rate.", low=0, high=1000)
+    loss: Loss = choice("dr_grpo", Loss, "GPT: how the losses of tokens are averaged, as TRL's loss_type.")
     scale: Scale = choice("group", Scale, "What centred rewards are divided by: a standard deviation, or nothing.")
-    kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0, high=LARGEST)
+    kl: float = number(0.0, "The weight of the KL divergence from the first policy.", low=0, high=1e6)
     updates: int = whole_number(1, "Updates with each batch of rollouts.", low=1, high=64)
     clip: float = number(
-        0.2, "The clipping range of the probability ratio; it acts from the second update on.", low=0, high=LARGEST
+        0.2, "The clipping range of the probability ratio, from the second update on.", low=0, high=1e6
     )
-    max_norm: float = number(1.0, "The largest norm of the gradient.", low=0, high=LARGEST, above=True)
+    max_norm: float = number(1.0, "GPT: the largest norm of the gradient.", low=0, high=1e6, above=True)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Held-out prompts, the same for all runs of a seed."""
+    """Held-out prompts, the same for all arms of a seed. The closed form has exact expectations instead."""
 
     prompts: int = whole_number(200, "Prompts, each answered once.", low=1, high=100_000)
     every: int = whole_number(10, "Steps between evaluations.", low=1, high=1_000_000)
 
 
 @dataclass(frozen=True)
-class Audit:
-    """A second judge that scores a sample of the rollouts, and whose scores never become rewards."""
-
-    judge: str = any_value("", "The name of the audit judge under [judges].")
-    every: int = whole_number(10, "Steps between audits.", low=1, high=1_000_000)
-    sample: int = whole_number(8, "Groups of a step that are audited.", low=1, high=4096)
-
-
-def _require_judge(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise ConfigError(f"{name}={value!r:.60}: it must be a judge's name, such as openai/gpt-5-mini")
-
-
-def _require_profile(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise ConfigError(f"{name}={value!r:.60}: it must be a profile's name or file, such as gpt-5.4-mini")
-
-
-@dataclass(frozen=True)
 class JudgeTable:
-    """A judge of the study: simulated from ``vices`` or a ``profile``, or a ``model``, or a ``panel`` of judges.
-
-    Without any of them, it is faultless.
-    """
+    """A judge of the study: one of ``vices``, ``profile``, ``model`` and ``panel``. Without any, it is faultless."""
 
     vices: Sequence[Mapping[str, Any]] | None = any_value(
-        None, "The vices of a simulated judge: tables with kind, a name of calipers.testing or of this study."
+        None, "The vices of a simulated judge: tables with kind and the vice's own fields.", check=_require_list
     )
-    profile: str | None = any_value(
-        None,
-        "A judge's profile, a file or the name of one of calipers', perhaps with options: gpt-5.4?fidelity=0.5.",
-        check=_require_profile,
-    )
-    model: str | None = any_value(
-        None, "A judge by its name, such as openai/gpt-5-mini or scripted:FILE.", check=_require_judge
-    )
-    panel: Sequence[str] | None = any_value(
-        None, "Names of this study's judges, which are a panel; each has its own randomness, also if named twice."
-    )
+    profile: str | None = any_value(None, "A judge's profile, a name with its options.", check=_require_line)
+    model: str | None = any_value(None, "A judge by its name, such as openai/gpt-5-mini.", check=_require_line)
+    panel: Sequence[str] | None = any_value(None, "Names of two or more of the study's judges.", check=_require_list)
     quality: Sequence[float] = any_value(
-        (0.375, 0.625), "What a judge with vices thinks a wrong and a right response are worth, from 0 to 1."
+        (0.375, 0.625), "What a wrong and a right response are worth to a simulated judge.", check=_require_qualities
     )
-    options: Mapping[str, Any] | None = any_value(
-        None, "Options of Judge by their flat names, as in calipers.toml.", check=require_table
-    )
+    options: Mapping[str, Any] | None = any_value(None, "Options of Judge, by their flat names.", check=_require_table)
 
 
 @dataclass(frozen=True)
 class ArmTable:
-    """An arm of the matrix, as written: a judge, how it is asked, and what differs from the study's settings."""
+    """An arm as written: a judge, how it is asked, and what differs from the study's settings."""
 
-    name: str = any_value("", "The arm's name.")
-    judge: str = any_value("", "The name of its judge.")
-    against: str = any_value("", "The arm that its runs are paired with.", check=require_text)
-    control: Control | None = choice(
-        None, Control, "What the arm shows about the study: true rewards are learned, or a placebo is not."
-    )
-    order: Order = choice(
-        "content", Order, "Candidates in the order that calipers draws from their content, or as they arrived."
-    )
+    name: str = any_value("", "The arm's name.", check=_require_line)
+    judge: str = any_value("", "The name of its judge.", check=_require_line)
+    against: str = any_value("", "The arm that its runs are paired with.", check=_require_line)
+    control: Control | None = choice(None, Control, "True rewards, from which truth should rise, or a placebo.")
+    order: Order = choice("content", Order, "Candidates in the order that calipers draws, or as they arrived.")
     jitter: float | None = number(
-        None,
-        "Rollouts arrive in order of length plus noise with this standard deviation, in tokens.",
-        low=0,
-        high=LARGEST,
+        None, "Rollouts arrive in order of length plus noise with this deviation, in tokens.", low=0, high=1e6
     )
     correlation: float | None = number(
         None, "Rollouts arrive in an order with about this correlation to their length.", low=-1, high=1
     )
-    missing: Missing = choice(
-        "none", Missing, "A rollout without a reward: no signal, no signal for its group, or a reward of 0."
-    )
-    weights: Weights = choice(
-        "none",
-        Weights,
-        "What a group's advantages are multiplied by: 1, or the root of the reliability of its scores, "
-        "max(0, 1 - mean squared standard error / variance).",
-    )
+    missing: Missing = choice("none", Missing, "No reward: no signal, none for its group, or a reward of 0.")
+    weights: Weights = choice("none", Weights, "Advantages times 1, or times the root of the group's reliability.")
     learn: int = whole_number(
-        0,
-        "Groups that are judged before the run in 4 orders, so that the judge's position bias is known.",
-        low=0,
-        high=4096,
+        0, "Groups judged before the run in 4 orders, so that noise and position bias are known.", low=0, high=4096
     )
     seeds: int | None = whole_number(None, "Runs of this arm; by default the study's.", low=1, high=10_000)
-    engine: Engine | None = choice(None, Engine, "What trains; by default the study's.")
-    options: Mapping[str, Any] | None = any_value(None, "Options of Judge for this arm.", check=require_table)
-    training: Mapping[str, Any] | None = any_value(None, "Settings of [training] for this arm.", check=require_table)
+    options: Mapping[str, Any] | None = any_value(None, "Options of Judge for this arm.", check=_require_table)
+    training: Mapping[str, Any] | None = any_value(None, "Settings of [training] for it.", check=_require_table)
     vary: Mapping[str, Sequence[Any]] | None = any_value(
-        None, "Keys with lists: an arm for each combination of values.", check=require_table
+        None, "Keys with lists: an arm for each combination of values.", check=_require_table
     )
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm of the matrix, with all of its settings.
-
-    ``judge`` is the table of its judge, ``members`` are those of a panel's judges, and ``options`` are all of the
-    judge's, the arm's included. ``against`` is the name of the arm that it is paired with, or "".
-    """
+    """One arm with all of its settings. ``members`` are the tables of a panel's judges."""
 
     name: str
-    judge: JudgeTable
     table: ArmTable
-    training: Training
+    judge: JudgeTable
+    members: tuple[JudgeTable, ...]
     options: Mapping[str, Any]
-    engine: Engine
+    training: Training
     seeds: int
     against: str = ""
-    members: tuple[JudgeTable, ...] = ()
-
-    @classmethod
-    def of_defaults(cls) -> Self:
-        """Return an arm in which every setting has its default."""
-        return cls("", JudgeTable(), ArmTable(), Training(), {}, "loop", 1)
 
 
 @dataclass(frozen=True)
-class TrainingStudy:
+class Study:
     """Arms that are trained with the same seeds, 0 to ``seeds`` - 1."""
 
-    arms: tuple[Arm, ...]
-    title: str = any_value("", "One line about what is compared.", check=require_line)
+    title: str = any_value("", "One line about what is compared.", check=_require_line)
+    policy: PolicyKind = choice("gpt", PolicyKind, "What is trained: a tiny transformer, or seven numbers.")
     seeds: int = whole_number(10, "Runs of each arm.", low=1, high=10_000)
-    steps: int = whole_number(60, "Steps of each run.", low=1, high=1_000_000)
-    engine: Engine = choice("loop", Engine, "What trains: calipers' own loop, or TRL's GRPOTrainer.")
-    window: int = whole_number(10, "The last steps of a run over which its figures are means.", low=1, high=1_000_000)
-    policy: Size = field(default_factory=Size)
+    steps: int = whole_number(60, "Steps of each run.", low=1, high=100_000)
+    window: int = whole_number(10, "The last steps of a run over which its figures are means.", low=1, high=100_000)
+    arms: tuple[Arm, ...] = ()
+    gpt: Size = field(default_factory=Size)
+    closed_form: ClosedForm = field(default_factory=ClosedForm)
     pretraining: Pretraining = field(default_factory=Pretraining)
+    training: Training = field(default_factory=Training)
     evaluation: Evaluation = field(default_factory=Evaluation)
-    audit: Audit | None = None
-    auditor: Arm | None = None
-    """The audit judge, as an arm that is not trained."""
-    stop: StopRules | None = None
-    trl: Mapping[str, Any] | None = any_value(None, "Arguments of TRL's GRPOConfig.", check=require_table)
-    shared_noise: bool = flag(
-        False, "TRL samples with the noise of the loop, so that the engines' runs begin with the same rollouts."
-    )
-    checkpoints: bool = flag(True, "Write the state of a run after every step, to continue it after a crash.")

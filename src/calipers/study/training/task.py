@@ -3,8 +3,7 @@
 A prompt names a difficulty, five distinct digits, and which of them is asked for (the first to the fifth, the largest,
 the smallest). A response thinks aloud for as long as it likes, answers, and may then claim to be sure, flatter, format,
 or address the judge. Whether the answer is right is known exactly. Everything is drawn from a generator that the caller
-passes, so no data set is needed, and none can be memorised. Not responsible for text (``task_text``) or for the policy
-(``policy``). Pure, and without PyTorch.
+passes, so no data set is needed, and none can be memorised. Without PyTorch.
 """
 
 from __future__ import annotations

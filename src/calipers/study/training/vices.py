@@ -1,7 +1,4 @@
-"""Vices that a training study needs beside those of ``calipers.testing``, and the controls of a judge.
-
-Not responsible for reading vices from a table (``simulated``).
-"""
+"""Vices that a study needs beside those of ``calipers.testing``: controls of a judge, and failures that recur."""
 
 from __future__ import annotations
 

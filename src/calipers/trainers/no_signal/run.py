@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, TypeVar
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError
-from calipers.judging.drawing import NOT_JUDGED
 from calipers.judging.judge import Judge
 from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, lost_group_line, one_line
 from calipers.trainers.no_signal.rewards import unscored_trajectories
@@ -187,8 +186,6 @@ class JudgedRun:
             raise kind(message)
 
     def _take(self, result: GroupResult) -> None:
-        if NOT_JUDGED in result.extra:  # left out on purpose, so it is neither lost nor evidence
-            return
         missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
         needed = total if self._min_scored is None else min(self._min_scored, total)
         if total - len(missing) < needed:

@@ -1,0 +1,298 @@
+"""What a report says of judges: the health of those that judged its groups, and what calibrations measured.
+
+Each figure is a card: a row for each judge, with a value, its interval and a note. What a file lacks is None, never 0.
+No claim is made here: which judge agrees better with gold is said as the calibration says it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from calipers.errors import InputError
+from calipers.inputs.jsonl import open_binary
+from calipers.monitoring.alarms import early_alarms, raised_alarms
+from calipers.report.recorded import WINDOW, Tally
+from calipers.types.encoding import measured_number
+
+_MOST_BYTES: Final = 2**26
+_MOST_TEXT: Final = 4000
+_MOST_ROWS: Final = 200
+_MOST_REASONS: Final = 12
+_REMEDY: Final = "write it with `calipers calibrate GROUPS ... --json`"
+
+_OF_RESULTS: Final = (
+    ("scored_rate", "got a reward", "percent"),
+    ("abstention_rate", "abstained: no usable answer", "percent"),
+    ("failure_rate", "failed: no answer came", "percent"),
+    ("attack_rate", "address the judge", "percent"),
+    ("tie_rate", "pairs with equal rewards", "percent"),
+    ("flat_group_rate", "groups without a gradient", "percent"),
+    ("reward_mean", "mean reward", "two"),
+    ("reward_std", "spread of rewards in a group", "two"),
+    ("stderr_mean", "standard error of a score", "two"),
+    ("reliability_mean", "reliability of a group's scores", "two"),
+    ("length_correlation", "correlation of reward and length", "two"),
+    ("markdown_correlation", "correlation of reward and formatting", "two"),
+    ("staleness_mean", "versions of the policy behind", "two"),
+)
+"""Health metrics of results that the page shows, with a label and a format; docs/health.md explains them."""
+_OF_ANSWERS: Final = (
+    ("parse_failure_rate", "unreadable replies", "percent"),
+    ("incomplete_rate", "incomplete replies", "percent"),
+    ("reask_rate", "asked again", "percent"),
+    ("order_flip_rate", "pairs that the order changed", "percent"),
+    ("canary_win_rate", "decoys that won", "percent"),
+    ("cache_hit_rate", "taken from the ledger", "percent"),
+    ("noise_sd", "noise of one score", "two"),
+    ("position_correlation", "correlation of score and position", "two"),
+    ("latency_p50", "seconds, half took less", "two"),
+    ("latency_p90", "seconds, nine in ten took less", "two"),
+    ("answers", "answers", "whole"),
+)
+"""The same of a judge's answers."""
+
+_SHARE: Final[dict[str, Any]] = {"range": [0, 1]}
+_FIGURES: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
+    "balanced_f1": ("Verdicts on criteria", "Balanced F1 against people's labels, with its 95 % interval.", _SHARE),
+    "advantage_fidelity": (
+        "Fidelity",
+        "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is no better than chance.",
+        _SHARE,
+    ),
+    "sign_error": ("Wrong direction", "The share of answers whose advantage has the wrong sign.", _SHARE),
+    "repeatability": (
+        "Repeatability",
+        "The correlation of two calls within groups (for pairs: the share of equal verdicts).",
+        _SHARE,
+    ),
+    "noise": ("Noise", "The standard deviation of one call's score, in units of the judge's scores.", {"bars": True}),
+    "stderr_ratio": (
+        "Are standard errors honest?",
+        "Observed over stated variance of differences between halves of the calls. Above 1, errors are understated.",
+        {"range": [0, 2], "level": {"value": 1, "label": "honest"}},
+    ),
+    "length_preference": (
+        "Length preference",
+        "The correlation of scores with the length of answers. What exceeds gold's own, training exploits.",
+        {"range": [-1, 1], "level": {"value": 0, "label": "none"}},
+    ),
+    "first_rate": (
+        "First of two preferred",
+        "Of pairs with a preference, the share in which the answer shown first was preferred.",
+        {**_SHARE, "level": {"value": 0.5, "label": "no bias"}},
+    ),
+    "order_flip_rate": ("Changed by the order", "Of pairs asked in both orders, the share that changed.", _SHARE),
+    "failure_rate": (
+        "Without a readable answer",
+        "The share of candidates (of criteria: of rows) that got no usable score.",
+        {"range": [0, 0.01], "bars": True, "format": "percent"},
+    ),
+}
+"""Figures of a calibration: title, explanation, and how the card draws it. One that no judge has is not shown."""
+
+
+def health_of(tally: Tally, source: str, judges: Sequence[str], *, redact: bool = False) -> dict[str, Any]:
+    """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones.
+
+    With ``redact``, reasons are left out, which may quote a reply.
+    """
+    metrics = tally.metrics()
+    shown = f"the last {WINDOW}" if tally.groups.total() > WINDOW else "all"
+    cost = tally.usage.cost_usd
+    cards = [_health_card("Rewards", f"Of {shown} groups.", _OF_RESULTS, metrics)]
+    for slot, name in enumerate(judges):
+        note = "Of its answers about these groups."
+        cards.append(_health_card(_text(name) or "", note, _OF_ANSWERS, tally.metrics(slot)))
+    if tally.reasons and not redact:
+        reasons = [_row(text, count) for text, count in tally.reasons.most_common(_MOST_REASONS)]
+        note = "Trajectories without a score, the most frequent reasons."
+        cards.append({"title": "No reward, because", "note": note, "bars": True, "format": "whole", "rows": reasons})
+    return {
+        "kind": "health",
+        "source": source,
+        "facts": [
+            ["groups", _counted(tally.groups)],
+            ["trajectories", _counted(tally.trajectories)],
+            ["answers", f"{tally.answers:,}"],
+            ["tokens", f"{tally.usage.input_tokens:,} in, {tally.usage.output_tokens:,} out"],
+            ["cost", "unknown" if cost is None else f"${cost:,.4g}"],
+        ],
+        "alarms": [one.message(metrics) for one in raised_alarms(metrics)],
+        "early": [f"{one.message(metrics)} (an alarm needs {one.groups} groups)" for one in early_alarms(metrics)],
+        "cards": [card for card in cards if card["rows"]],
+    }
+
+
+def _health_card(
+    title: str, note: str, known: Sequence[tuple[str, str, str]], metrics: Mapping[str, float]
+) -> dict[str, Any]:
+    rows = [
+        _row(label, metrics[f"judge/{name}"]) | {"format": form}
+        for name, label, form in known
+        if f"judge/{name}" in metrics
+    ]
+    return {"title": title, "note": note, "bars": True, "range": [0, 1], "format": "percent", "rows": rows}
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {status}" for status, count in counts.most_common()) or "none"
+
+
+def calibration_of(path: str, *, redact: bool = False) -> dict[str, Any]:
+    """Return what a calibration says, as plain data for the page.
+
+    ``answer`` is its one sentence on which judge agrees better with gold. With ``redact``, reasons for missing verdicts
+    are left out, which may quote a reply. Raises InputError for a file that cannot be read.
+    """
+    found = _document(path)
+    judges = sorted((one for one in _list(found.get("judges")) if isinstance(one, dict)), key=_best_first)
+    if not judges:
+        raise InputError(f"has no judges, so it is no calibration; {_REMEDY}", source=path, line=1)
+    names = _names(judges)
+    findings = [one for one in _list(found.get("findings")) if isinstance(one, dict)]
+    return {
+        "kind": "calibration",
+        "answer": _text(found.get("answer")),
+        "judges": names,
+        "recommendation": _text(found.get("recommendation")),
+        "findings": [[_text(one.get("judge")), _text(one.get("text")) or ""] for one in findings[:_MOST_ROWS]],
+        "cards": [card for card in _cards(found, judges, names, redact=redact) if card["rows"]],
+    }
+
+
+def _best_first(judge: Mapping[str, Any]) -> float:
+    known = measured_number(judge.get("advantage_fidelity"))
+    return math.inf if known is None else -known
+
+
+def _document(path: str) -> dict[str, Any]:
+    """Return the JSON object in a file. Raises InputError, with the remedy, if it is none."""
+    with open_binary(Path(path)) as stream:
+        data = stream.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise InputError(f"is larger than 64 MB, so it is no calibration; {_REMEDY}", source=path)
+    try:
+        found = json.loads(data.decode("utf-8-sig"), parse_constant=lambda _: None)
+    except json.JSONDecodeError as error:
+        message = f"begins as a calibration does, but is not JSON: {error.msg}; {_REMEDY}"
+        raise InputError(message, source=path, line=error.lineno) from None
+    except (ValueError, RecursionError):  # no UTF-8, a number with thousands of digits, or too deep
+        raise InputError(f"begins as a calibration does, but cannot be read; {_REMEDY}", source=path) from None
+    return found if isinstance(found, dict) else {}
+
+
+def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each judge; judges that were asked in several ways are distinguished by what differs."""
+    names = [_text(one.get("judge")) or "a judge without a name" for one in judges]
+    counts = Counter(names)
+    found = []
+    for name, one in zip(names, judges, strict=True):
+        heat = measured_number(one.get("temperature"))
+        parts = [_text(one.get(key)) for key in ("mode", "prompt_variant", "criterion")]
+        parts += [None if heat is None else f"t={heat:g}"]
+        asked = ", ".join(part for part in parts if part)
+        found.append(f"{name} ({asked})" if counts[name] > 1 and asked else name)
+    return found
+
+
+def _cards(
+    found: Mapping[str, Any], judges: Sequence[Mapping[str, Any]], names: Sequence[str], *, redact: bool
+) -> Iterator[dict[str, Any]]:
+    for key, (title, note, drawn) in _FIGURES.items():
+        rows = [_figure_row(name, one, key, redact=redact) for name, one in zip(names, judges, strict=True)]
+        if key == "advantage_fidelity":
+            rows += _panel_rows(found.get("panel"))
+        known = [row for row in rows if row["value"] is not None]
+        rows.sort(key=lambda row: row["value"] is None)
+        yield {"title": title, "note": note, "format": "two", **drawn, "rows": rows[:_MOST_ROWS] if known else []}
+    yield _positions(judges, names)
+    yield _frontier(found.get("search"))
+
+
+def _figure_row(name: str, judge: Mapping[str, Any], key: str, *, redact: bool) -> dict[str, Any]:
+    """Return a judge's row; of criteria, figures of all rows are in ``overall``, and ``ungraded`` counts failures."""
+    overall = judge.get("overall")
+    if key == "balanced_f1" and isinstance(overall, Mapping):
+        return _row(name, overall.get("balanced_f1"), overall.get("interval"))
+    value, note = judge.get(key), None
+    if key == "failure_rate":
+        rows, ungraded = measured_number(judge.get("rows")), measured_number(judge.get("ungraded"))
+        value = ungraded / rows if rows and ungraded is not None else value
+        missing = judge.get("missing") or ({} if redact else judge.get("reasons"))
+        counts = missing.items() if isinstance(missing, Mapping) else ()
+        note = ", ".join(f"{why} {count}" for why, count in counts if count)
+    elif key == "length_preference" and (gold := measured_number(judge.get("gold_length_preference"))) is not None:
+        note = f"gold {gold:.2f}"
+    elif key == "advantage_fidelity" and (groups := measured_number(judge.get("groups"))) is not None:
+        note = f"in {groups:,.0f} groups"
+    return _row(name, value, judge.get(f"{key}_interval"), note)
+
+
+def _panel_rows(panel: object) -> list[dict[str, Any]]:
+    """Return the panel of all judges, one call of each, with its weights."""
+    members = _list(panel.get("members")) if isinstance(panel, Mapping) else ()
+    if not isinstance(panel, Mapping) or len(members) < 2:
+        return []
+    weights = [measured_number(one) for one in _list(panel.get("weights"))]
+    known = [
+        f"{_text(member)} {weight:.2f}" for member, weight in zip(members, weights, strict=False) if weight is not None
+    ]
+    note = f"one call of each, with the weights {', '.join(known)}"
+    name = f"panel of {len(members)}"
+    return [_row(name, panel.get("advantage_fidelity"), panel.get("advantage_fidelity_interval"), note)]
+
+
+def _positions(judges: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    rows = [
+        _row(f"{name}, position {at}", one.get("worth"), one.get("interval"))
+        for name, judge in zip(names, judges, strict=True)
+        for at, one in enumerate(_list(judge.get("position_effects")), start=1)
+        if isinstance(one, Mapping)
+    ]
+    note = "What a judge adds to a score at each position of a list, in units of its scores, with its 95 % interval."
+    drawn = {"format": "two", "level": {"value": 0, "label": "no bias"}}
+    return {"title": "Position bias", "note": note, **drawn, "rows": rows[:_MOST_ROWS]}
+
+
+def _frontier(search: object) -> dict[str, Any]:
+    """Return the best way to ask at each price, and what ways so chosen reach on prompts that had no part in it."""
+    known: Mapping[str, Any] = search if isinstance(search, Mapping) else {}
+    rows = []
+    for way in _list(known.get("frontier")):
+        if isinstance(way, Mapping):
+            held_out, cost = measured_number(way.get("held_out_fidelity")), way.get("cost")
+            notes = [_cost(cost)] if isinstance(cost, Mapping) else []
+            notes += [] if held_out is None else [f"held out {held_out:.2f}"]
+            interval = way.get("advantage_fidelity_interval")
+            rows.append(_row(_text(way.get("name")) or "?", way.get("advantage_fidelity"), interval, ", ".join(notes)))
+    tried = measured_number(known.get("ways_tried"))
+    note = (
+        f"The best{'' if tried is None else f' of {tried:,.0f} ways tried'} at each price. The best of many looks "
+        "better than it is: held out is what is chosen on four fifths of the prompts, measured on the fifth."
+    )
+    return {"title": "Cost and fidelity", "note": note, "range": [0, 1], "format": "two", "rows": rows[:_MOST_ROWS]}
+
+
+def _cost(cost: Mapping[str, Any]) -> str:
+    calls, usd = measured_number(cost.get("calls")), measured_number(cost.get("cost_usd"))
+    parts = [] if calls is None else [f"{calls:.3g} call{'s' * (calls != 1)}"]
+    return ", ".join([*parts, *([] if usd is None else [f"${usd:.3g}"])])
+
+
+def _row(name: str, value: object, interval: object = None, note: str | None = None) -> dict[str, Any]:
+    ends = _list(interval)
+    low, high = (measured_number(one) for one in ends) if len(ends) == 2 else (None, None)
+    return {"name": name[:_MOST_TEXT], "value": measured_number(value), "low": low, "high": high, "note": note or None}
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _text(value: object) -> str | None:
+    return value[:_MOST_TEXT] if isinstance(value, str) else None

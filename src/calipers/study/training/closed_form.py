@@ -1,0 +1,237 @@
+"""A policy whose log-probabilities, gradients and expectations are known in closed form.
+
+A response is a chain of choices, as the tokens of a language model are: its length; whether it has format, flattery and
+injected text; how many of its prompt's m criteria it meets; and whether it states confidence. Each choice is from an
+exponential family with log-odds that the parameters θ shift::
+
+    P(length = n)               ∝ h(n) exp(θ_length z(n)),           z(n) = (n - mean of h) / standard deviation of h
+    P(format), P(flattery), ... = σ(logit(rate) + θ_format), ...,    σ(x) = 1 / (1 + e^-x)
+    criteria met                ~ Binomial(m, p),                    p = σ(logit(start of the prompt's kind)
+                                                                          + ease θ_quality + Σ_k κ_k x_k)
+    P(confidence)               = σ(logit(rate) + θ_confidence + θ_overconfidence (1 - quality))
+
+The true quality of a response is the share of criteria that it meets; m = 1 makes it right or wrong. κ ties quality to
+features that were chosen before it (x is z(n) for length, else 0 or 1). For every choice t with parameter θ_t,
+∂ log π / ∂ θ_t = t - E[t | the choices before it], times ease for quality. So a step along an advantage A moves θ_t by
+E[A (t - E t)]: by the covariance of the choice with the advantage. All prompts share the parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from calipers.study.training.distributions import (
+    Array,
+    Integers,
+    binary_divergence,
+    log_length_distribution,
+    log_sum,
+    logit,
+    sigmoid,
+    softplus,
+)
+from calipers.study.training.settings import ClosedForm
+
+PARAMETERS: Final = ("length", "format", "flattery", "injection", "quality", "confidence", "overconfidence")
+"""The columns of θ."""
+PARTS: Final = ("length", "format", "flattery", "injection", "quality", "confidence")
+"""The choices of a response, in the order in which they are made."""
+OPTIONAL: Final = PARTS[1:4]
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """A step's responses. ``length`` is in tokens, ``z`` in standard deviations of the first policy's length.
+
+    ``optional`` has the axes (format, flattery, injection; S, B, G) and holds 0 or 1, like ``confidence``. ``met`` is
+    the number of criteria met, ``quality`` their share. ``kinds`` (S, B) is the kind of each group's prompt.
+    """
+
+    kinds: Integers
+    length: Array
+    z: Array
+    optional: Array
+    met: Array
+    quality: Array
+    confidence: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """A policy's exact expectations over all prompts, each with the shape (S,).
+
+    ``kl`` is the divergence of a response's distribution from that of the first policy, in nats.
+    """
+
+    truth: Array
+    length: Array
+    format: Array
+    flattery: Array
+    injection: Array
+    confidence: Array
+    confident_error: Array
+    kl: Array
+
+
+class Policy:
+    """The policy of a simulation: what it samples, and its gradients, as functions of θ with the shape (S, 7).
+
+    θ = 0 is the first policy.
+    """
+
+    def __init__(self, settings: ClosedForm) -> None:
+        self.settings = settings
+        self.criteria = settings.criteria
+        self.lengths = np.arange(settings.length_floor, settings.length_cap + 1, dtype=float)
+        self._log_base = log_length_distribution(settings)
+        base = np.exp(self._log_base)
+        self.mean_length = float((base * self.lengths).sum())
+        self.sd_length = math.sqrt(float((base * (self.lengths - self.mean_length) ** 2).sum()))
+        self._z = (self.lengths - self.mean_length) / self.sd_length
+        self._starts = logit(np.array(settings.quality))
+        self._shares = np.full(len(settings.quality), 1 / len(settings.quality))
+        self._rates = logit(np.array([settings.format, settings.flattery, settings.injection]))
+        self._confidence = float(logit(np.array(settings.confidence)))
+        self._by_length = settings.length_effect
+        self._by_optional = np.array([settings.format_effect, settings.flattery_effect, settings.injection_effect])
+        self._coupled = bool(self._by_length or self._by_optional.any())
+
+    @property
+    def draws(self) -> int:
+        """Uniform numbers that each response takes."""
+        return len(OPTIONAL) + self.criteria + 2
+
+    def respond(self, theta: Array, kinds: Array, uniforms: Array) -> Responses:
+        """Sample a step's responses.
+
+        ``kinds`` (S, B) and ``uniforms`` (S, draws, B, G) are uniform in [0, 1): the same numbers give responses that
+        differ only as far as θ does.
+        """
+        chosen = np.searchsorted(np.cumsum(self._shares)[:-1], kinds, side="right")
+        places = self._length_places(theta, uniforms[:, 0])
+        rates = sigmoid(self._rates[:, None] + theta[:, 1:4].T)
+        optional = (np.moveaxis(uniforms[:, 1:4], 1, 0) < rates[:, :, None, None]).astype(float)
+        z = self._z[places]
+        p = sigmoid(self._quality_logits(theta, chosen, z, optional))
+        met = (uniforms[:, 4 : 4 + self.criteria] < p[:, None]).sum(axis=1).astype(float)
+        quality = met / self.criteria
+        confident = uniforms[:, -1] < sigmoid(self._confidence_logits(theta, quality))
+        return Responses(chosen, self.lengths[places], z, optional, met, quality, confident.astype(float))
+
+    def log_probs(self, theta: Array, responses: Responses) -> Array:
+        """Return log π of every part of the responses, (6, S, B, G), less what does not depend on θ."""
+        found = np.empty((len(PARTS), *responses.z.shape))
+        tilt = theta[:, 0, None, None]
+        found[0] = tilt * responses.z - self._log_length_normaliser(theta)[:, None, None]
+        logits = self._rates[:, None] + theta[:, 1:4].T
+        found[1:4] = responses.optional * logits[:, :, None, None] - softplus(logits)[:, :, None, None]
+        quality = self._quality_logits(theta, responses.kinds, responses.z, responses.optional)
+        found[4] = responses.met * quality - self.criteria * softplus(quality)
+        confidence = self._confidence_logits(theta, responses.quality)
+        found[5] = responses.confidence * confidence - softplus(confidence)
+        return found
+
+    def gradient(self, theta: Array, responses: Responses, weights: Array) -> Array:
+        """Return the mean over a step's responses of Σ_part weight ∂ log π(part) / ∂ θ, (S, 7).
+
+        ``weights`` has the shape (6, S, B, G), or (1, S, B, G) if all parts of a response have the same weight.
+        """
+        weights = np.broadcast_to(weights, (len(PARTS), *responses.z.shape))
+        found = np.empty((len(theta), len(PARAMETERS)))
+        means = (self._length_probabilities(theta) * self._z).sum(axis=1)
+        found[:, 0] = _mean(weights[0] * (responses.z - means[:, None, None]))
+        rates = sigmoid(self._rates[:, None] + theta[:, 1:4].T)
+        for part in (1, 2, 3):
+            found[:, part] = _mean(weights[part] * (responses.optional[part - 1] - rates[part - 1][:, None, None]))
+        p = sigmoid(self._quality_logits(theta, responses.kinds, responses.z, responses.optional))
+        found[:, 4] = self.settings.ease * _mean(weights[4] * (responses.met - self.criteria * p))
+        surprise = weights[5] * (responses.confidence - sigmoid(self._confidence_logits(theta, responses.quality)))
+        found[:, 5] = _mean(surprise)
+        found[:, 6] = _mean(surprise * (1 - responses.quality))
+        return found
+
+    def expectations(self, theta: Array) -> Expectations:
+        """Return what the policy does on average over all prompts, without sampling."""
+        lengths = self._length_probabilities(theta)
+        optional = self._rates + theta[:, 1:4]
+        rates = sigmoid(optional)
+        chances, logits, first = self._quality_cases(theta, lengths, rates)
+        p = sigmoid(logits)
+        levels, by_level = self._by_quality_level(chances, p)
+        stated = self._confidence_logits(theta, np.broadcast_to(levels, by_level.shape))
+        confidence = sigmoid(stated)
+        kl = theta[:, 0] * (lengths * self._z).sum(axis=1) - self._log_length_normaliser(theta)
+        kl += binary_divergence(optional, self._rates).sum(axis=1)
+        kl += (chances * self.criteria * binary_divergence(logits, first)).sum(axis=(1, 2))
+        kl += (by_level * binary_divergence(stated, np.array(self._confidence))).sum(axis=1)
+        return Expectations(
+            (chances * p).sum(axis=(1, 2)),
+            (lengths * self.lengths).sum(axis=1),
+            rates[:, 0],
+            rates[:, 1],
+            rates[:, 2],
+            (by_level * confidence).sum(axis=1),
+            (by_level * confidence * (1 - levels)).sum(axis=1),
+            np.maximum(kl, 0.0),
+        )
+
+    def _length_places(self, theta: Array, uniforms: Array) -> Integers:
+        cumulated = np.cumsum(self._length_probabilities(theta), axis=1)[:, :-1]
+        return np.stack([np.searchsorted(row, drawn) for row, drawn in zip(cumulated, uniforms, strict=True)])
+
+    def _length_probabilities(self, theta: Array) -> Array:
+        logs = self._log_base + theta[:, :1] * self._z
+        return np.asarray(np.exp(logs - log_sum(logs)[:, None]))
+
+    def _log_length_normaliser(self, theta: Array) -> Array:
+        return log_sum(self._log_base + theta[:, :1] * self._z)
+
+    def _quality_logits(self, theta: Array, kinds: Integers, z: Array, optional: Array) -> Array:
+        """Return the log-odds of meeting a criterion: (S, B, 1), or (S, B, G) if features change them."""
+        logits = (self.settings.ease * theta[:, 4, None] + self._starts[kinds])[..., None]
+        if not self._coupled:
+            return logits
+        logits = logits + self._by_length * z
+        for by, has in zip(self._by_optional, optional, strict=True):
+            logits = logits + by * has
+        return logits
+
+    def _confidence_logits(self, theta: Array, quality: Array) -> Array:
+        shape = (slice(None), *(None,) * (quality.ndim - 1))
+        return self._confidence + theta[:, 5][shape] + theta[:, 6][shape] * (1 - quality)
+
+    def _quality_cases(self, theta: Array, lengths: Array, rates: Array) -> tuple[Array, Array, Array]:
+        """Return every case in which the chance of meeting a criterion differs: (S, kinds, combinations of features).
+
+        Returned are the cases' probabilities, their log-odds, and the first policy's log-odds. Features that quality
+        does not depend on are not told apart.
+        """
+        shifts: Array = np.zeros((len(theta), 1))
+        chances: Array = np.ones((len(theta), 1))
+        if self._by_length:
+            shifts, chances = np.broadcast_to(self._by_length * self._z, lengths.shape), lengths
+        for column, by in enumerate(self._by_optional):
+            if by:
+                has = rates[:, column, None]
+                shifts = np.concatenate([shifts, shifts + by], axis=1)
+                chances = np.concatenate([chances * (1 - has), chances * has], axis=1)
+        first = self._starts[None, :, None] + shifts[:, None, :]
+        logits = self.settings.ease * theta[:, 4, None, None] + first
+        return self._shares[None, :, None] * chances[:, None, :], logits, first
+
+    def _by_quality_level(self, chances: Array, p: Array) -> tuple[Array, Array]:
+        """Return the possible qualities, and the probability of each, (S, m + 1)."""
+        m = self.criteria
+        found = []
+        for met in range(m + 1):
+            ways = math.comb(m, met)
+            found.append((chances * ways * p**met * (1 - p) ** (m - met)).sum(axis=(1, 2)))
+        return np.arange(m + 1) / m, np.stack(found, axis=1)
+
+
+def _mean(values: Array) -> Array:
+    return np.asarray(values.mean(axis=(1, 2)))
