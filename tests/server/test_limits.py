@@ -146,7 +146,7 @@ async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_r
 def test_criteria_that_follow_the_order_of_groups_are_refused_where_servers_share_a_ledger(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ledger = SimpleNamespace(gatherings=object)
+    ledger = SimpleNamespace(claims=True)
     monkeypatch.setattr("calipers.server.tenant.open_ledger", lambda _: ledger)
     judge = Judge("vllm/x", base_url="http://127.0.0.1:9/v1", criteria="evolving")
     with pytest.raises(ConfigError, match="use --criteria auto, or a ledger in a file"):
