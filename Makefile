@@ -2,7 +2,6 @@
 #             (make demo JUDGE=openai/gpt-5-mini asks a real judge)
 # make test   the plain test suite: no extras, no recorded data needed (what it leaves out, it says)
 # make check  what a change must pass: lint, types, import contracts, tests
-# make embedded   the embedded judge, made anew by calipers distill of the recorded data where CALIPERS_DATA is
 # make dist   the wheel and the source distribution, in dist/, checked as a package index would
 # make docs   the documentation's site, in out/site: pages, API, llms.txt; a broken link or anchor is an error
 
@@ -10,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check lint types imports bench embedded docs dist clean
+.PHONY: demo test check lint types imports bench docs dist clean
 
 demo: $(VENV)/.installed
 	@mkdir -p out
@@ -35,9 +34,6 @@ imports: $(VENV)/.check
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
-
-embedded: $(VENV)/.installed
-	$(BIN)/python scripts/fit_embedded.py
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group docs

@@ -16,7 +16,9 @@ def _benchmarks() -> dict[str, str]:
         text = path.read_text(encoding="utf-8")
         if "__main__" in text:
             docstring = ast.get_docstring(ast.parse(text)) or ""
-            found[f"{path.parent.name}.{path.stem}"] = " ".join(docstring.split("\n\n")[0].split())
+            found[f"{path.parent.name}.{path.stem}".removesuffix(".__main__")] = " ".join(
+                docstring.split("\n\n")[0].split()
+            )
     return found
 
 

@@ -17,7 +17,7 @@ from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_score import dataset_score
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
-from calipers.rubric.unused_standards import intended_key, kind_of_key, unused_standards
+from calipers.rubric.unused_standards import unused_standards
 from calipers.types import Rubric
 from calipers.types.encoding import finite_number, printable, to_json_text, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
@@ -63,10 +63,6 @@ def _unused(value: Any) -> Any:
     own = own_constraints(group, rules="ignore")
     return [*([_KEY.findall(note) for note in found] for found in notes), own and len(own.soft),
             len(without_rubrics(group).extra)]  # fmt: skip
-
-
-def _keys(value: Any) -> Any:
-    return [intended_key(str(value)), kind_of_key(str(value))]
 
 
 def _lines(value: Any) -> Any:
@@ -135,7 +131,6 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "standards": _standards,
     "rubric": _rubric,
     "unused": _unused,
-    "keys": _keys,
     "lines": _lines,
     "constraints": _constraints,
     "verdict": _verdict,

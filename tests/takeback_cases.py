@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from calipers.replies import extract_ranking, extract_scores, extract_verdict
+
 Reader: TypeAlias = Literal["scores", "verdict", "ranking"]
 
 WORDINGS = Path(__file__).parent / "fixtures" / "takebacks.txt"
@@ -466,3 +468,17 @@ def _spoken() -> Iterator[Case]:
         yield Case("verdict", language, text, met, certain, "first", "verdict")
     for language, text, order, certain in _RANKINGS:
         yield Case("ranking", language, text, order, certain, "first", "ranking", ("1", "2", "3"))
+
+
+def read(case: Case) -> tuple[Any, bool]:
+    """What is read of a case (scores by id, a verdict, or an order), and whether nothing of it is false."""
+    match case.reader:
+        case "scores":
+            scores = extract_scores(case.text, case.ids, scale=case.scale).scores
+            return scores, scores.items() <= case.truth.items()
+        case "verdict":
+            met = extract_verdict(case.text).met
+            return met, met is None or met == case.truth
+        case _:
+            ranking = extract_ranking(case.text, case.ids).ranking
+            return ranking, not ranking or ranking == case.truth

@@ -379,7 +379,7 @@ async def test_an_old_ledger_is_served_and_replayed_with_the_tries_it_counted(tm
 
 async def test_two_equal_canary_questions_of_a_group_are_one_call_and_one_bill(tmp_path: Path) -> None:
     """A canary that stands alone is the same question for two candidates, now and then, by the names drawn for it."""
-    quality = {f"t{number}": number / 10 for number in range(8)}
+    quality = {f"t{number}": (number + 2) / 10 for number in range(8)}
     judging = SimulatedJudge(quality)
     judge = calipers.Judge(judging, protocol="pointwise", defence={"canaries": "always"}, ledger=tmp_path / "l.db")
     shared = 0

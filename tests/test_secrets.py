@@ -74,7 +74,7 @@ def test_a_run_leaves_no_key_in_any_file_or_output(faulty: FaultyServer, tmp_pat
         faulty.script(*replies) if replies else faulty.script(scored)
         done = calipers_command(
             "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv",
-            "--deadline", "1",
+            "--deadline", "6",
             cwd=tmp_path, OPENAI_API_KEY=KEY,
         )  # fmt: skip
         assert "unguessable" not in done.stdout + done.stderr
@@ -158,7 +158,7 @@ def test_a_key_that_a_server_echoes_in_an_answer_reaches_no_file(faulty: FaultyS
         faulty.script(reply)
         done = calipers_command(
             "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "openai/m", "--base-url", faulty.url, "-vv",
-            "--deadline", "1",
+            "--deadline", "6",
             "--seed", str(seed), cwd=tmp_path, OPENAI_API_KEY=KEY,
         )  # fmt: skip
         assert shown not in done.stdout + done.stderr

@@ -19,7 +19,7 @@ import aiohttp
 import calipers
 from benchmarks.speed.measure import drain, main
 from benchmarks.speed.real_text import groups_of_text
-from calipers.backends.negotiation.negotiated import Capabilities, Terms
+from calipers.backends.negotiation import Terms
 from calipers.backends.providers.openai_compatible import chat_body
 from calipers.inputs import as_group
 from calipers.protocols.listwise import Listwise
@@ -36,7 +36,7 @@ def bodies(count: int, *, seed: int, text: str = "prose") -> list[bytes]:
     """The requests calipers sends for the same groups (keys and order apart)."""
     order = (0, 1, 2, 3)
     requests = (Listwise().frame(Ask(0, order, order), render(group)) for group in groups(count, seed=seed, text=text))
-    terms = Terms(Capabilities())
+    terms = Terms()
     return [json.dumps(chat_body(request, terms, model="judge"), ensure_ascii=False).encode() for request in requests]
 
 

@@ -211,7 +211,6 @@ VERIFIERS: Final = Registry(
     {
         "all_of": "calipers.verifiers.combine:all_of",
         "any_of": "calipers.verifiers.combine:any_of",
-        "citation": "calipers.verifiers.citation:Citation",
         "code_tests": "calipers.verifiers.code:CodeTests",
         "exact": "calipers.verifiers.text:Exact",
         "has_answer": "calipers.verifiers.answer:answered",

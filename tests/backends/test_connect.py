@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import calipers
 from calipers.backends.connect import find_backend
 from calipers.backends.providers.anthropic import Anthropic
 from calipers.backends.providers.decisions import Decisions
 from calipers.backends.providers.known import PROVIDERS
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import ConfigError
+from groups import FOUR, group_of
+from servers.dialects import verdict
+from servers.faulty_server import FaultyServer, said
 
 
 @pytest.mark.parametrize("provider", sorted(set(PROVIDERS) - {"azure"}))
@@ -54,3 +58,22 @@ def test_a_bare_model_name_is_answered_with_the_usual_provider() -> None:
 def test_a_name_without_its_provider_is_told_two_ways_to_write_it(name: str, complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         find_backend(name)
+
+
+async def test_headers_of_the_caller_go_with_every_request_and_are_shown_nowhere(faulty: FaultyServer) -> None:
+    faulty.script(lambda asked: said(verdict(asked)))
+    header = {"X-Team": "unguessable-blue-team"}
+    judge = calipers.Judge("vllm/m", base_url=faulty.url, calls={"headers": header})
+    assert (await judge.score_group(group_of(FOUR))).status == "scored"
+    assert faulty.asked[-1].headers["x-team"] == "unguessable-blue-team"
+    assert "unguessable" not in repr(judge) + repr(judge.settings)
+    panel = calipers.Judge(
+        [f"vllm/a@{faulty.url}", "vllm/b@http://127.0.0.1:9/v1"], calls={"headers": {f"vllm/a@{faulty.url}": header}}
+    )
+    sent = [one.bare._http()._headers.get("x-team") for one in panel._judges]  # type: ignore[attr-defined]
+    assert sent == ["unguessable-blue-team", None]
+    for wrong in ({"X-Team": 7}, "X-Team=search", {"a": {"x": "y"}, "b": "c"}):
+        with pytest.raises(calipers.ConfigError, match="headers"):
+            calipers.Judge("vllm/m", calls={"headers": wrong})
+    with pytest.raises(calipers.ConfigError, match="headers"):
+        calipers.Judge("embedded", calls={"headers": header})

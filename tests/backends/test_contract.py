@@ -13,7 +13,6 @@ from backends.asking import question
 from calipers.backends.embedded import Embedded
 from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -40,8 +39,7 @@ def _chat(server: FaultyServer, seconds: float) -> OpenAICompatible:
 
 
 def _streaming(server: FaultyServer, seconds: float) -> OpenAICompatible:
-    known = Capabilities(frozenset({"unstreamed"}))
-    return OpenAICompatible("m", base_url=server.url, timeout=seconds, capabilities=known)
+    return OpenAICompatible("m", base_url=server.url, timeout=seconds, refused=["unstreamed"])
 
 
 def _litellm(server: FaultyServer, seconds: float) -> Backend:
@@ -128,26 +126,25 @@ def test_it_leaves_no_task_and_no_connection_behind(backend: Backend, faulty: Fa
     assert not faulty.asked or faulty.idle.wait(10)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [error(400), error(401), error(404), error(429), error(500), Answer(301), Answer(body=b"{"),
-     Answer(body=b"x" * 9, cut=1),
-     Answer(reset=True), Answer(hang=True), Answer(raw=b"\x00\xff\r\n\r\n"), said(""), said("no", refusal="no"),
-     Answer(body={"choices": [{"message": {"content": {"odd": 1}}}]}),
-     Answer(body=b"\xff", headers={"Content-Encoding": "br"})],
+_BROKEN = (
+    error(400), error(401), error(404), error(429), error(500), Answer(301), Answer(body=b"{"),
+    Answer(body=b"x" * 9, cut=1), Answer(reset=True), Answer(hang=True), Answer(raw=b"\x00\xff\r\n\r\n"), said(""),
+    said("no", refusal="no"), Answer(body={"choices": [{"message": {"content": {"odd": 1}}}]}),
+    Answer(body=b"\xff", headers={"Content-Encoding": "br"}),
 )  # fmt: skip
-async def test_only_backend_errors_come_out(
-    make: Callable[[float], Backend], faulty: FaultyServer, answer: Answer
-) -> None:
-    faulty.script(answer)
-    backend = make(_SHORT if answer.hang else _LONG)
-    (result,) = await asyncio.gather(backend.complete(question(group_id="another")), return_exceptions=True)
-    if isinstance(result, BackendError):
-        assert str(result)
-        assert result.kind != "internal"
-    else:
-        assert isinstance(result, Completion)  # a judge without a server has nothing to fail at
-        assert not faulty.asked
+
+
+async def test_only_backend_errors_come_out(make: Callable[[float], Backend], faulty: FaultyServer) -> None:
+    for answer in _BROKEN:
+        faulty.script(answer)
+        backend = make(_SHORT if answer.hang else _LONG)
+        (result,) = await asyncio.gather(backend.complete(question(group_id="another")), return_exceptions=True)
+        if isinstance(result, BackendError):
+            assert str(result)
+            assert result.kind != "internal"
+        else:
+            assert isinstance(result, Completion)  # a judge without a server has nothing to fail at
+            assert not faulty.asked
 
 
 async def test_it_can_be_cancelled_and_used_again(backend: Backend, faulty: FaultyServer) -> None:

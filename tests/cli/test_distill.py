@@ -68,9 +68,8 @@ def test_the_figures_are_printed_as_json(folder: Path) -> None:
     [
         (("run.db", "-o", "groups.jsonl"), "is a file; name a folder"),
         (("nowhere.db", "-o", "new"), "nowhere.db"),
-        (("groups.jsonl", "-o", "new"), "no answers were named"),
+        (("groups.jsonl", "-o", "new"), "the ledger cannot be read"),
         (("run.db", "-o", "new", "--run", "7"), "it has no run 7"),
-        (("run.db", "-o", "new", "--update"), "there is no local judge"),
         (("run.db", "-o", "new", "--teacher", "ann"), "no group was scored by it alone"),
     ],
 )

@@ -61,21 +61,6 @@ def test_json_is_one_object_alone_on_stdout_and_progress_goes_to_stderr(good: Fa
     assert "does it answer?" in done.stderr
 
 
-def test_several_servers_are_examined_each_and_one_that_is_away_is_left_out(good: FaultyServer, tmp_path: Path):
-    away = "http://127.0.0.1:9/v1"
-    asked = ("--judge", "vllm/m", "--base-url", good.url, "--base-url", away)
-    done = doctor(*asked, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert f"{good.url}: fit: 24 of 24 answers readable" in done.stdout
-    assert f"{away}: unfit: Nothing answers" in done.stdout
-    assert "differences\n" in done.stdout
-    assert f"vllm/m: fit with these settings: leave out {away}: Nothing answers" in done.stdout
-    assert tomllib.loads(done.stdout.partition("# calipers.toml\n")[2]) == {"judge": "vllm/m", "base-url": good.url}
-    found = json.loads(doctor(*asked, "--json", cwd=tmp_path).stdout)
-    assert [one["verdict"] for one in found["servers"].values()] == ["fit", "unfit"]
-    assert found["verdict"] == "fit with these settings"
-
-
 def test_an_unfit_judge_is_1_with_the_reason(tmp_path: Path):
     done = doctor("--judge", "vllm/m", "--base-url", "http://127.0.0.1:9/v1", cwd=tmp_path)
     assert done.returncode == 1

@@ -14,7 +14,7 @@ DATA = [
     {"key": 2, "prompt": "p2", "instruction_id_list": ["startend:quotation", "keywords:existence"],
      "kwargs": [{}, {"keywords": ["cat"]}]},
     {"key": 3, "prompt": "p3", "instruction_id_list": ["keywords:letter_frequency"],
-     "kwargs": [{"letter": "#", "let_frequency": 1, "let_relation": "at least"}]},
+     "kwargs": [{"letter": "#", "let_frequency": 2, "let_relation": "at least"}]},
 ]  # fmt: skip
 RESPONSES = [
     {"prompt": "p1", "response": "no comma"},
@@ -50,9 +50,7 @@ def test_the_table_shows_kinds_and_accuracies(folder: Path) -> None:
     assert run.returncode == 0, run.stderr
     assert "startend:quotation" in run.stdout
     assert "3 prompts, 4 instructions" in run.stdout
-    counted = next(line for line in run.stdout.splitlines() if "not followed" in line)
-    assert counted.split()[-4:] == ["0.3333", "0.5000", "0.6667", "0.7500"]
-    assert "no verdict: line 3 (key 3), keywords:letter_frequency" in run.stdout
+    assert run.stdout.split()[-4:] == ["0.3333", "0.5000", "0.6667", "0.7500"]
 
 
 def test_json_is_one_object_on_stdout_with_fractions(folder: Path) -> None:
@@ -61,15 +59,7 @@ def test_json_is_one_object_on_stdout_with_fractions(folder: Path) -> None:
     shown = json.loads(run.stdout)
     assert (shown["prompt_strict"], shown["inst_strict"]) == (1 / 3, 0.5)
     assert (shown["prompt_loose"], shown["inst_loose"]) == (2 / 3, 0.75)
-    assert shown["literal"]["prompt_loose"] == 1
-    assert shown["mode"] == "official"
-    assert shown["sentence_model"] in {"punkt", "built-in"}
     assert shown["errors"] == []
-
-
-def test_fixed_mode_counts_literally(folder: Path) -> None:
-    run = calipers("responses.jsonl", "--input", "data.jsonl", "--json", "--mode", "fixed", cwd=folder)
-    assert json.loads(run.stdout)["prompt_strict"] == 2 / 3
 
 
 def test_rows_that_carry_their_instructions_need_no_input(folder: Path) -> None:
@@ -124,7 +114,6 @@ def test_prompts_without_a_response_are_left_out_and_told(folder: Path) -> None:
     (("responses.jsonl",), "--input DATA"),
     (("absent.jsonl", "--input", "data.jsonl"), "absent.jsonl: there is no such file"),
     ((".", "--input", "data.jsonl"), "cannot be read"),
-    (("responses.jsonl", "--input", "data.jsonl", "--mode", "other"), "official"),
     (("empty.jsonl", "--input", "data.jsonl"), "no response could be checked"),
 ])  # fmt: skip
 def test_bad_usage_is_one_sentence_with_the_remedy(folder: Path, arguments: tuple[str, ...], complaint: str) -> None:
@@ -143,14 +132,6 @@ def test_output_dir_holds_the_official_evaluators_two_files(folder: Path) -> Non
     for reading, followed in (("strict", [[True], [False, True], [False]]), ("loose", [[True], [True, True], [False]])):
         lines = (folder / "results" / f"eval_results_{reading}.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["follow_instruction_list"] for line in lines] == followed
-
-
-def test_the_modes_differ_where_a_letter_is_none(folder: Path) -> None:
-    shares = {}
-    for mode in ("official", "official_2025", "fixed"):
-        run = calipers("responses.jsonl", "--input", "data.jsonl", "--mode", mode, "--json", cwd=folder)
-        shares[mode] = json.loads(run.stdout)["inst_strict"]
-    assert shares == {"official": 0.5, "official_2025": 0.75, "fixed": 0.75}
 
 
 def test_output_dir_replaces_no_file_of_another_kind(folder: Path) -> None:

@@ -30,7 +30,7 @@ CHAT = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "
 )
 def test_instructions_are_found(row: dict[str, Any]) -> None:
     (one,) = each_response({**row, "response": "Hello"})
-    prompt = read_prompt(one, 1, mode="fixed")
+    prompt = read_prompt(one, 1)
     assert prompt.text == "Say hello."
     assert [check.strict("a, b").met for check in prompt.instructions] == [False]
     assert read_response(one, 1).text == "Hello"

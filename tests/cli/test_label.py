@@ -63,18 +63,6 @@ def test_agreement_is_printed_for_people_and_for_programs(folder: Path):
     assert (ann["labelled"], ann["cant_tell"], ann["place"]["value"]) == (4, 4, pytest.approx(1.0))
 
 
-def test_an_import_is_added_once_and_can_be_made_gold(folder: Path):
-    (folder / "r.csv").write_text("group_id,id,rank,annotator\ng4,right,1,eve\ng4,far,2,eve\ng9,far,1,eve\n")
-    for count in (1, 0):
-        done = calipers("g.jsonl", "--import", "r.csv", cwd=folder)
-        assert done.returncode == 1
-        assert done.stderr.splitlines() == [
-            "Error: r.csv:4: the group 'g9' is not in g.jsonl; name the groups file that was labelled, or correct it",
-            f"{count} labels were added to g.labels.jsonl",
-        ]
-    assert "gold for 5 groups by 3 annotators" in calipers("g.jsonl", "--gold", "gold.jsonl", cwd=folder).stderr
-
-
 @pytest.mark.parametrize(("arguments", "said"), [
     (("none.jsonl",), "none.jsonl: there is no such file"),
     (("g.jsonl", "--annotator", " "), "--annotator: needs a name"),
@@ -83,14 +71,9 @@ def test_an_import_is_added_once_and_can_be_made_gold(folder: Path):
     (("g.jsonl", "--labels", "none/l.jsonl"), "its folder does not exist"),
     (("g.jsonl", "--labels", "r.csv"), "--labels r.csv: is not a file of calipers label"),
     (("g.jsonl", "--gold", "x", "--agreement"), "--gold and --agreement: do one at a time"),
-    (("g.jsonl", "--question", "q"), "--question is for --import"),
     (("g.jsonl", "--random-sample"), "--random-sample is for --gold"),
     (("g.jsonl", "--json"), "--json is for --agreement"),
     (("g.jsonl", "--gold", "x", "--port", "80"), "--results and --port are for the page"),
-    (("g.jsonl", "--import", "r.txt"), "ends in none of .csv"),
-    (("g.jsonl", "--import", "none.csv"), "none.csv: there is no such file"),
-    (("g.jsonl", "--import", "r.csv", "--question", "q"), "--question is for exports of Argilla"),
-    (("g.jsonl", "--import", "r.csv"), "r.csv:1: has the columns a, b; its first line must name group_id, id"),
     (("g.jsonl", "--labels", "new.jsonl", "--agreement"), "new.jsonl has no labels of groups in g.jsonl"),
     (("g.jsonl", "--labels", "new.jsonl", "--gold", "x"), "no group has a label that counts in new.jsonl"),
     (("other.jsonl", "--labels", "g.labels.jsonl"), "has labels of other groups"),

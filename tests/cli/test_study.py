@@ -53,7 +53,10 @@ def test_a_study_is_trained_printed_written_and_drawn(run: Run) -> None:
         0,
         [f"made-{name}.{form}" for name in ("held_out_truth", "length") for form in ("png", "svg")],
     )
-    for some in (("--over", "calls", "--curve", "truth"), ("--differences", "--arm", "failures length zero")):
+    for some in (
+        ("--over", "calls", "--curve", "truth"),
+        ("--differences", "--arm", "failures length zero", "--curve", "length"),
+    ):
         assert run("figures", "made", *some, "-o", "drawn")[0] == 0
     wrong: tuple[tuple[tuple[str, ...], str], ...] = (
         (("--curve", "lenght"), "Did you mean length?"),

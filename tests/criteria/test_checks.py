@@ -3,7 +3,7 @@
 import pytest
 
 from calipers.criteria.checks import Checks, check_criteria
-from calipers.replies.criteria.proposed import ProposedCriterion
+from calipers.replies.proposed import ProposedCriterion
 
 TASK = "name the capital of france, and write at most 50 words about it."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -60,85 +59,16 @@ def test_the_same_runs_make_the_same_judge(judge: Distilled, tmp_path: Path) -> 
 
 
 def test_no_text_of_a_group_is_in_its_files(judge: Distilled) -> None:
-    for name in ("model.json", "training.npz", "card.md", "card.json"):
+    for name in ("model.json", "card.md", "card.json"):
         data = (judge.folder / name).read_bytes()
         assert b"orchard" not in data
         assert b"telescope" not in data
-
-
-def test_groups_and_judgments_files_teach_as_well_and_a_teacher_can_be_chosen(tmp_path: Path) -> None:
-    groups = groups_of(60, gold=False)
-    truth = {one.group_id: {each.id: each.gold or 0.0 for each in one.trajectories} for one in groups_of(60)}
-    (tmp_path / "groups.jsonl").write_text("\n".join(json.dumps(one.to_dict()) for one in groups), encoding="utf-8")
-    rows = [
-        {"group_id": one, "judge": name, "mode": "pointwise", "order": list(scores), "sample_index": 0,
-         "parsed": {"scores": {key: sign * value for key, value in scores.items()}}}
-        for one, scores in truth.items() for name, sign in (("good", 1), ("bad", -1))
-    ]  # fmt: skip
-    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    sources = (tmp_path / "groups.jsonl", tmp_path / "said.jsonl")
-    good, bad = (distill(*sources, out=tmp_path / name, teachers=[name]) for name in ("good", "bad"))
-    group = group_of(1000)
-    best = max(group.trajectories, key=lambda one: one.gold or 0.0).id
-    for made_judge, rank in ((good, 0), (bad, -1)):
-        scored = sorted(rewards_of(made_judge.judge, group).trajectories, key=lambda one: -(one.reward or 0.0))
-        assert scored[rank].id == best
-    with pytest.raises(ConfigError, match="--teacher nobody: no group was scored by it alone"):
-        distill(*sources, out=tmp_path / "none", teachers=["nobody"])
-
-
-def test_gold_is_learned_where_the_teacher_is_wrong(tmp_path: Path) -> None:
-    groups = groups_of(60)
-    truth = {(one.group_id, each.id): 1 - (each.gold or 0.0) for one in groups for each in one.trajectories}
-    wrong = SimulatedJudge(lambda group, one: truth[group, one], model="wrong")
-    ledger = recorded_run(tmp_path / "run.db", groups, wrong)
-    found = distill(ledger, out=tmp_path / "gold", learn_from="gold").figures
-    assert found["agreement"]["gold"]["interval"][0] > 0.3
-    assert found["agreement"]["teacher"]["value"] < 0
-    assert any("learned nothing" in one for one in found["findings"])  # of its teacher, which its scale is taken from
-
-
-def test_training_against_tricks_makes_them_worth_less(judge: Distilled, tmp_path: Path) -> None:
-    hardened = distill(judge.folder.parent / "run.db", out=tmp_path / "hard", train_attacks=True).figures
-    gains = [{one["trick"]: one["gain"] for one in each["tricks"]} for each in (judge.figures, hardened)]
-    assert gains[0].keys() == gains[1].keys()
-    assert np.mean([*gains[1].values()]) < np.mean([*gains[0].values()])
-
-
-# --- updates ----------------------------------------------------------------------------------------------------------
-
-
-def test_an_update_adds_groups_to_those_learned_before(judge: Distilled, tmp_path: Path) -> None:
-    folder = tmp_path / "judge"
-    shutil.copytree(judge.folder, folder)
-    more = recorded_run(tmp_path / "more.db", groups_of(90)[50:])
-    updated = distill(more, out=folder, update=True)
-    assert (updated.title, updated.figures["groups"]) == ("local-2", 90)
-    assert updated.figures["agreement"]["teacher"]["interval"][0] > 0.5
-    assert "version 2" in (folder / "card.md").read_text(encoding="utf-8")
 
 
 def test_what_only_a_local_judge_scored_teaches_nothing(judge: Distilled, tmp_path: Path) -> None:
     own = recorded_run(tmp_path / "own.db", groups_of(20), judge.judge)
     with pytest.raises(InputError, match=r"no group to learn from \(20 that only a local judge scored\)"):
         distill(own, out=tmp_path / "new")
-    before = (judge.folder / "model.json").read_bytes()
-    with pytest.raises(InputError, match="stays as it is"):
-        distill(own, out=judge.folder, update=True)
-    assert (judge.folder / "model.json").read_bytes() == before
-
-
-def test_an_update_needs_the_earlier_groups(judge: Distilled, tmp_path: Path) -> None:
-    folder = tmp_path / "judge"
-    shutil.copytree(judge.folder, folder)
-    (folder / "training.npz").write_bytes(b"PK\x03\x04 broken")
-    with pytest.raises(ConfigError, match=r"--update: .*training.npz cannot be read \(damaged.*distil the judge anew"):
-        distill(judge.folder.parent / "run.db", out=folder, update=True)
-    with pytest.raises(ConfigError, match="there is no local judge"):
-        distill(judge.folder.parent / "run.db", out=tmp_path / "nothing", update=True)
-
-
-# --- sources that teach little ------------------------------------------------------------------------------------
 
 
 def test_scores_without_spread_teach_nothing(tmp_path: Path) -> None:
@@ -189,8 +119,6 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
         distill(out=tmp_path / "judge")
     with pytest.raises(LedgerError, match="no such ledger"):
         distill(f"sqlite:///{tmp_path}/nowhere.db", out=tmp_path / "judge")
-    with pytest.raises(InputError, match="nowhere"):
-        distill(tmp_path / "nowhere.jsonl", out=tmp_path / "judge")
     ledger = judge.folder.parent / "run.db"
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
@@ -198,6 +126,8 @@ def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp
         distill(ledger, out=tmp_path / "full")
     with pytest.raises(ConfigError, match="is a file; name a folder"):
         distill(ledger, out=tmp_path / "full" / "thesis.txt")
+    with pytest.raises(ConfigError, match="--teacher nobody"):
+        distill(ledger, out=tmp_path / "judge", teachers=["nobody"])
     with pytest.raises(ConfigError, match="a name is letters"):
         distill(ledger, out=tmp_path / "judge", name="../up")
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 
 import pytest
 
-from calipers.backends.negotiation.format_probe import format_probe_request
 from calipers.doctor import Diagnosis, diagnose
+from calipers.doctor.applied_format import format_request
 from calipers.doctor.examinee import Examinee
 from calipers.doctor.probes import PROBES
 from calipers.errors import ConfigError
@@ -178,7 +178,7 @@ async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer
     found = await examinee.ask(PROBES, orders=2)
     assert (found.asked, len(found.failures), found.failures[0].kind) == (24, 24, "deadline")
     with pytest.raises(TimeoutError):
-        await examinee.complete(format_probe_request("json_schema", "word", params={}), examinee.backend())
+        await examinee.complete(format_request("json_schema", "word", params={}), examinee.backend())
     assert faulty.asked == []
 
 

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("litellm", reason="LiteLLM is not installed: pip install 'calipers[litellm]'")
 
-from calipers.doctor import diagnose, diagnose_each
+from calipers.doctor import diagnose
 from doctor.probe_judges import judge
-from servers.faulty_server import FaultyServer, error, said
+from servers.faulty_server import FaultyServer, error
 
 pytestmark = pytest.mark.filterwarnings("default")  # LiteLLM's own
 
@@ -27,12 +27,3 @@ async def test_a_model_that_is_not_there_is_found_by_the_first_question(faulty: 
     faulty.script(error(404, "The model `m` does not exist"))
     found = await diagnose("litellm/openai/m", base_url=faulty.url, api_key="k")
     assert (found.verdict, found["model"].standing) == ("unfit", "bad")
-
-
-async def test_two_servers_through_litellm_are_compared(faulty: FaultyServer) -> None:
-    with FaultyServer() as other:
-        faulty.script(judge())
-        other.script(judge(check_applied_format=lambda _: said("An apple.")))
-        found = await diagnose_each("litellm/openai/m", [faulty.url, other.url], api_key="k")
-    assert any(line.startswith("json_schema applied") for line in found.differences)
-    assert found.settings["base-url"] == [faulty.url, other.url]

@@ -21,9 +21,10 @@ from calipers.protocols.pointwise import Pointwise
 from calipers.render import render
 from calipers.testing import HollowAnswers, Injectable, Noise, SimulatedJudge
 from calipers.types import Ask, Canary, Completion, GroupResult, JudgeRequest
-from groups import FOUR, QUALITY, group_of
+from groups import FOUR, group_of
 from heard import Heard
 
+QUALITY = {"right": 0.9, "close": 0.5, "far": 0.2, "silent": 0.15}
 VIEW = render(group_of(FOUR))
 PAIR, ALONE = Ask(0, (1, 2), (2, 1)), Ask(0, (3,), (3,))
 

@@ -10,9 +10,7 @@ import pytest
 
 import golden
 from calipers.errors import CalipersError
-from calipers.inputs import as_group, as_rubric_row, canonical
-from calipers.rubric.dataset_standards import read_standards
-from dataset_rows import ROWS
+from calipers.inputs import as_group, canonical
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 MESSAGES: dict[str, list[Any]] = {
@@ -254,26 +252,5 @@ def test_groups_are_read_as_ever(name: str, part: int) -> None:
     golden.check("groups", {json.dumps(one): outcome(grouped, one) for one in versions})
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_rows_are_read_as_ever(name: str) -> None:
-    found = {}
-    for row in golden.altered(ROWS[name], 40):
-        found[f"rubric {json.dumps(row)}"] = outcome(graded, row)
-        found[f"standards {json.dumps(row)}"] = outcome(stated, row)
-    golden.check("rows", found)
-
-
 def grouped(value: Any) -> Any:
     return as_group(value).to_dict()
-
-
-def graded(row: dict[str, Any]) -> Any:
-    return as_rubric_row(row).rubric.to_dict()
-
-
-def stated(row: dict[str, Any]) -> Any:
-    """What a row asks for, with the places where it stands."""
-    found = read_standards(row)
-    rubric = found.rubric if found.rubric is None or isinstance(found.rubric, str) else found.rubric.to_dict()
-    others = [[one.place, one.value] if one is not None else None for one in (found.rules, found.reference)]
-    return [rubric, found.rubric_place, *others]

@@ -113,7 +113,7 @@ async def test_in_pairs_and_alone_only_what_is_asked_about_it_is_lost(protocol: 
     judge = SimulatedJudge(QUALITY)
     result = await Judge(judge, protocol=protocol, calls={"context_window": WINDOW}).score_group(group("c"))
     lost(result, "c")
-    assert result.judge_calls == (21 if protocol == "pairwise" else 7)
+    assert result.judge_calls == (21 if protocol == "pairwise" else 8)
     shown = {name: score for name, score in judged(result).items() if score is not None}
     assert sorted(shown, key=lambda name: shown[name]) == [name for name in QUALITY if name != "c"]
 

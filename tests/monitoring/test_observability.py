@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import urllib.request
 from typing import Any
 
 import pytest
 
 from calipers.judging.judge import Judge
-from calipers.monitoring.exporter import Exporter
 from calipers.monitoring.monitor import Monitor
+from calipers.monitoring.prometheus import exposition
 from calipers.monitoring.tracing import Spans
 from calipers.testing import Flaky, HollowAnswers, SimulatedJudge
 from groups import FOUR, QUALITY, group_of
 
 pytestmark = pytest.mark.heavy
 INSTALL = "is not installed: pip install --group observed"
-
-
-def fetched(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
-        return str(page.read(), "utf-8")
 
 
 async def judged(*watchers: Monitor, spans: Spans | None = None) -> None:
@@ -73,9 +66,7 @@ async def test_prometheus_own_parser_reads_every_number_off_the_page() -> None:
     await judged(monitor)
     numbers = {**monitor.metrics(), "policy/odd name-1": 1e-300, "judge/huge": 1e300, "judge/unknown": math.nan}
     labels = {"run": 'a "quoted"\\back\nline', "model": "vllm/qwen3"}
-    with Exporter(lambda: numbers, port=0, labels=labels) as exporter:
-        text = await asyncio.to_thread(fetched, exporter.port)
-    families = {one.name: one for one in text_string_to_metric_families(text)}
+    families = {one.name: one for one in text_string_to_metric_families(exposition(numbers, labels))}
     finite = {name: value for name, value in numbers.items() if math.isfinite(value)}
     assert len(families) == len(finite) > 20
     for name, value in finite.items():

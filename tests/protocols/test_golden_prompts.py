@@ -156,7 +156,9 @@ def met(name: str, criterion: str) -> Any:
 
 async def sent(settings: dict[str, Any], seed: int) -> Any:
     checklist = settings["protocol"] == "checklist"
-    judge = Recorded(Grader(met) if checklist else HesitantJudge(lambda _, name: int(name[1:]) / 10, model="judge"))
+    judge = Recorded(
+        Grader(met) if checklist else HesitantJudge(lambda _, name: (2 + int(name[1:])) / 10, model="judge")
+    )
     result = await Judge.of({"judge": judge, "attempts": 1, **settings}).score_group(group(seed))
     scores = [None if one.score is None else round(one.score, 5) for one in result.trajectories]
     return [result.status, scores, *(judge.sent[number] for number in sorted(judge.sent))]

@@ -169,7 +169,7 @@ def test_keys_in_a_judges_words_become_ids_and_other_words_in_capitals_stay():
     first, second = request.keys[:2]
     stranger = next(word for word in ("QZ", "ZQ", "XW", "WX", "VK") if word not in request.keys)
     words = f"{first} beats {second}, but {stranger} is nobody; DNA and {first}."
-    explained = {"scores": dict.fromkeys(request.keys, 5), "explanations": {request.keys[0]: words}}
+    explained = {"scores": dict.fromkeys(request.keys, 50), "explanations": {request.keys[0]: words}}
     reading = Listwise().read(request, Completion(json.dumps(explained)))
     one, other = (VIEW.ids[VIEW.candidates[item].members[0]] for item in ASK.order[:2])
     assert reading.explanations[2] == f"{one} beats {other}, but {stranger} is nobody; DNA and {one}."

@@ -11,8 +11,8 @@ from calipers.rubric.formulas import criteria_for_judge, graded, score_from_rule
 from calipers.types import Verdict
 
 RUBRIC = as_rubric([
-    {"id": "short", "text": "Is short.", "points": 2, "rule": "citation"},
-    {"id": "comma", "text": "Has a comma.", "points": -1, "rule": "citation"},
+    {"id": "short", "text": "Is short.", "points": 2, "rule": "has_answer"},
+    {"id": "comma", "text": "Has a comma.", "points": -1, "rule": "has_answer"},
     {"id": "kind", "text": "Is kind.", "points": 3},
 ])  # fmt: skip
 

@@ -7,7 +7,6 @@ import gzip
 import threading
 from hashlib import sha256
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -16,16 +15,14 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 
 import msgspec
 
-from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.server.agreement import size_conflict
 from calipers.server.forms import Rollout
 from calipers.server.requests import patience
 from calipers.server.room import Room
-from calipers.server.tenant import Limits, Tenant
 from calipers.server.tokens import TenantSettings
 from http_judge import worth
-from served import NOBODY, rollout, served, until
+from served import rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
 
 THREE = (rollout(0, 20), rollout(1, 90), rollout(2, 55))
@@ -141,16 +138,6 @@ async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_r
         ledgers[1].close()
         reply = await server.get("/readyz")
         assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be read; the server's log says why")
-
-
-def test_criteria_that_follow_the_order_of_groups_are_refused_where_servers_share_a_ledger(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ledger = SimpleNamespace(claims=True)
-    monkeypatch.setattr("calipers.server.tenant.open_ledger", lambda _: ledger)
-    judge = Judge("vllm/x", base_url="http://127.0.0.1:9/v1", criteria="evolving")
-    with pytest.raises(ConfigError, match="use --criteria auto, or a ledger in a file"):
-        Tenant(NOBODY[0], lambda *_: judge, ledger="x", room=Room(rollouts=1, size=1), limits=Limits())
 
 
 def test_a_rollout_of_a_group_that_was_sent_whole_is_told_so() -> None:

@@ -274,23 +274,6 @@ DIALECTS: Mapping[str, Dialect] = {
         "gemini/m",
         _server(_Once(lambda _: Answer(429, {"error": {"code": 429, "message": f"{_QUOTA} Please retry in 0.4s."}}))),
     ),
-    "Gemini, an older model": Dialect(
-        "gemini/m",
-        _server(
-            lambda asked: (
-                _google(
-                    "Invalid JSON payload received. Unknown name \"seed\" at 'generation_config': Cannot find field."
-                )
-                if "seed" in asked.body["generationConfig"]
-                else None
-            ),
-            lambda asked: (
-                _google("responseJsonSchema is not supported by this model.")
-                if "responseJsonSchema" in asked.body["generationConfig"]
-                else None
-            ),
-        ),
-    ),
     "Gemini, a shorter reply": Dialect(
         "gemini/m",
         _server(
@@ -299,7 +282,7 @@ DIALECTS: Mapping[str, Dialect] = {
                     "Unable to submit request because it has a maxOutputTokens value of 8192 but the supported range "
                     "is from 1 (inclusive) to 4097 (exclusive). Update the value and try again."
                 )
-                if asked.body["generationConfig"]["maxOutputTokens"] > 4096
+                if asked.body["max_tokens"] > 4096
                 else None
             )
         ),
@@ -309,11 +292,6 @@ DIALECTS: Mapping[str, Dialect] = {
         "gemini/m",
         lambda: lambda _: _google("API key not valid. Please pass a valid API key."),
         finding="The key is not accepted",
-    ),
-    "Gemini, the prompt blocked": Dialect(
-        "gemini/m",
-        lambda: lambda _: Answer(body={"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "m"}),
-        finding=r"declined to answer: the prompt was blocked \(PROHIBITED_CONTENT\)",
     ),
     "Ollama, thinking in the text": Dialect("ollama/m", _server(answer=_thinking_aloud)),
     "Ollama, the form ignored": Dialect(

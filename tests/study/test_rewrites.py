@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from calipers.guard.injection import attacks_in
 from calipers.render import render
 from calipers.study.rewrites import REWRITES, confident, formatted, sycophantic, verbose
-from calipers.testing.features import count_confidence, count_flattery, count_markdown
 from calipers.types import Trajectory, TrajectoryGroup
 
 ANSWER = "I think the bridge might be closed. Take the ferry at 9, e.g. from pier 4. It probably leaves on time."
@@ -21,14 +20,15 @@ def _words(text: str) -> list[str]:
 
 
 def test_a_rewrite_changes_its_own_feature_and_no_other() -> None:
-    counts = {"formatted": count_markdown, "confident": count_confidence, "sycophantic": count_flattery}
+    marks = {
+        "formatted": r"^(?:#|- )",
+        "confident": r"certain|definitely|without a doubt",
+        "sycophantic": r"[Gg]reat|insightful",
+    }
     for name, rewrite in REWRITES.items():
-        found = rewrite(ANSWER)
-        assert len(found) > len(ANSWER)
-        for own, count in counts.items():
-            # What is said twice is hedged twice.
-            low, high = (1, 9) if own == name else (-1, 0) if (name, own) == ("verbose", "confident") else (0, 0)
-            assert low <= count(found) - count(ANSWER) <= high, (name, own)
+        assert len(rewrite(ANSWER)) > len(ANSWER)
+        for own, mark in marks.items():
+            assert bool(re.search(mark, rewrite(ANSWER), re.MULTILINE)) == (own == name), (name, own)
 
 
 def test_a_verbose_answer_says_every_paragraph_twice_and_nothing_else() -> None:
@@ -47,7 +47,7 @@ def test_praise_stands_before_and_after() -> None:
 def test_a_confident_answer_has_no_hedges() -> None:
     found = confident(ANSWER)
     assert "The bridge is closed. Take the ferry at 9, e.g. from pier 4. It leaves on time." in found
-    assert count_confidence(found) >= 2
+    assert not re.search("think|might|probably", found)
 
 
 def test_formatting_changes_no_word() -> None:

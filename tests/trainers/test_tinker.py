@@ -121,7 +121,7 @@ async def test_a_rollout_without_a_score_has_its_siblings_mean_total(faulty: Fau
     assert totals == [1.2, pytest.approx(1.05), 0.9]
 
 
-@pytest.mark.parametrize("points", [10, 30, 70])
+@pytest.mark.parametrize("points", [20, 30, 70])
 async def test_among_ties_it_is_their_own_reward_to_the_last_bit(faulty: FaultyServer, points: int) -> None:
     faulty.script(worth(never=(50,)))
     texts = [f"{name}, worth {points}." for name in ("first", "second", "third")]

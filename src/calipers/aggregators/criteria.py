@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal, Self, TypeAlias
 
 from calipers.aggregators.two_way import two_way
@@ -32,8 +31,7 @@ class CriteriaScores:
 
     A grading in which a verdict is unknown has a score only if ``grading.on_missing`` allows it. A verdict of None
     never replaces another, so a follow-up question fills gaps. Verdicts of rules (``checked``) are part of every
-    grading, and a score that follows from rules alone is exact. With ``grading.weights`` "contrast", the points of a
-    candidate's criteria follow from all gradings of its group by the same judge.
+    grading, and a score that follows from rules alone is exact.
 
     With several ``judges``, a ``panel`` "all" averages scores by ``weights``. If some judges graded only some
     candidates, ``two_way`` removes the judges' levels first, so that no candidate gains from a lenient judge. In
@@ -58,8 +56,7 @@ class CriteriaScores:
 
         The standard error is that of the mean over gradings, by one judge or by several; None for a single grading.
         """
-        by_rules = self._rubrics_for({}, n)
-        exact = [self._score_from_rules(item, by_rules[item]) for item in range(n)]
+        exact = [self._score_from_rules(item) for item in range(n)]
         scores = self._scores_of_judges(judgments, n)
         values = tuple(judged if known is None else known for known, judged in zip(exact, scores.values, strict=True))
         stderrs = tuple(judged if known is None else 0.0 for known, judged in zip(exact, scores.stderrs, strict=True))
@@ -94,68 +91,40 @@ class CriteriaScores:
                     of_item = found.setdefault(grading, {}).setdefault(item, {})
                     if of_item.get(criterion) is None:
                         of_item[criterion] = judgment.met if judgment.share is None else judgment.share
-        rubrics = self._rubrics_for(found, n)
-        return [rated[item] or self._values(item, found, rubrics[item]) for item in range(n)]
+        return [rated[item] or self._values(item, found) for item in range(n)]
 
-    def _values(self, item: int, found: Gradings, rubric: Rubric | None) -> list[float]:
-        human = self._rubric(item)
-        if rubric is None or human is None or self.grading.mode == "holistic":
-            return []
-        if self._score_from_rules(item, human) is not None:
+    def _values(self, item: int, found: Gradings) -> list[float]:
+        rubric = self._rubric(item)
+        if rubric is None or self.grading.mode == "holistic" or self._score_from_rules(item) is not None:
             return []
         ruled: dict[str, Met] = {name: verdict.met for name, verdict in self._rule_verdicts(item).items()}
-        values = [self._value(human, rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
+        values = [self._value(rubric, {**ruled, **found[grading].get(item, {})}) for grading in sorted(found)]
         if not values and (ruled or self.grading.on_missing == "floor"):
-            values = [self._value(human, rubric, ruled)]
+            values = [self._value(rubric, ruled)]
         return [value for value in values if value is not None]
 
     def _rubric(self, item: int) -> Rubric | None:
         return self.rubrics[item] if item < len(self.rubrics) else None
 
-    def _rubrics_for(self, found: Gradings, n: int) -> list[Rubric | None]:
-        """Return the rubric that each candidate is scored by: its own, or with points that follow the verdicts.
-
-        Candidates of equal rubrics are scored by the same points, which follow from the verdicts on all of them.
-        """
-        rubrics = [self._rubric(item) for item in range(n)]
-        if self.grading.weights == "human":
-            return rubrics
-        from calipers.rubric.contrast import contrast_rubric  # noqa: PLC0415 - few judges shift points
-
-        shifted: list[Rubric | None] = [None] * n
-        for first, rubric in enumerate(rubrics):
-            if rubric is None or shifted[first] is not None:
-                continue
-            alike = [item for item in range(first, n) if rubrics[item] == rubric]
-            points = contrast_rubric(rubric, [self._verdicts_on(item, found) for item in alike], self.grading)
-            for item in alike:
-                shifted[item] = points
-        return shifted
-
-    def _verdicts_on(self, item: int, found: Gradings) -> dict[str, list[float]]:
-        """Return the known verdicts on a candidate by criterion, one for each grading."""
-        verdicts: dict[str, list[float]] = {}
-        for grading in sorted(found):
-            for name, met in found[grading].get(item, {}).items():
-                if met is not None:
-                    verdicts.setdefault(name, []).append(float(met))
-        ruled = {name: one.met for name, one in self._rule_verdicts(item).items()}
-        return verdicts | {name: [float(met)] for name, met in ruled.items() if met is not None}
-
     def _rule_verdicts(self, item: int) -> Mapping[str, Verdict]:
         return self.checked[item] if item < len(self.checked) else {}
 
-    def _score_from_rules(self, item: int, rubric: Rubric | None) -> float | None:
+    def _score_from_rules(self, item: int) -> float | None:
         """Return the score of a candidate if the verdicts of rules alone decide it, otherwise None."""
+        rubric = self._rubric(item)
         value = None if rubric is None else score_from_rules(rubric, self._rule_verdicts(item), self.grading)
         return None if value is None else round(value, _DIGITS)
 
-    def _value(self, human: Rubric, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
-        """Return the score by ``rubric``; whether enough criteria have a verdict is decided by ``human`` points."""
+    def _value(self, rubric: Rubric, verdicts: Mapping[str, Met]) -> float | None:
         grading = self.grading
-        policy = partial(graded, normaliser=grading.formula, on_missing=grading.on_missing, floor=grading.floor)
-        value = policy(human, verdicts, coverage=grading.coverage).value
-        return value if rubric is human or value is None else policy(rubric, verdicts, coverage=0.0).value
+        return graded(
+            rubric,
+            verdicts,
+            normaliser=grading.formula,
+            on_missing=grading.on_missing,
+            floor=grading.floor,
+            coverage=grading.coverage,
+        ).value
 
     def _combine_judges(self, rows: Mapping[int, Sequence[float | None]], n: int) -> Scores:
         """Combine the scores of several judges for each candidate that at least ``quorum`` of them graded."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Final
 
@@ -25,20 +24,26 @@ _log = logging.getLogger(__name__)
 
 
 def connect(
-    judge: str | Backend, *, base_url: str | Sequence[str] | None, api_key: str | None, timeout: float
+    judge: str | Backend,
+    *,
+    base_url: str | Sequence[str] | None,
+    api_key: str | None,
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
 ) -> FullBackend:
     """Return the backend for a judge's name (a pool for several base URLs), or the caller's own backend.
 
-    Raises ConfigError for an unknown name, and for options that do not apply.
+    ``headers`` are added to every request. Raises ConfigError for an unknown name, and for options that do not apply.
     """
     if isinstance(judge, str):
         urls = [base_url] if base_url is None or isinstance(base_url, str) else base_url
         if not isinstance(urls, list | tuple) or not all(url is None or isinstance(url, str) for url in urls):
             raise ConfigError(f"base_url={base_url!r}: it must be a URL, or a list of URLs")
-        found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout) for url in urls]
+        options = {"api_key": api_key, "timeout": timeout, "headers": headers}
+        found = [find_backend(judge, base_url=url, **options) for url in urls]  # type: ignore[arg-type]
         return found[0] if len(found) == 1 else Pool(found)
-    if base_url is not None or api_key is not None:
-        raise ConfigError("base_url and api_key belong to a judge given by name, not to a Backend of your own")
+    if base_url is not None or api_key is not None or headers is not None:
+        raise ConfigError("base_url, api_key and headers belong to a judge given by name, not to a Backend of your own")
     _require_backend(judge)
     return full(judge)
 
@@ -57,9 +62,15 @@ def _require_backend(judge: object) -> None:
 
 
 def find_backend(
-    name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 120.0
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 120.0,
+    headers: Mapping[str, str] | None = None,
 ) -> FullBackend:
-    """Return the backend for a judge's name, without wrappers. ``timeout`` is in seconds per call.
+    """Return the backend for a judge's name, without wrappers. ``timeout`` is in seconds per call, and ``headers`` are
+    added to every request.
 
     ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url``, requests
     go to the address in the environment (OPENAI_BASE_URL, OLLAMA_HOST ...), else to the provider's usual address.
@@ -73,8 +84,10 @@ def find_backend(
         base_url = url_within
     in_process = _in_process(name)
     if in_process is not None:
-        if base_url is not None or api_key is not None:
-            raise ConfigError(f"the judge {name!r} runs in this process: base_url and api_key do not apply to it")
+        if base_url is not None or api_key is not None or headers is not None:
+            raise ConfigError(
+                f"the judge {name!r} runs in this process: base_url, api_key and headers do not apply to it"
+            )
         return in_process
     if is_address(name):
         shown = name_without_password(name)
@@ -95,28 +108,20 @@ def find_backend(
         )
     known = provider_of(name)
     if known is None:
+        if headers is not None:
+            raise ConfigError(
+                f"headers: {name} is asked through LiteLLM, which takes none; pass extra_headers in params"
+            )
         return _through_litellm(name, base_url=base_url, api_key=api_key, timeout=timeout)
     at, how = request_target(known, base_url=base_url, api_key=api_key), registry.BACKENDS.find(known)
-    carried = {"headers": dict(at.headers)} if at.headers else {}
+    carried = {"headers": {**dict(at.headers), **(headers or {})}} if at.headers or headers else {}
     made = full(
         registry.load_object(how.backend)(
             model, base_url=at.url, api_key=at.key, timeout=timeout, api_key_env=how.key, **carried, **how.options
         )
     )
-    if api_key is None and os.environ.get("CALIPERS_ENV_FILE"):
-        _renew_key(made, how)
     _log_address(name, made.endpoint, at.named_by)
     return made
-
-
-def _renew_key(made: FullBackend, provider: Provider) -> None:
-    """Have the judge's key read again from the ``.env`` file in use once the server refuses it."""
-    from calipers.backends.providers.env_file import renewed_key  # noqa: PLC0415 - few have such a file
-    from calipers.backends.server import HttpBackend  # noqa: PLC0415 - loaded by now, if it is one
-
-    variable = provider.credential()
-    if isinstance(made, HttpBackend) and variable is not None:
-        made.renew_key_from(partial(renewed_key, variable), key=os.environ[variable].strip())
 
 
 def _in_process(name: str) -> FullBackend | None:

@@ -1,22 +1,16 @@
-"""The base class of judges behind an HTTP server: address, headers, errors, and a check before the first request.
-
-Not responsible for the content of a request or a reply (``providers``), for leaving out refused parameters
-(``negotiation``), nor for sockets and event loops (``transport.http``).
-"""
+"""The base class of judges behind an HTTP server: address, headers, errors, and a check before the first request."""
 
 from __future__ import annotations
 
-import logging
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Iterable, Mapping
 from functools import cache, partial
 from math import isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from calipers.backends.negotiation.negotiated import Capabilities, Frame, Negotiated
+from calipers.backends.negotiation import Frame, Negotiated
 from calipers.backends.transport import model_list
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
@@ -27,35 +21,9 @@ from calipers.types.encoding import to_json
 
 if TYPE_CHECKING:
     from calipers.backends.transport.http import HttpClient
-    from calipers.backends.transport.llama_cpp import Properties
-
-
-_log = logging.getLogger("calipers.calls")
 
 _BESIDE = 2.0
 """The seconds to wait for a page that a run can do without: llama.cpp's properties."""
-
-
-@dataclass(slots=True)
-class Renewal:
-    """The ``key`` in use for a judge's server, and the ``source`` of another once it is refused.
-
-    All copies of a backend share one.
-    """
-
-    source: Callable[[], str | None]
-    key: str
-
-    def renew(self, refused: str | None, client: HttpClient) -> bool:
-        """Return whether a request that was sent with the key ``refused`` may be sent again with another."""
-        if self.key != refused:
-            return True  # another call has renewed it meanwhile
-        found = self.source()
-        if not found or found == refused:
-            return False
-        client.replace_key(self.key, found)
-        self.key = found
-        return True
 
 
 class HttpBackend(Negotiated):
@@ -63,7 +31,7 @@ class HttpBackend(Negotiated):
 
     ``carried`` are the caller's own headers, which replace ours of the same name. ``timeout`` is in seconds for one
     request. Errors name ``key_hint`` as the key's source and never show a key. ``lists_models`` is False if the
-    server's list of models does not show whether ``model`` exists. ``capabilities`` is what an earlier run learned.
+    server's list of models does not show whether ``model`` exists. ``refused`` is what an earlier run learned.
     Raises ConfigError for an address or a header that cannot work. Each provider has a subclass whose ``complete``
     writes a request body and reads the reply.
     """
@@ -79,9 +47,9 @@ class HttpBackend(Negotiated):
         timeout: float,
         key_hint: str,
         lists_models: bool = True,
-        capabilities: Capabilities | None = None,
+        refused: Iterable[str] = (),
     ) -> None:
-        super().__init__(model, capabilities=capabilities)
+        super().__init__(model, refused=refused)
         parts = checked_url(base_url, path)
         if not timeout > 0:
             raise ConfigError(f"timeout must be more than 0 seconds, not {timeout!r}.")
@@ -95,11 +63,9 @@ class HttpBackend(Negotiated):
         self.peer = Peer(model, key_hint, secrets_in(sent))
         self._http = cache(partial(_client, asked_url, sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
-        root = asked_url.split("?", 1)[0].removesuffix("/v1")
-        self._beside = cache(partial(_client, root, sent, _BESIDE))
+        self._beside = cache(partial(_client, self.url.removesuffix("/v1"), sent, _BESIDE))
         """Returns the client of pages outside the API: llama.cpp's properties."""
         self._models_hint: str | None = None
-        self._renewal: Renewal | None = None
 
     async def models(self) -> HttpReply:
         """Return the server's reply to a request for its list of models, whatever its status.
@@ -122,10 +88,9 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        told = await self._properties() if model_list.takes_any_name(reply) else None
-        listed = model_list.listed_context_window(reply, self.model)
-        self.context_window = listed or (None if told is None else told.context_window)
-        self.slots = None if told is None else told.slots
+        any_name = model_list.takes_any_name(reply)
+        self.slots, window = await self._properties() if any_name else (None, None)
+        self.context_window = model_list.listed_context_window(reply, self.model) or window
         self.unlisted = None
         if not self._lists_models:
             return []
@@ -137,51 +102,33 @@ class HttpBackend(Negotiated):
             ]
         if offered is None:
             return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
-        if offered and not model_list.is_listed(self.model, offered) and not model_list.takes_any_name(reply):
+        if offered and not model_list.is_listed(self.model, offered) and not any_name:
             self.unlisted = (
                 f"{self.url} does not list {self.model!r} among its models ({model_list.first_names(offered)})."
             )
         return [] if self.unlisted is None else [self.unlisted]
 
     async def aclose(self) -> None:
-        """Close the running event loop's connections to the judge's server. Not required, because loops close them as
-        they end.
-        """
-        if self._http.cache_info().currsize:
-            await self._http().aclose()
-        if self._beside.cache_info().currsize:
-            await self._beside().aclose()
+        """Close the running event loop's connections to the judge's server; loops also close them as they end."""
+        for client in (self._http, self._beside):
+            if client.cache_info().currsize:
+                await client().aclose()
 
-    async def _properties(self) -> Properties | None:
-        """Return what llama.cpp's server tells of itself, which costs no tokens; None if no reply came."""
-        from calipers.backends.transport.llama_cpp import read_properties  # noqa: PLC0415 - other servers have no need
-
+    async def _properties(self) -> tuple[int | None, int | None]:
+        """Return llama.cpp's slots and context window, which costs no tokens."""
         try:
-            return read_properties(await self._beside().request("GET", "/props"))
+            return model_list.slots_and_window(await self._beside().request("GET", "/props"))
         except BackendError:
-            return None
+            return None, None
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
-        renewal = self._renewal
-        sent_with = None if renewal is None else renewal.key
         settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
-        if isinstance(settled, Refusal):
-            error = await self._error(settled)
-            if renewal is None or error.kind != "unauthorized" or not renewal.renew(sent_with, self._http()):
-                raise error
-            _log.warning("%s at %s: the key was refused, and another is in use now", self.model, self.endpoint)
-            settled = await self._negotiate(request, frame, self._post, secrets=self.peer.secrets)
         if isinstance(settled, Refusal):
             raise await self._error(settled)
         return settled
 
-    def renew_key_from(self, source: Callable[[], str | None], *, key: str) -> None:
-        """Have ``key``, when the judge's server refuses it, replaced by what ``source`` returns then, if anything."""
-        self._renewal = Renewal(source, key)
-
     def _post(self, body: Mapping[str, Any]) -> Awaitable[HttpReply]:
-        """Return the server's reply to ``body``, whatever its status. Raises BackendError if no reply came."""
         return self._http().request("POST", self._path, body=_encoded(body))
 
     async def _error(self, refusal: Refusal) -> BackendError:
@@ -207,6 +154,12 @@ class HttpBackend(Negotiated):
             return f"The server offers {model_list.first_names(offered)}."
         beyond = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
         return f"Is {self.url} right?{beyond}"
+
+
+def bearer(api_key: str | None) -> dict[str, str]:
+    """Return the header that carries a judge's key, or nothing without a key."""
+    key = (api_key or "").strip()
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def _client(url: str, headers: Mapping[str, str], timeout: float) -> HttpClient:

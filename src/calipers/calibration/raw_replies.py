@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
-from calipers.replies.compare.choice import extract_choice
-from calipers.replies.compare.ranking import extract_ranking
-from calipers.replies.criteria.verdict import extract_verdict
+from calipers.replies.compare import extract_choice, extract_ranking
 from calipers.replies.formats.known import Format, format_named
-from calipers.replies.scores.scores import extract_scores
+from calipers.replies.scores import extract_scores
+from calipers.replies.verdict import extract_verdict
 
 
 def parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:

@@ -253,11 +253,6 @@ def _check_criteria(options: dict[str, Any]) -> None:
     """Read --criteria; that of calipers.toml is for runs. Raises ConfigError."""
     if is_from_settings_file("criteria"):
         options["criteria"] = "off"
-    if options["criteria"] == "evolving":
-        raise ConfigError(
-            "--criteria evolving: these criteria depend on the groups that were judged before, so there is no one way "
-            "to measure; --criteria auto measures those that they begin with"
-        )
     if options["criteria"] != "off" and not options["judge"]:
         raise ConfigError("--criteria is about a judge to query: name it with --judge")
     if options["criteria_writer"] is not None and options["criteria"] == "off":

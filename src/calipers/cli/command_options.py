@@ -203,8 +203,7 @@ def env_file_option(command: F) -> F:
         is_eager=True,
         expose_value=False,
         callback=_use_env_file,
-        help="Read keys and base URLs from this .env file (NAME=value) unless the environment has them; read it again "
-        "when a key is refused.",
+        help="Read keys and base URLs from this .env file (NAME=value) unless the environment has them.",
     )(command)
     return added
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from calipers.cli.progress_line import ProgressLine
-    from calipers.doctor import Diagnosis, Servers
+    from calipers.doctor import Diagnosis
 
 _WIDTH = 140
 _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
@@ -33,8 +33,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @judge_option("judge", required=True, help="The judge to examine: provider/model, as for score.")
 @judge_option(
     "base_url",
-    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own. May be repeated: each is examined, "
-    "and differences are reported.",
+    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own.",
 )
 @command_option(
     "--within",
@@ -65,28 +64,24 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     \b
     calipers doctor --judge openai/gpt-5-mini
     calipers doctor --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
-    calipers doctor --judge vllm/qwen3-32b --base-url http://gpu1:8000/v1 \\
-      --base-url http://gpu2:8000/v1
     calipers doctor --judge ollama/qwen3:32b --json | jq .verdict
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - --help stays quick
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.doctor import diagnose, diagnose_each  # noqa: PLC0415 - likewise
+    from calipers.doctor import diagnose  # noqa: PLC0415 - likewise
 
     if len(judge) > 1:
         raise ConfigError("--judge was given more than once: examine one judge at a time")
     name, urls = judge[0], options["base_url"]
+    if len(urls) > 1:
+        raise ConfigError("--base-url was given more than once: examine one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
     settings |= {"api_key": key_for(name, urls), "within": options["within"]}
-    found: Diagnosis | Servers
     with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
-        if len(urls) > 1:
-            found = asyncio.run(diagnose_each(name, urls, **settings))
-        else:
-            found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
+        found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
     if as_json:
         click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
     else:
@@ -118,26 +113,11 @@ class Progress:
         self.line.move(self.answers, ", ".join(parts))
 
 
-def _print(found: Diagnosis | Servers) -> None:
+def _print(found: Diagnosis) -> None:
     from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
-    from calipers.doctor import Diagnosis  # noqa: PLC0415 - likewise
 
     console = table_console(width=_WIDTH)
-    if not isinstance(found, Diagnosis):
-        for url, one in found.found.items():
-            console.print(
-                wrap_for_console(console, f"{url}: {one.verdict}: {one.reason}"),
-                markup=False,
-                soft_wrap=True,
-                style="bold",
-            )
-            _print_checks(console, one)
-        console.print(
-            "\n".join(["differences", *(f"  {line}" for line in found.differences or ("none",))]), markup=False
-        )
-        found = found.as_one()
-    else:
-        _print_checks(console, found)
+    _print_checks(console, found)
     console.print(_bill(found), markup=False)
     verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
     console.print(wrap_for_console(console, verdict), markup=False, soft_wrap=True, style="bold")

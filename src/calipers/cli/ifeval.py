@@ -21,10 +21,8 @@ from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
-from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
-    from calipers.verifiers.ifeval import Mode
     from calipers.verifiers.ifeval.report import Report
     from calipers.verifiers.ifeval.rows import Pairing, Prompt, Response
 
@@ -43,13 +41,6 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
     type=click.Path(),
     metavar="DATA",
     help="IFEval's prompts (JSONL with instruction_id_list and kwargs). Not needed if RESPONSES has these fields.",
-)
-@command_option(
-    "--mode",
-    default="official",
-    show_default=True,
-    type=click.Choice(["official", "official_2025", "fixed"]),
-    help="Check as the official checker does, as its revisions since 2025 do, or with its known faults fixed.",
 )
 @command_option(
     "--output-dir",
@@ -76,7 +67,6 @@ _ACCURACIES = ("prompt_strict", "inst_strict", "prompt_loose", "inst_loose")
 def ifeval(
     responses: str | None,
     data: str | None,
-    mode: Mode,
     output_dir: str | None,
     *,
     as_json: bool,
@@ -100,8 +90,7 @@ def ifeval(
 
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.verifiers.ifeval.punkt import parameters  # noqa: PLC0415 - --help stays quick
-    from calipers.verifiers.ifeval.report import check_response, report, write_results  # noqa: PLC0415 - likewise
+    from calipers.verifiers.ifeval.report import check_response, report, write_results  # noqa: PLC0415 - --help stays quick
 
     problems = _Problems(strict=strict)
     if output_dir is not None:
@@ -113,27 +102,15 @@ def ifeval(
     ]:  # these options are for the model that answers, not for a judge
         flag = f"--{typed[0].replace('_', '-')}"
         raise ConfigError(f"{responses} is checked as it is: leave {flag} out, or write -o {responses} to generate it")
-    pairing = _paired(responses, data, mode, problems)
+    pairing = _paired(responses, data, problems)
     if not pairing.pairs:
         raise InputError("no response could be checked", source=responses)
-    judged = [(prompt, response, check_response(prompt, response)) for prompt, response in pairing.pairs]
-    found = report([checks for _, _, checks in judged])
+    judged = [check_response(prompt, response) for prompt, response in pairing.pairs]
+    found = report(judged)
     if output_dir is not None:
         write_results(judged, Path(output_dir))
-    model = parameters().name
-    if model != "punkt" and any("sentences" in name for name in found.by_type):
-        problems.warn(
-            "sentences are split by the built-in list of abbreviations; for the official splits on every text, run: "
-            "pip install --no-deps llama-index-core"
-        )
     if as_json:
-        result = found.to_dict() | {
-            "mode": mode,
-            "sentence_model": model,
-            "warnings": problems.warnings,
-            "errors": problems.errors,
-        }
-        click.echo(json.dumps(result))
+        click.echo(json.dumps(found.to_dict() | {"warnings": problems.warnings, "errors": problems.errors}))
     else:
         _print(found)
     return 1 if problems.errors or pairing.unanswered else 0
@@ -196,7 +173,7 @@ def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -
     return out
 
 
-def _paired(responses: str, data: str | None, mode: Mode, problems: _Problems) -> Pairing:
+def _paired(responses: str, data: str | None, problems: _Problems) -> Pairing:
     from calipers.verifiers.ifeval.rows import Pairing, pair, read_prompt, read_response  # noqa: PLC0415 - as above
 
     if data is None:
@@ -206,10 +183,10 @@ def _paired(responses: str, data: str | None, mode: Mode, problems: _Problems) -
                 raise ConfigError(
                     f"{responses}:{line}: has no instruction_id_list; name the file with IFEval's prompts: --input DATA"
                 )
-            return read_prompt(row, line, mode=mode), read_response(row, line)
+            return read_prompt(row, line), read_response(row, line)
 
         return Pairing(tuple(_read(responses, parse, problems)), (), (), ())
-    prompts: list[Prompt] = _read(data, lambda row, line: read_prompt(row, line, mode=mode), problems)
+    prompts: list[Prompt] = _read(data, read_prompt, problems)
     given: list[Response] = _read(responses, read_response, problems)
     pairing = pair(prompts, given)
     for line, message in pairing.errors:
@@ -294,15 +271,9 @@ def _print(found: Report) -> None:
     console.print(kinds, "")
     console.print(f"{counted(found.prompts, 'prompt')}, {counted(found.instructions, 'instruction')}")
     whole = Table(box=None, pad_edge=False)
-    rows = [("", found.accuracies)]
-    if found.no_verdict:
-        rows = [("no verdict = not followed", found.accuracies), ("no verdict = literal count", found.literal)]
-    whole.add_column("")
     for name in _ACCURACIES:
         whole.add_column(name, justify="right")
-    for name, shares in rows:
-        whole.add_row(name, *(f"{getattr(shares, accuracy):.4f}" for accuracy in _ACCURACIES))
+    whole.add_row(*(f"{getattr(found, name):.4f}" for name in _ACCURACIES))
     console.print(whole)
-    for check in found.no_verdict:
-        reason = check.strict.reason or check.loose.reason
-        click.echo(printable(f"no verdict: line {check.line} (key {check.key}), {check.instruction_id}: {reason}"))
+    if found.no_verdict:
+        click.echo(f"{counted(found.no_verdict, 'check')} without a verdict: counted as not followed")

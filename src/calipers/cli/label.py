@@ -41,14 +41,6 @@ if TYPE_CHECKING:
 )
 @command_option("--ledger", metavar="URL", help="The same from the latest run of a ledger, or beside --results.")
 @command_option("--port", type=click.IntRange(1, 65535), metavar="N", help="The page's port. [default: a free one]")
-@command_option(
-    "source",
-    "--import",
-    metavar="FILE",
-    type=click.Path(),
-    help="Add labels from a table (.csv, .tsv) or an export of Argilla (.json, .jsonl), and exit.",
-)
-@command_option("--question", metavar="NAME", help="With --import: Argilla's question. [default: the only one]")
 @command_option("--agreement", is_flag=True, help="Print how far annotators agree, and exit.")
 @command_option("--gold", named=True, metavar="OUT", help="Write the labelled groups with gold to OUT, and exit.")
 @command_option(
@@ -68,7 +60,6 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
     \b
     calipers label groups.jsonl --annotator ann
     calipers label groups.jsonl --annotator ann --results scored.jsonl
-    calipers label groups.jsonl --import ranked.csv
     calipers label groups.jsonl --agreement
     calipers label groups.jsonl --gold gold.jsonl
     calipers calibrate gold.jsonl --judge openai/gpt-5-mini
@@ -88,9 +79,7 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
     with GroupIndex(groups, on_error=bad) as index:
         file = LabelFile(where, on_error=bad)
         _require_labels_of(index, file)
-        if options["source"] is not None:
-            _import(index, file, options, bad)
-        elif options["gold"] is not None:
+        if options["gold"] is not None:
             _write_gold(index, file, groups, options, bad)
         elif options["agreement"]:
             print_agreement(index, file, as_json=as_json)
@@ -100,17 +89,11 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
 
 
 def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
-    named = [
-        flag for flag, key in (("--import", "source"), ("--gold", "gold"), ("--agreement", "agreement")) if options[key]
-    ]
+    named = [flag for flag, key in (("--gold", "gold"), ("--agreement", "agreement")) if options[key]]
     if len(named) > 1:
         raise ConfigError(f"{' and '.join(named)}: do one at a time")
-    for flag, key, with_flag in (
-        ("--question", "question", "--import"),
-        ("--random-sample", "random_sample", "--gold"),
-    ):
-        if options[key] and with_flag not in named:
-            raise ConfigError(f"{flag} is for {with_flag}")
+    if options["random_sample"] and "--gold" not in named:
+        raise ConfigError("--random-sample is for --gold")
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
     if named and (is_typed("results") or is_typed("port")):
@@ -192,28 +175,6 @@ def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict
     if lacking:
         print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named[0]}; they come in random order")
     return found
-
-
-def _import(index: GroupIndex, file: LabelFile, options: dict[str, Any], bad: BadLines) -> None:
-    from calipers.labelling.imports import labels_from_argilla, labels_from_csv  # noqa: PLC0415 - as above
-
-    source, annotator = options["source"], options["annotator"]
-    if source.endswith((".csv", ".tsv")):
-        if options["question"]:
-            raise ConfigError("--question is for exports of Argilla")
-        found = labels_from_csv(source, index, annotator=annotator, on_error=bad)
-    elif source.endswith((".json", ".jsonl")):
-        found = labels_from_argilla(source, index, question=options["question"], annotator=annotator, on_error=bad)
-    else:
-        raise ConfigError(f"--import {source}: ends in none of .csv, .tsv (tables), .json, .jsonl (Argilla)")
-    new = [one for one in found if _is_new(file, one)]
-    file.append_all(new)
-    print_message(f"{len(new):,} labels were added to {file.path}")
-
-
-def _is_new(file: LabelFile, one: Any) -> bool:
-    held, _ = file.current(one.annotator, one.group_id)
-    return held is None or (held.ranks, held.content) != (one.ranks, one.content)
 
 
 def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[str, Any], bad: BadLines) -> None:

@@ -95,11 +95,6 @@ def _is_scenarios(path: Path) -> bool:
     return _is_collection(path) if path.suffix == ".json" else _has_scenarios(path)
 
 
-def _is_simulation(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(_SIMULATION)) == _SIMULATION
-
-
 def _is_report(path: Path) -> bool:
     with path.open("rb") as file:
         return _REPORT in file.read(200)
@@ -112,7 +107,6 @@ def _is_comparison(path: Path) -> bool:
 
 _COMPARISON: Final = b'{"calipers_comparison":'
 _REPORT: Final = b"<!-- calipers report "
-_SIMULATION: Final = b'{"format":"calipers-simulation/'
 
 
 def _is_profile(path: Path) -> bool:
@@ -128,7 +122,6 @@ GOLD: Final = Kind("gold of calipers label", _rows_with(frozenset({"group_id", "
 GROUPS: Final = Kind("a groups file", _rows_with(frozenset({"group_id", "trajectories"})))
 RUBRIC: Final = Kind("a rubric in TOML", _is_rubric)
 RECOMMENDATION: Final = Kind("a recommendation of calipers calibrate", _is_recommendation)
-SIMULATION: Final = Kind("a result file of a simulation", _is_simulation)
 COMPARISON: Final = Kind("a comparison of judges", _is_comparison)
 PROFILE: Final = Kind("a judge's profile", _is_profile)
 REPORT: Final = Kind("a report of calipers", _is_report)

@@ -91,3 +91,17 @@ def require_watchers(name: str, value: object) -> None:
     for one in value:
         if isinstance(one, type) or not callable(getattr(one, "seen", None)):
             raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen")
+
+
+def require_headers(name: str, value: object) -> None:
+    """Raise ConfigError unless ``value`` can be a judge's option ``headers``: texts by name, or by judge and name."""
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        texts = [isinstance(one, str) for one in value.values()]
+        if all(texts):
+            return
+        if not any(texts):
+            for one in value.values():
+                if one is not None:
+                    require_headers(name, one)
+            return
+    raise ConfigError(f"{name}: write {{'X-Team': 'search'}}, or one such mapping for each judge's name")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from calipers.config.option import QUESTION, Group, any_value, choice, number, whole_number
+from calipers.config.option import QUESTION, Group, any_value, choice, whole_number
 from calipers.interfaces import Backend
 
-CriteriaMode: TypeAlias = Literal["off", "auto", "evolving"]
+CriteriaMode: TypeAlias = Literal["off", "auto"]
 WithoutCriteria: TypeAlias = Literal["judge", "abstain"]
 
 
@@ -23,12 +23,12 @@ class Criteria(Group):
     mode: CriteriaMode = choice(
         "off",
         CriteriaMode,
-        "Criteria for each prompt, written by a model before any answer is judged: once for a prompt, for all its "
-        "groups (auto), or looked at again with earlier answers (evolving). For groups without a rubric of their own.",
+        "auto: a model writes criteria for each prompt before any answer is judged, once for all its groups. For "
+        "groups without a rubric of their own.",
         key="criteria",
         section=QUESTION,
         recorded=True,
-        link="criteria.md",
+        link="rubrics.md#criteria-for-each-prompt",
     )
     writer: str | Backend | None = any_value(
         None,
@@ -37,7 +37,7 @@ class Criteria(Group):
         section=QUESTION,
         metavar="MODEL",
         unset="the (first) judge",
-        link="criteria.md#who-writes-them",
+        link="rubrics.md#criteria-for-each-prompt",
     )
     most: int = whole_number(
         7,
@@ -46,7 +46,7 @@ class Criteria(Group):
         key="criteria_most",
         section=QUESTION,
         recorded=True,
-        link="criteria.md",
+        link="rubrics.md#criteria-for-each-prompt",
     )
     missing: WithoutCriteria = choice(
         "judge",
@@ -56,7 +56,7 @@ class Criteria(Group):
         key="criteria_missing",
         section=QUESTION,
         recorded=True,
-        link="criteria.md#when-there-are-none",
+        link="rubrics.md#criteria-for-each-prompt",
     )
     reference: str | None = any_value(
         None,
@@ -66,25 +66,5 @@ class Criteria(Group):
         metavar="KEY",
         unset="reference, reference_answer or ground_truth",
         recorded=True,
-        link="criteria.md#what-the-writer-sees",
-    )
-    freeze: int = whole_number(
-        4,
-        "With --criteria evolving: how many groups of a prompt are judged by the same version of its criteria.",
-        low=1,
-        key="criteria_freeze",
-        section=QUESTION,
-        recorded=True,
-        link="criteria.md#criteria-that-evolve",
-    )
-    guards: float = number(
-        0.1,
-        "With --criteria evolving: the share of groups that a retired criterion still judges.",
-        low=0,
-        high=1,
-        key="criteria_guards",
-        section=QUESTION,
-        metavar="SHARE",
-        recorded=True,
-        link="criteria.md#criteria-that-evolve",
+        link="rubrics.md#criteria-for-each-prompt",
     )

@@ -63,6 +63,17 @@ def read_params(texts: Sequence[str]) -> dict[str, Any]:
     return read_pairs(texts, flag="--param", example="temperature=0")
 
 
+def read_headers(texts: Sequence[str]) -> dict[str, str]:
+    """Read a judge's option of request headers, which ``--header`` gives."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError("--header: write NAME=VALUE, as in X-Team=search")
+        found[name.strip()] = value.strip()
+    return found
+
+
 def read_gradings(texts: Sequence[str]) -> dict[str, Any]:
     """Read a judge's option ``grading`` from the fields given with ``--grading``."""
     return read_pairs(texts, flag="--grading", example="mode=relative")

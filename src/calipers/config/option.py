@@ -206,7 +206,8 @@ class Options:
         """Show the options that differ from their defaults, without keys and passwords."""
         changed = [one.name for one in fields(self) if getattr(self, one.name) != one.default]  # type: ignore[arg-type]
         told = (
-            f"{name}={'...' if name == 'api_key' else repr(_without_secrets(getattr(self, name)))}" for name in changed
+            f"{name}={'...' if name in {'api_key', 'headers'} else repr(_without_secrets(getattr(self, name)))}"
+            for name in changed
         )
         return f"{type(self).__name__}({', '.join(told)})"
 

@@ -95,7 +95,7 @@ class Everyday(Options):
         "What happens to a reply with scores off the scale.",
         section=READING,
         recorded=True,
-        link="reading-scales.md#scores-off-the-scale",
+        link="reading.md#scores-off-the-scale",
     )
     deadline: float | None = number(
         None,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from calipers.config.arguments import require_params, require_watchers
-from calipers.config.flag_values import read_aspects, read_gradings, read_params, read_price
+from calipers.config.arguments import require_headers, require_params, require_watchers
+from calipers.config.flag_values import read_aspects, read_gradings, read_headers, read_params, read_price
 from calipers.config.option import (
     DEFENCE,
     LIMITS,
@@ -49,7 +49,7 @@ class Question(Group):
         many=True,
         reads=read_gradings,
         recorded=True,
-        link="rubrics-grading.md#how-it-is-put-to-the-judge",
+        link="rubrics.md#how-it-is-put-to-the-judge",
     )
     aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = any_value(
         None,
@@ -130,6 +130,18 @@ class Calls(Group):
         section=THE_JUDGE,
         unset="as the server reports",
         link="transcript.md#length",
+    )
+    headers: Mapping[str, Any] | None = any_value(
+        None,
+        "A further header of every request, e.g. X-Team=search; in Python a mapping, or one of these by judge name.",
+        check=require_headers,
+        flag="header",
+        section=THE_JUDGE,
+        metavar="NAME=VALUE",
+        many=True,
+        reads=read_headers,
+        named=True,
+        link="judges.md#servers-of-your-own",
     )
     timeout: float = number(120.0, "Seconds that a call may take.", low=0, above=True, section=LIMITS)
     attempts: int = whole_number(5, "How often a call is attempted if it fails for a reason that may pass.", low=1)

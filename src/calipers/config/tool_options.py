@@ -52,7 +52,7 @@ class Tools(Group):
         check=_require_tools,
         unset="none",
         recorded=True,
-        link="agentic-judge.md",
+        link="verifiers.md#a-judge-with-tools",
     )
     turns: int = whole_number(
         8,
@@ -61,7 +61,7 @@ class Tools(Group):
         key="tool_turns",
         section=QUESTION,
         recorded=True,
-        link="agentic-judge.md#limits",
+        link="verifiers.md#a-judge-with-tools",
     )
     most_bytes: int = whole_number(
         65_536,
@@ -70,7 +70,7 @@ class Tools(Group):
         key="tool_bytes",
         section=QUESTION,
         recorded=True,
-        link="agentic-judge.md#limits",
+        link="verifiers.md#a-judge-with-tools",
     )
 
     @classmethod

@@ -12,7 +12,7 @@ from typing import Final
 
 from calipers.guard.injection import find_attacks
 from calipers.render.escapes import escape
-from calipers.replies.criteria.proposed import ProposedCriterion
+from calipers.replies.proposed import ProposedCriterion
 from calipers.types import Criterion
 from calipers.types.scripts import UNSPACED
 

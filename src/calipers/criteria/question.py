@@ -14,7 +14,7 @@ from calipers.criteria.checks import Checked, Checks, check_criteria
 from calipers.criteria.task import text_of_task
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose
-from calipers.replies.criteria.proposed import proposed_criteria
+from calipers.replies.proposed import proposed_criteria
 from calipers.types import Ask, Completion, Criterion, JudgeRequest, PlanState, Reading, RenderedGroup
 
 FIRST_ASK: Final = -2

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from calipers.backends.local.features import FEATURES, Array
 from calipers.backends.local.model import Forest
-from calipers.distilling.pairs import Pairs, Places
+
+Places: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 TREES: Final = 100
 DEPTH: Final = 2
@@ -27,6 +28,26 @@ _LEAST: Final = 10
 _COLUMNS: Final = 0.5
 """The share of the features that a tree may use."""
 _GAIN: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Pairs of a local judge's training groups.
+
+    ``rows`` are all candidates' relative features, (candidates, columns); ``first`` and ``second`` are places in them.
+    ``targets`` are the probabilities that the first is preferred, and ``weights`` what each pair counts.
+    """
+
+    rows: Array
+    first: Places
+    second: Places
+    targets: Array
+    weights: Array
+
+    @property
+    def differences(self) -> Array:
+        """The features of the first candidates less those of the second, (pairs, columns)."""
+        return self.rows[self.first] - self.rows[self.second]
 
 
 @dataclass(slots=True)

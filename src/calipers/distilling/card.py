@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from calipers.distilling.groups import GOLD
-
 
 def card_text(title: str, figures: Mapping[str, Any]) -> str:
     """Return the card of the local judge ``title`` as Markdown, from its ``figures``."""
@@ -16,47 +14,36 @@ def card_text(title: str, figures: Mapping[str, Any]) -> str:
     for heading, rows in (
         ("How far it agrees, on prompts that it was not trained on", _agreement(figures)),
         ("Where it is weak", _parts(figures["parts"])),
-        *([("How sure it is", _honesty(figures))] if "honesty" in figures else []),
+        ("How sure it is", _honesty(figures)),
         ("How easily it is gamed", _tricks(figures)),
         ("What it takes", _takes(figures)),
-        ("What it does not do", iter(_LIMITS[figures["form"]])),
+        ("What it does not do", iter(_LIMITS)),
     ):
         lines += [f"## {heading}", "", *rows, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-_RUBRIC = "- It reads no rubric and checks no criteria. It learned the rubric of the runs that it was distilled from."
-_FACTS = "- It knows no facts. It sees form, overlap with the task, tool results, and what the siblings say."
-_TRAINING = (
-    "- Agreement on recorded answers is not agreement during training: a policy that is optimised against it "
-    "leaves what it knows. Let a strong judge see a random share of the groups."
-)
-_ABSTAINS = (
-    "- It abstains on groups in another script, with tools where it learned from none (or the other way round), "
-    "with answers of another length, and on tasks whose words it does not know."
-)
-_NEVER_ABSTAINS = "- It never abstains and states no standard error, so it does not say when it knows nothing."
-_LIMITS = {
-    "local": (_RUBRIC, _FACTS, _ABSTAINS, _TRAINING),
-    "embedded": ("- It reads no rubric and checks no criteria.", _FACTS, _NEVER_ABSTAINS, _TRAINING),
-}
+_LIMITS = """\
+- It reads no rubric and checks no criteria. It learned the rubric of the runs that it was distilled from.
+- It knows no facts. It sees form, overlap with the task, tool results, and what the siblings say.
+- It abstains on groups in another script, with tools where it learned from none (or the other way round), with answers
+  of another length, and on tasks whose words it does not know.
+- Agreement on recorded answers is not agreement during training: a policy that is optimised against it leaves what it
+  knows. Let a strong judge see a random share of the groups.""".splitlines()
 
 
 def _summary(figures: Mapping[str, Any]) -> str:
-    taught = ", ".join(figures["teachers"])
-    source = {"teacher": "scores", "gold": "gold", "both": "scores and any gold"}[figures["learn_from"]]
-    learned = "gold alone" if figures["teachers"] == [GOLD] else f"the {source} of: {taught}"
     return (
         f"A small local judge, version {figures['version']}, distilled from {figures['groups']:,} groups of "
-        f"{figures['prompts']:,} prompts ({figures['candidates']:,} candidates). It learned from {learned}. "
-        f"Model: {figures['model']}."
+        f"{figures['prompts']:,} prompts ({figures['candidates']:,} candidates). It learned from the scores of: "
+        f"{', '.join(figures['teachers'])}."
     )
 
 
 def _agreement(figures: Mapping[str, Any]) -> Iterator[str]:
-    found, gold_alone = figures["agreement"], figures["teachers"] == [GOLD]
+    found = figures["agreement"]
     names = {
-        "teacher": "with its teacher, gold" if gold_alone else "with its teacher",
+        "teacher": "with its teacher",
         "gold": "with gold",
         "teacher_and_gold": "its teacher with gold",
         "longest": "the longest answer with the teacher",
@@ -98,8 +85,7 @@ def _honesty(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _tricks(figures: Mapping[str, Any]) -> Iterator[str]:
-    trained = "against other tricks than these" if figures["train_attacks"] else "against no tricks"
-    yield f"The teacher's worst candidate of a group plays a trick that makes it no better. It was trained {trained}."
+    yield "The teacher's worst candidate of a group plays a trick that makes it no better."
     yield ""
     yield "| the candidate | first in its group before | after | gain, in spreads | groups |"
     yield "|---|---|---|---|---|"
@@ -108,19 +94,12 @@ def _tricks(figures: Mapping[str, Any]) -> Iterator[str]:
             f"| {one['trick']} | {one['first_before']:.0%} | {one['first_after']:.0%} | {one['gain']:+.2f} | "
             f"{one['groups']:,} |"
         )
-    if not figures["tricks"]:
-        yield "| (the texts of its groups are not stored) | | | | |"
 
 
 def _takes(figures: Mapping[str, Any]) -> Iterator[str]:
-    if "seconds" in figures:
-        yield f"- Trained in {figures['seconds']:.1f} s of CPU, with its figures."
-    if figures.get("per_second") is not None:
-        yield f"- Scores {figures['per_second']:,.0f} trajectories a second of CPU on the machine that trained it."
-    size = figures["bytes"]
-    yield (
-        f"- {size / 1e6:.2f} MB on disk, without the card." if size > 10_000 else f"- {size:,} bytes, without the card."
-    )
+    yield f"- Trained in {figures['seconds']:.1f} s of CPU, with its figures."
+    yield f"- Scores {figures['per_second']:,.0f} trajectories a second of CPU on the machine that trained it."
+    yield f"- {figures['bytes'] / 1e6:.2f} MB on disk, without the card."
 
 
 def _number(value: float | None) -> str:

@@ -1,25 +1,35 @@
-"""What a local judge is trained on: groups as it sees them, with the teacher's scores and, where there is any, gold.
-
-Not responsible for reading them (``sources``) or for fitting (``training``).
-"""
+"""What a local judge is trained on: the groups of ledgers as it sees them, with their judges' scores and any gold."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
 from calipers.backends.local.features import Array, MeasuredGroup, measure_group
 from calipers.calibration.folds import prompt_of
+from calipers.errors import ConfigError
+from calipers.inputs import as_group
+from calipers.ledger import LedgerReader
+from calipers.ledger.answers import RecordedRun, find_run, require_object
+from calipers.ledger.contents import recorded_group, recorded_results
 from calipers.render import render
 from calipers.types import RenderedGroup, TrajectoryGroup
+from calipers.types.encoding import measured_number
 
-SPREAD = 1e-9
+SPREAD: Final = 1e-9
 """Scores that differ by no more are equal."""
-GOLD = "gold"
-"""The name of the teacher where gold alone teaches."""
+_MOST_GROUPS: Final = 20_000
+"""How many groups are learned from; of more, the latest."""
+_UNIT: Final = 0.25
+"""The standard deviation within groups to which scores on other scales than 0 to 1 are brought."""
+_OWN: Final = ("local:", "embedded")
+"""Judges that teach nothing: what a model of features says, a model of features needs no training for."""
+_IN_TURN: Final = frozenset({"fallback"})
+"""Panels in which the scores of the last judge asked count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,8 +37,7 @@ class TrainingGroup:
     """A group that a teacher scored. Arrays have an entry for each candidate, NaN where nothing is known.
 
     ``teacher`` are the teacher's scores, ``stderr`` their standard errors, ``gold`` the gold scores. ``source`` is a
-    hash of the prompt, and ``digest`` one of the whole content. ``group`` is the group itself, None if only its
-    features were stored.
+    hash of the prompt, and ``digest`` one of the whole content.
     """
 
     measured: MeasuredGroup
@@ -37,12 +46,13 @@ class TrainingGroup:
     gold: Array
     source: str
     digest: str
-    group: TrajectoryGroup | None = None
+    group: TrajectoryGroup
 
     @property
     def has_spread(self) -> bool:
         """Whether the teacher's scores of the group differ."""
-        return spread_of(self.teacher) > SPREAD
+        known = self.teacher[~np.isnan(self.teacher)]
+        return len(known) > 1 and float(known.max() - known.min()) > SPREAD
 
 
 @dataclass(slots=True)
@@ -60,10 +70,78 @@ class Training:
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
 
-def spread_of(scores: Array) -> float:
-    """Return the difference of the largest and the smallest known score of a training group; 0 below two."""
-    known = scores[~np.isnan(scores)]
-    return float(known.max() - known.min()) if len(known) > 1 else 0.0
+def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: int | None = None) -> Training:
+    """Return the groups in ``ledgers`` (files, or addresses of Postgres) with their judges' scores.
+
+    Only scores of judges named in ``teachers`` count; by default, of all but local and embedded judges. Of a group that
+    was judged several times, the latest scores count. Raises LedgerError and ConfigError for what cannot be read.
+    """
+    found = Training()
+    for name in ledgers:
+        with LedgerReader(name) as ledger:
+            runs = [run] if run is not None else [int(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")]
+            for number in runs:
+                found.groups += _on_unit_scale(list(_groups_of_run(ledger, find_run(ledger, number), found, teachers)))
+    if teachers and not found.teachers:
+        raise ConfigError(f"--teacher {', '.join(teachers)}: no group was scored by it alone")
+    latest = {one.digest: one for one in found.groups}
+    found.groups = list(latest.values())[-_MOST_GROUPS:]
+    return found
+
+
+def _groups_of_run(
+    ledger: LedgerReader, recorded: RecordedRun, found: Training, teachers: Sequence[str]
+) -> Iterator[TrainingGroup]:
+    run = recorded.id
+    judges = [str(one["judge"]) for one in recorded.settings["judges"]]
+    in_turn = recorded.settings["panel"] in _IN_TURN
+    for position, result in recorded_results(ledger, run):
+        slots = sorted(slot for slot in _slots(ledger, run, position) if slot < len(judges))
+        asked = {judges[slot] for slot in (slots[-1:] if in_turn else slots)}
+        if why := _why_no_teacher(asked, teachers):
+            found.leave_out(why)
+            continue
+        group = as_group(recorded_group(ledger, run, position))
+        by_id = {str(one["id"]): one for one in result["trajectories"]}
+        rows = [by_id.get(one.id, {}) for one in group.trajectories]
+        scores, stderrs = ([measured_number(row.get(name)) for row in rows] for name in ("score", "stderr"))
+        one = training_group(group, scores, stderrs)
+        if not one.has_spread:
+            found.leave_out("whose scores do not differ")
+            continue
+        found.teachers += [judge for judge in sorted(asked) if judge not in found.teachers]
+        yield one
+
+
+def _slots(ledger: LedgerReader, run: int, position: int) -> set[int]:
+    """Return the slots of the judges whose judgments about a recorded group were read."""
+    rows = ledger.rows("SELECT detail FROM asks WHERE run = ? AND position = ?", (run, position))
+    details = [ledger.decoded(detail, require_object) for (detail,) in rows]
+    return {int(one["slot"]) for detail in details for one in detail.get("judgments", ()) if "slot" in one}
+
+
+def _why_no_teacher(asked: set[str], teachers: Sequence[str]) -> str:
+    """Return why the scores of a group that ``asked`` judges scored teach nothing, "" if they do."""
+    if not asked:
+        return "without a score"
+    if teachers:
+        return "" if asked <= set(teachers) else "scored by other judges"
+    own = [one for one in asked if one.startswith(_OWN)]
+    if own:
+        return (
+            "that only a local judge scored" if len(own) == len(asked) else "whose scores a local judge has a part in"
+        )
+    return ""
+
+
+def _on_unit_scale(groups: list[TrainingGroup]) -> list[TrainingGroup]:
+    """Return the groups with their scores as they are, if all are from 0 to 1; else brought to a spread of _UNIT."""
+    known = np.concatenate([one.teacher[~np.isnan(one.teacher)] for one in groups]) if groups else np.zeros(0)
+    spread = within_spread(groups)
+    if not len(known) or spread == 0 or (known.min() >= 0 and known.max() <= 1):
+        return groups
+    factor = _UNIT / spread
+    return [replace(one, teacher=one.teacher * factor, stderr=one.stderr * factor) for one in groups]
 
 
 def training_group(
@@ -76,15 +154,10 @@ def training_group(
         _of_candidates(view, scores),
         _of_candidates(view, stderrs),
         _of_candidates(view, [one.gold for one in group.trajectories]),
-        short_hash(prompt_of(group)),
+        hashlib.sha256(prompt_of(group).encode("utf-8", "replace")).hexdigest()[:16],
         view.digest,
         group,
     )
-
-
-def short_hash(text: str) -> str:
-    """Return 16 characters that tell a training group's text from others."""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _of_candidates(view: RenderedGroup, values: Sequence[float | None]) -> Array:

@@ -6,6 +6,5 @@ prompt injection. Not responsible for agreement with people on real groups (``ca
 
 from calipers.doctor.diagnosis import Check, Diagnosis
 from calipers.doctor.examination import diagnose
-from calipers.doctor.servers import Servers, diagnose_each
 
-__all__ = ["Check", "Diagnosis", "Servers", "diagnose", "diagnose_each"]
+__all__ = ["Check", "Diagnosis", "diagnose"]

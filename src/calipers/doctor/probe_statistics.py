@@ -193,7 +193,9 @@ def _complete(one: Answer) -> bool:
 def _has_scores(one: Answer) -> bool:
     """Return whether the judge's reply contained scores, even scores that could not be trusted."""
     complaint = one.reading.complaint
-    return bool(one.scores) or (complaint is not None and complaint.startswith(("it named", "its scores")))
+    return bool(one.scores) or (
+        complaint is not None and complaint.startswith(("it named", "its scores", "it had", "an explanation"))
+    )
 
 
 def _sign(value: float) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from calipers.errors import PermanentError
 from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_content, object_schema
 from calipers.render import compose
-from calipers.replies.criteria.proposed import proposed_criteria
+from calipers.replies.proposed import proposed_criteria
 from calipers.types import Ask, Completion, JudgeRequest, RenderedGroup
 
 _BEFORE = """\

@@ -1,8 +1,7 @@
 """Read data sets with a rubric in each row from JSON lines or Parquet: ``read_rubrics``.
 
 ``rubric.dataset_standards`` finds the rubric in a row: HealthBench's rows, RuscaRL's verl rows, Rubrics as Rewards,
-question lists as in AdvancedIF, and the data sets of ``rubric.dataset_forms``. Not responsible for checking rubrics
-(``rubric.criteria``).
+and question lists as in AdvancedIF.
 """
 
 from __future__ import annotations
@@ -18,19 +17,17 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import jsonl, parquet
 from calipers.inputs.messages import canonical
 from calipers.inputs.standards import plain_row
-from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls
-from calipers.rubric.dataset_forms import principles, row_prompt
+from calipers.rubric.dataset_forms import row_prompt
 from calipers.rubric.dataset_standards import ground_truth_object, parse_json_text, read_standards
 from calipers.types import Message, Rubric
 
 _ID_KEYS = ("prompt_id", "id", "key", "sample_id", "task_id", "index")
 _SHAPE = (
-    "a row has 'rubrics' (HealthBench, ResearchRubrics, ProfBench), 'reward_model' or 'extra_info' with rubrics "
-    "(verl), a 'rubric' list of description and weight (RaR) or of title and annotations (PRBench), 'ground_truth' "
-    "with query and rubrics (DR Tulu), 'rubric_items' (HealthBench Professional), 'prompt_metadata' with questions "
-    "(AdvancedIF), 'checklist' (WritingBench), 'decomposed_questions' (InFoBench), 'requirements' (RLCF), or a "
-    "'rubric' text whose lines end in [Hard Rule] or [Principle] (OpenRubrics)"
+    "a row has 'rubrics' (HealthBench), 'reward_model' or 'extra_info' with rubrics (verl), a 'rubric' list of "
+    "description and weight (RaR), 'ground_truth' with query and rubrics (DR Tulu), 'rubric_items' (HealthBench "
+    "Professional), or 'prompt_metadata' with questions (AdvancedIF); write others as 'rubrics': "
+    '[{"text": "Says why.", "points": 3}]'
 )
 
 
@@ -83,8 +80,6 @@ def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfal
         raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
     row = plain_row(value)
     rubric = read_standards(row, pitfalls=pitfalls).rubric
-    if isinstance(rubric, str) and (listed := principles(rubric)) is not None:
-        rubric = as_rubric(listed)
     if not isinstance(rubric, Rubric):
         raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
     name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), str(number))

@@ -1,20 +1,18 @@
-"""Read one rubric from a file that people write, in TOML, JSON or YAML: ``read_rubric``.
-
-Not responsible for checking the rubric (``rubric.criteria``), nor for data sets with a rubric in each row
-(``rubric_rows``).
-"""
+"""Read a rubric from a file that people write, in TOML, JSON or YAML (``read_rubric``), and a grader prompt."""
 
 from __future__ import annotations
 
 import json
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.jsonl import open_binary
 from calipers.rubric import as_rubric
+from calipers.rubric.grader_prompt import require_grader_prompt
 from calipers.types import Rubric
 
 SUFFIXES = (".toml", ".json", ".yaml", ".yml")
@@ -65,3 +63,29 @@ def _yaml(text: str, file: Path) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"is not YAML: {reason}", source=str(file)) from None
+
+
+def with_grader_prompt(grading: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a ``Grading`` with the text of its ``grader_prompt``, if that is the name of a text file.
+
+    A text with <<conversation>> is the template itself. Such a grading asks ``per_criterion`` unless it names another
+    mode. Raises InputError for a file that holds no template.
+    """
+    given = grading.get("grader_prompt")
+    if given is None:
+        return grading
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and "<<" not in given and "\n" not in given):
+        given = _grader_prompt(Path(given))
+    return {"mode": "per_criterion", **grading, "grader_prompt": given}
+
+
+def _grader_prompt(file: Path) -> str:
+    with open_binary(file) as stream:
+        try:
+            template = stream.read().decode("utf-8-sig").replace("\r\n", "\n").strip()
+            require_grader_prompt(template)
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8 text; grader_prompt names a text file", source=str(file)) from None
+        except ConfigError as error:
+            raise InputError(str(error), source=str(file)) from None
+    return template

@@ -67,10 +67,9 @@ def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWrite
     """Return what has criteria written for each prompt before its answers are judged; None if nobody writes any."""
     if judges.writer is None:
         return None
-    from calipers.judging.evolving_criteria import EvolvingWriter  # noqa: PLC0415 - few judges have criteria written
-    from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - likewise
+    from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - few judges have criteria written
 
-    return (EvolvingWriter if settings.criteria.mode == "evolving" else CriteriaWriter)(judges, settings)
+    return CriteriaWriter(judges, settings)
 
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:

@@ -14,7 +14,7 @@ from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password, writes_text
-from calipers.backends.negotiation.refusal_check import RefusalCheck
+from calipers.backends.refusal_check import RefusalCheck
 from calipers.config.criteria_options import Criteria
 from calipers.config.options import JudgeOptions, Judges
 from calipers.config.question_options import Calls
@@ -48,12 +48,15 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     writer = _writer(judges, options.criteria)
     beside = None if writer in judges else writer
 
-    def connected(judge: str | Backend, url: Any, key: Any, price: Any) -> JudgeInstance:
-        bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout)
+    def connected(judge: str | Backend, url: Any, key: Any, headers: Any, price: Any) -> JudgeInstance:
+        bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout, headers=headers)
         limits = {"concurrency": options.concurrency, "budget": budget, "price": price}
         return _instance(judge, bare, calls, **limits)
 
-    given = {"base_url": options.base_url, "api_key": options.api_key, "price": calls.price}
+    headers = calls.headers
+    if headers and len(judges) == 1 and all(isinstance(one, str) for one in headers.values()):
+        headers = {judges[0]: headers} if isinstance(judges[0], str) else headers
+    given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
     name = beside if isinstance(beside, str) else None
     of_writer = [value.get(name) if isinstance(value, Mapping) and name else None for value in given.values()]
     others = [_without(value, beside) for value in given.values()]

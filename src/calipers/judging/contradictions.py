@@ -53,7 +53,6 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
     _require_question(question, protocol, reads_itself=chosen.custom_parse)
     _require_canaries(chosen.defence, protocol, aspects=question.aspects)
     _require_reward(chosen.reward, protocol)
-    _require_order(chosen, options.ledger)
     require_other_family(panel.policy, judges, allowed=panel.own_family)
     _require_readable_answer(chosen)
     rubric = _as_rubric(options.rubric)
@@ -163,16 +162,6 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
         )
 
 
-def _require_order(chosen: Settings, ledger: object) -> None:
-    """Raise ConfigError for criteria that evolve where the order of a prompt's groups is not this judge's alone."""
-    if chosen.criteria.mode != "evolving":
-        return
-    if isinstance(ledger, Run):
-        raise ConfigError(
-            "criteria='evolving' follows the order of groups in one process, and a Run is shared: use 'auto'"
-        )
-
-
 def _require_reward(reward: Reward, protocol: str) -> None:
     if reward.blend is None and reward.weight != Reward.weight:
         raise ConfigError(
@@ -244,7 +233,7 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
     if chosen.resolve is not None:
         raise ConfigError("resolve= does not work with protocol='checklist'; ask more often with samples=")
     if isinstance(given, Mapping) and given.get("grader_prompt") is not None:
-        from calipers.inputs.grader_prompts import with_grader_prompt  # noqa: PLC0415 - few judges have one
+        from calipers.inputs.rubrics import with_grader_prompt  # noqa: PLC0415 - few judges have one
 
         given = with_grader_prompt(given)
     grading = as_grading(given)

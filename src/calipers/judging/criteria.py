@@ -72,12 +72,7 @@ def why_ungradable(rubric: Rubric, grading: Grading) -> str | None:
     levels = next((one.id for one in rubric.criteria if one.levels), None)
     if grading.grader_prompt is not None and levels is not None:
         return f"criterion {levels!r} has levels, and grader_prompt asks only whether it is met: leave one of them out"
-    problem = why_unsuitable(rubric, grading.formula)
-    if problem is None and grading.weights == "contrast":
-        from calipers.rubric.contrast import why_no_contrast  # noqa: PLC0415 - few judges shift points
-
-        return why_no_contrast(rubric, grading)
-    return problem
+    return why_unsuitable(rubric, grading.formula)
 
 
 def require_graded(result: GroupResult) -> None:

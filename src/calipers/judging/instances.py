@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.backends.context_window import WindowEstimate
-from calipers.backends.negotiation.refusal_check import REFUSED, RefusalCheck
+from calipers.backends.refusal_check import REFUSED, RefusalCheck
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store

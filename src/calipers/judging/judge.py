@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -244,9 +244,7 @@ class Judge(Configured):
             self._begun = max(self._begun, number + 1)
             settings = self.settings.for_group(number)
         async with self._judges.around:
-            with self._criteria.turn(group, number) if self._criteria else nullcontext(list[GroupResult]()) as told:
-                told.append(await self._score(group, number, settings))
-                return told[0]
+            return await self._score(group, number, settings)
 
     async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
         pace = pace_of_loop()

@@ -1,8 +1,7 @@
 """Calibrates a judge again during a run, on the current policy's rollouts: how far its scores still agree.
 
-A share of the groups of every so many steps goes to a second judge, a check that knows the truth, or people. It never
-makes, delays or fails a reward. Not responsible for the calibration before the run (``calibration``), or for how people
-are asked (``labelling.people``).
+A share of the groups of every so many steps goes to a second judge, or a check that knows the truth. It never makes,
+delays or fails a reward.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Recalibration:
     """Measures, every ``every`` steps, how a judge's scores agree with ``to`` on a ``share`` (0-1) of the groups.
 
     ``to`` is a Judge of another family, or its name; a function of a trajectory that returns a Verdict, a number, or
-    None; or somebody who answers later, such as ``calipers.labelling.people.People``. Pass a Recalibration to
+    None; or an object that answers later (``ask``, ``answers``). Pass a Recalibration to
     ``Judge(records={"watchers": [...]})``. Groups without a ``step`` are of every step; those of a ``split`` are not
     trained on, and left out. Which groups are drawn follows from their content and ``seed``. At most ``room`` wait.
 

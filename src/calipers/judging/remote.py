@@ -58,8 +58,6 @@ class SharedJudge(Judge):
         return warnings
 
     def _require_shareable(self) -> None:
-        if self.settings.criteria.mode == "evolving":
-            raise ConfigError("criteria='evolving' follows the order of groups in one process: use 'auto', or no Ray")
         records = self.settings.records
         single = {"watchers": records.watchers, "observer": records.observer, "debug": records.debug}
         if given := [name for name, value in single.items() if value]:

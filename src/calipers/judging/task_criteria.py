@@ -8,9 +8,8 @@ responsible for what the writer is asked, or what may be used of its reply (``cr
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -50,16 +49,13 @@ _REMEMBERED: Final = 4096
 class TaskCriteria:
     """The criteria of a group's prompt, with the answers that brought them; ``problem`` says why there are none.
 
-    ``has_reference`` says whether the writer was shown a reference. ``notes`` are warnings, and ``standing`` says more
-    of a version of criteria that evolve.
+    ``has_reference`` says whether the writer was shown a reference.
     """
 
     criteria: tuple[Criterion, ...] = ()
     answered: tuple[Answered, ...] = ()
     problem: str | None = None
     has_reference: bool = False
-    notes: tuple[str, ...] = ()
-    standing: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object ``prompt_criteria`` of a group's result.
@@ -72,7 +68,6 @@ class TaskCriteria:
             "problem": self.problem,
             "calls": len(paid),
             "usage": Usage.total([*paid, *(one.usage for one in failed)]).to_dict(),
-            **self.standing,
             "question": next((done.question for done in self.answered if done.question), None),
         }
 
@@ -101,7 +96,7 @@ class TaskCriteria:
         """After judging a group, add to its result the criteria, and the calls and tokens that they cost."""
         paid, failed = usage_and_failed_calls(self.answered)
         refused = [note for done in self.answered if isinstance(done.result, Reading) for note in done.result.warnings]
-        notes = list(dict.fromkeys((*refused, *self.notes)))
+        notes = list(dict.fromkeys(refused))
         before = [note for note in result.warnings if not (self.has_reference and note.startswith(UNUSED_REFERENCE))]
         if not self.criteria and any(one.reward is not None for one in result.trajectories):
             notes.append(f"judged without criteria for its prompt: {self.problem}")
@@ -126,12 +121,6 @@ class CriteriaWriter:
         self._settings = replace(settings, judges=(settings.writer,))
         self._known: OrderedDict[str, TaskCriteria] = OrderedDict()
         self._flight: SingleFlight[TaskCriteria] = SingleFlight()
-
-    @contextmanager
-    def turn(self, group: TrajectoryGroup, number: int) -> Iterator[list[GroupResult]]:
-        """While judging a group, hold its place among the groups of its prompt; only criteria that evolve need it."""
-        del group, number
-        yield []
 
     async def settings_for(
         self, group: TrajectoryGroup, number: int, settings: Settings, store: Store, ends: float | None

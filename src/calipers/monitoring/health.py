@@ -13,7 +13,6 @@ from itertools import combinations
 
 from calipers.monitoring.answers import Answer
 from calipers.monitoring.correlations import correlations_in_steps
-from calipers.monitoring.criteria import criteria_health
 from calipers.monitoring.staleness import STALE_AFTER, staleness_metrics
 from calipers.rewards.magnitude import exponent_of, mean_of, scaled
 from calipers.rewards.reliable import estimated
@@ -46,7 +45,7 @@ def health_in_steps(
 ) -> Steps[dict[str, float]]:
     """Return what ``health`` returns, in steps of about a millisecond for a batch of 256 groups of 8."""
     found: dict[str, float | None] = {}
-    for of_results in (_outcomes, _spread, _costs, criteria_health):
+    for of_results in (_outcomes, _spread, _costs):
         found |= of_results(results)
         yield
     found |= staleness_metrics(results, stale_after=stale_after)

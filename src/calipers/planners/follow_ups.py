@@ -30,10 +30,11 @@ _REFITS = 3
 class FollowUps:
     """Plans a better question after each answer that cannot be used fully.
 
-    - Missing candidates are asked about together with two that this answer scored (its highest and its lowest). Their
-      scores are stated as anchors, so that the new scores complete the old answer on its own scale. If a reply is in
-      doubt, the whole question is asked again; if it was truncated, with a higher token limit. The question says what
-      was wrong. This happens at most ``reasks`` times in a row.
+    - Missing candidates are asked about together with two that this answer scored (its highest and its lowest).
+      Their scores are stated as anchors, so that the new scores complete the old answer on its own scale. If a
+      reply is in doubt, the whole question is asked again; if it was truncated, with a higher token limit. The
+      question says what was wrong. The values of a reply with words around its verdict count if they are given
+      again. This happens at most ``reasks`` times in a row.
     - If a decoy won, the question is asked again in a new order; if ``sharing`` judges share the work, the next judge
       is asked. A gap in one judge's answer goes to the same judge. A judge that passed a test with a decoy is then
       asked the real question.
@@ -73,7 +74,9 @@ class FollowUps:
         if sum(child.slot == parent.slot and child.cause != "tested" for child, parent in links) >= self.reasks:
             return None
         if reading.truncated:
-            return _follow_up(ask, number, "truncated", max_tokens_factor=ask.max_tokens_factor * MAX_TOKENS_FACTOR)
+            return _follow_up(
+                ask, number, "truncated", max_tokens_factor=ask.max_tokens_factor * MAX_TOKENS_FACTOR, doubted=()
+            )
         if reading.open:
             return _ask_for_open_criteria(ask, reading, number)
         presentation = ask.number if ask.presentation is None else ask.presentation
@@ -82,7 +85,7 @@ class FollowUps:
             # Questions for scores always differ, because each draws new keys for the candidates. Questions about
             # criteria need a different note, or the ledger would return the same answer.
             note = _reworded_complaint(ask.note, reading.complaint) if state.view.rubrics else reading.complaint
-            return _follow_up(ask, number, "doubt", note=note)
+            return _follow_up(ask, number, "doubt", note=note, doubted=reading.doubted)
         members = tuple(sorted(reading.missing))
         shown = _drawn_order([*members, *(item for item, _ in anchors)], number, state)
         return _follow_up(
@@ -94,6 +97,7 @@ class FollowUps:
             anchors=anchors,
             presentation=presentation,
             note=reading.complaint,
+            doubted=(),
         )
 
     def _ask_after_decoy(self, done: Answered, number: int, state: PlanState) -> Ask | None:
@@ -160,6 +164,7 @@ def _ask_for_open_criteria(ask: Ask, reading: Reading, number: int) -> Ask:
         members=tuple(item for item in ask.members if item in items),
         criteria=tuple(name for name in ask.criteria if name in criteria),
         note=_reworded_complaint(ask.note, reading.complaint or ""),
+        doubted=reading.doubted,
     )
 
 

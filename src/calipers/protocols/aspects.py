@@ -48,7 +48,7 @@ then, under "scores", a number for each attempt and aspect, named as you are sho
         keys = request.keys
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)
-        found = self.extract_scores_of(self.reply_fields(keys)[1], completion)
+        found = self.extract_scores_of(request, self.reply_fields(keys)[1], completion)
         scores, missing, explanations = {}, {}, {}
         written = _explanations_in(completion.text)
         total = sum(weight for _, weight in self.aspects)

@@ -8,7 +8,7 @@ the sign nor the weight of the criterion. Not responsible for which criteria are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.protocols.holistic import RATING_SCHEMA, read_rating
@@ -16,6 +16,7 @@ from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_c
 from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.replies import ChecklistReading, extract_checklist
+from calipers.replies.rejected import WORDS_AROUND
 from calipers.rubric import Grading
 from calipers.types import (
     Ask,
@@ -93,7 +94,10 @@ class Checklist:
         else:
             criterion_of = self._criterion_of_each_name(criteria, names)
             levels = {name: criterion.levels for name, criterion in criterion_of.items()}
-            reading = extract_checklist(completion.text, names, levels=levels, finish_reason=completion.finish_reason)
+            texts = {name: criterion.text for name, criterion in criterion_of.items()}
+            reading = extract_checklist(
+                completion.text, names, levels=levels, texts=texts, finish_reason=completion.finish_reason
+            )
         return self._as_reading(request, names, reading)
 
     # --- framing the question ---
@@ -180,6 +184,10 @@ class Checklist:
     def _as_reading(self, request: JudgeRequest, names: Sequence[str], reading: ChecklistReading) -> Reading:
         ask = request.ask
         asked = _items_by_name(self.grading, ask, names)
+        doubted = tuple(sorted((*asked[name], float(value)) for name, value in reading.doubted.items()))
+        if doubted and doubted == ask.doubted:
+            reading = replace(reading, verdicts=reading.doubted, missing={}, outcome="text", reason=None, doubt=False)
+            doubted = ()
         verdicts = {name: self._verdict(request, asked[name], name, reading) for name in names}
         unknown = [name for name in names if verdicts[name].met is None]
         missing: dict[int, str] = {}
@@ -196,6 +204,7 @@ class Checklist:
             truncated=reading.truncated,
             complaint=_complaint(reading, refused=reading.reason == REFUSED) if again else None,
             open=again,
+            doubted=doubted,
         )
 
     def _verdict(self, request: JudgeRequest, asked: tuple[int, str], name: str, reading: ChecklistReading) -> Verdict:
@@ -246,12 +255,14 @@ def _is_in_transcript(quote: str, view: RenderedGroup, item: int) -> bool:
     return " ".join(quote.split()) in record
 
 
-def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:
+def _complaint(reading: ChecklistReading, *, refused: bool) -> str | None:  # noqa: PLR0911 - one problem a line
     """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply."""
     if refused:
         return None
     if reading.truncated:
         return "it was cut off before its end"
+    if reading.reason == WORDS_AROUND:
+        return "it had words before or after its JSON object"
     if reading.doubt:
         return "it contradicted itself, or decided what was not asked"
     if not reading.verdicts:

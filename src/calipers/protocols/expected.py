@@ -22,7 +22,7 @@ from calipers.protocols.pointwise import Pointwise
 from calipers.protocols.question import ScoreProtocol
 from calipers.protocols.reading import REFUSED, SCALE, ScoredReply, rejected_reading
 from calipers.replies import ScoreReading
-from calipers.replies.text import strip_reasoning
+from calipers.replies.text import judges_turn
 from calipers.types import Ask, Completion, JudgeRequest, Logprobs, RenderedGroup
 
 TOP_DIGIT: Final = 9
@@ -86,7 +86,7 @@ its name."""
         """Return each candidate's expected score by this protocol, or its digit if the probabilities are not usable."""
         if completion.finish_reason == "refused":
             return ScoredReply(request, rejected_reading(request.keys, REFUSED))
-        plain = self.extract_scores_of(request.keys, completion)
+        plain = self.extract_scores_of(request, request.keys, completion)
         if spreads := spreads_from_probabilities(completion, request.keys):
             # The scores of a decision endpoint are means already.
             return ScoredReply(request, _on_common_scale(plain, plain.scores), spreads)
@@ -112,7 +112,7 @@ def expectations_in_reply(text: str, logprobs: Logprobs, levels: Mapping[str, fl
     """
     found = {}
     # Some servers leave reasoning in the text, and reasoning may contain drafts of the answer.
-    answer = strip_reasoning(text) or text
+    answer = judges_turn(text) or text
     after = len(text) - len(answer) if text.endswith(answer) else 0
     for key, level in levels.items():
         scored = re.compile(rf'\b{re.escape(key)}\b["\s]*[:=]\s*"?([0-9])(?![0-9.])')

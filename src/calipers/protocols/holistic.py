@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from calipers.protocols.question import object_schema, plain_text_schema
-from calipers.protocols.reading import REFUSED
+from calipers.protocols.reading import REFUSED, confirmed, doubted_values
 from calipers.replies import extract_scores
-from calipers.replies.strictjson import parse_strict_json
-from calipers.replies.text import strip_fence, strip_reasoning
+from calipers.replies.documents import nodes_in_reply
 from calipers.rubric.formulas import rar_implicit
 from calipers.types import Completion, JudgeRequest, Rating, Reading
 
@@ -30,12 +29,21 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
     (item,) = ask.members
     if completion.finish_reason == "refused":
         return Reading((), "rejected", REFUSED, missing={item: REFUSED})
-    reading = extract_scores(completion.text, [_NAME], scale=(1, 10), finish_reason=completion.finish_reason)
+    read = extract_scores(completion.text, [_NAME], scale=(1, 10), finish_reason=completion.finish_reason)
+    reading = confirmed(ask, read)
     value = reading.scores.get(_NAME)
     if value is None or not float(value).is_integer():
         reason = reading.reason or "the rating is no whole number from 1 to 10"
         complaint = "it was cut off before its end" if reading.truncated else "it held no rating from 1 to 10"
-        return Reading((), "rejected", reason, missing={item: reason}, truncated=reading.truncated, complaint=complaint)
+        return Reading(
+            (),
+            "rejected",
+            reason,
+            missing={item: reason},
+            truncated=reading.truncated,
+            complaint=complaint,
+            doubted=doubted_values(ask, reading),
+        )
     presentation = ask.number if ask.presentation is None else ask.presentation
     rating = Rating(item, rar_implicit(int(value), scale=scale), presentation, 0, ask.slot)
     explained = _explanation(completion.text)
@@ -44,6 +52,6 @@ def read_rating(request: JudgeRequest, completion: Completion, scale: Literal["f
 
 def _explanation(text: str) -> str | None:
     """Return the judge's explanation if the reply has the form asked for; it has no effect on the rating."""
-    document = parse_strict_json(strip_fence(strip_reasoning(text) or ""))
+    document = next(iter(nodes_in_reply(text)), None)
     found = document.get("explanation") if isinstance(document, dict) else None
     return found if isinstance(found, str) and found.strip() else None

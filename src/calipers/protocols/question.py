@@ -14,7 +14,15 @@ from itertools import count
 from typing import Any, ClassVar, Final, Literal
 
 from calipers.protocols.decisions import spreads_from_probabilities
-from calipers.protocols.reading import CONSONANTS, REFUSED, SCALE, ScoredReply, rejected_reading, validate_parsed_scores
+from calipers.protocols.reading import (
+    CONSONANTS,
+    REFUSED,
+    SCALE,
+    ScoredReply,
+    confirmed,
+    rejected_reading,
+    validate_parsed_scores,
+)
 from calipers.render import compose
 from calipers.replies import ScoreReading, extract_scores
 from calipers.rubric import DEFAULT_RUBRIC
@@ -101,22 +109,23 @@ class ScoreProtocol:
         if completion.finish_reason == "refused":
             return rejected_reading(keys, REFUSED)
         if self.parse is None:
-            return self.extract_scores_of(keys, completion)
+            return self.extract_scores_of(request, keys, completion)
         try:
             parsed = self.parse(completion.text, keys)
             return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
         except Exception as error:  # noqa: BLE001 - a user's function may raise anything; here that is a failed reply
             return rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
 
-    def extract_scores_of(self, names: Sequence[str], completion: Completion) -> ScoreReading:
+    def extract_scores_of(self, request: JudgeRequest, names: Sequence[str], completion: Completion) -> ScoreReading:
         """Return the numbers from 0 to ``top`` that a reply in this protocol's form gives under ``names``."""
-        return extract_scores(
+        reading = extract_scores(
             completion.text,
             names,
             scale=(0, self.top),
             out_of_range=self.out_of_range,
             finish_reason=completion.finish_reason,
         )
+        return confirmed(request.ask, reading, takes_low=self.is_comparison or len(request.keys) == 1)
 
     def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
         explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.reply_fields(keys))

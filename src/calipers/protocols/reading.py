@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from calipers.replies import ScoreReading
-from calipers.types import JudgeRequest, Judgment, Rating, Reading
+from calipers.replies.rejected import CONTRADICTED, TWO_VERDICTS, WORDS_AROUND
+from calipers.types import Ask, JudgeRequest, Judgment, Rating, Reading
 
 SCALE = (0, 100)
 """The scale on which scores are compared, whatever the scale of the question."""
@@ -90,7 +92,8 @@ class ScoredReply:
             warnings=(f"scores outside the scale were read with out_of_range={reading.adjusted!r}",)
             * bool(reading.adjusted)
             + self._notes,
-            complaint=_complaint(reading),
+            complaint=_complaint(self.ask, reading),
+            doubted=doubted_values(self.ask, reading),
         )
 
 
@@ -121,8 +124,40 @@ def rejected_reading(keys: Sequence[str], reason: str) -> ScoreReading:
     return ScoreReading({}, dict.fromkeys(keys, reason), "rejected", reason=reason)
 
 
-def _complaint(reading: ScoreReading) -> str | None:
-    """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply."""
+def confirmed(ask: Ask, reading: ScoreReading, *, takes_low: bool = True) -> ScoreReading:
+    """Return a reading whose doubted scores count if the judge gave the same in its previous reply to the question.
+
+    Low scores that may be on another scale count only if ``takes_low``: where one candidate or two are asked about,
+    low scores are no sign of another scale, and dropping them would drop the worst candidates.
+    """
+    if not reading.doubted or doubted_values(ask, reading) != ask.doubted:
+        return reading
+    if (reading.reason or "").startswith("scale") and not takes_low:
+        return reading
+    return replace(reading, scores=reading.doubted, missing={}, outcome="text", reason=None, doubt=False, doubted={})
+
+
+def doubted_values(ask: Ask, reading: ScoreReading) -> tuple[tuple[int, str, float], ...]:
+    """Return the doubted scores by candidate and aspect, because each question draws other keys."""
+    values = list(reading.doubted.values())
+    aspects = max(1, len(values) // max(1, len(ask.order)))
+    named = ((ask.order[place // aspects], str(place % aspects), value) for place, value in enumerate(values))
+    return tuple(sorted(value for value in named if value[0] in ask.members))
+
+
+_SCALE_COMPLAINT = "its scores were not on the scale"
+_COMPLAINTS: Mapping[str, str] = {
+    WORDS_AROUND: "it had words before or after its JSON object",
+    CONTRADICTED: "an explanation in it named another score than the one it gave",
+    TWO_VERDICTS: "it held two verdicts that differ",
+}
+
+
+def _complaint(ask: Ask, reading: ScoreReading) -> str | None:  # noqa: PLR0911 - one problem a line
+    """Return a fixed sentence that tells the judge what was wrong with its reply, without any text of the reply.
+
+    None if repeating the question is pointless: scores off the scale again, after it was restated, say nothing.
+    """
     if reading.reason == REFUSED:
         return None
     if reading.truncated and reading.missing:
@@ -131,8 +166,10 @@ def _complaint(reading: ScoreReading) -> str | None:
         return "it left attempts out" if reading.missing else None
     if not reading.doubt:
         return "it held no scores that could be read"
-    if "scale" in (reading.reason or ""):
-        return "its scores were not on the scale"
+    if (reading.reason or "").startswith("scale"):
+        return None if ask.note.startswith(_SCALE_COMPLAINT) else _SCALE_COMPLAINT
+    if (reading.reason or "") in _COMPLAINTS:
+        return _COMPLAINTS[reading.reason or ""]
     return "it named an attempt that does not exist, or gave one attempt two different scores"
 
 

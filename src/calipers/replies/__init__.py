@@ -1,8 +1,8 @@
 """Reads judges' replies: scores, a choice, a ranking, a verdict, or verdicts on several criteria.
 
 Every reading is a value or a reason, never an exception and never a guess. The planners decide what follows an unread
-reply; the protocols decide what is asked. Each reader is imported on first use, because compiling the patterns takes
-longer than importing all the rest of calipers.
+reply; the protocols decide what is asked. Each reader is imported on first use, because compiling its patterns takes
+time.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calipers.replies.compare.choice import ChoiceReading, extract_choice
-    from calipers.replies.compare.ranking import RankingReading, extract_ranking
-    from calipers.replies.criteria.checklist import ChecklistReading, extract_checklist
-    from calipers.replies.criteria.verdict import VerdictReading, extract_verdict
-    from calipers.replies.scores.scores import ScoreReading, extract_scores
+    from calipers.replies.checklist import ChecklistReading, extract_checklist
+    from calipers.replies.compare import ChoiceReading, RankingReading, extract_choice, extract_ranking
+    from calipers.replies.scores import ScoreReading, extract_scores
+    from calipers.replies.verdict import VerdictReading, extract_verdict
 
 __all__ = [
     "ChecklistReading",
@@ -32,11 +31,11 @@ __all__ = [
 
 
 _HOMES = {
-    "Checklist": "criteria.checklist",
-    "Choice": "compare.choice",
-    "Ranking": "compare.ranking",
-    "Score": "scores.scores",
-    "Verdict": "criteria.verdict",
+    "Checklist": "checklist",
+    "Choice": "compare",
+    "Ranking": "compare",
+    "Score": "scores",
+    "Verdict": "verdict",
 }
 
 

@@ -1,4 +1,4 @@
-"""Selects the part of a judge's reply that is read: after its reasoning, inside a fence, within a maximal size.
+"""Selects the part of a judge's reply that is its answer: its own turn, without reasoning, in a bounded size.
 
 No function here knows what a verdict looks like. None raises because of a text, and each takes time linear in the
 text's length.
@@ -8,155 +8,50 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from calipers.errors import ConfigError
-from calipers.replies.strictjson import parse_strict_json
 
-TOLERANT_LIMIT = 65_536
+TOLERANT_LIMIT: Final = 65_536
 """At most this many characters of a reply are read tolerantly, so that a hostile reply stays cheap to read."""
-
-_TAGS = ("think", "thinking", "reasoning", "thought", "thoughts", "reflection", "analysis", "scratchpad", "seed:think")
-_OPENERS = (
-    *(f"<{tag}" for tag in _TAGS),
-    "[think]", "[reasoning]", "◁think▷", "<|begin_of_thought|>", "<|start_thinking|>", "<｜begin▁of▁thinking｜>",
-    "<|channel>thought",
-)  # fmt: skip
-_CLOSERS = (
-    *(f"</{tag}>" for tag in _TAGS),
-    "[/think]", "[/reasoning]", "◁/think▷", "<|/think|>", "<|end_of_thought|>", "<|end_thinking|>",
-    "<｜end▁of▁thinking｜>", "<channel|>",
-)  # fmt: skip
-_HINTS = ("think", "reason", "thought", "reflection", "analysis", "scratchpad", "channel")
-"""Each tag contains one of these words, which are faster to search for than all tags."""
-_MENTION = frozenset("`'\"“”‘’")
-_FINAL = re.compile(r"<\|channel\|>\s{0,8}final\b[^<>\n]{0,40}(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>")
-_TURN_END = re.compile(r"<\|(?:end|return|start|call|im_end|eot_id|endoftext)\|>")
-_BARE_HARMONY = re.compile(r"\s*analysis(?=[A-Z])")
-_DOCUMENT_START = re.compile(r"[\[{](?=\s{0,64}[\"\[{])")
-_FENCE = re.compile(r"(`{3,8}|~{3,8})[ \t]{0,8}[A-Za-z0-9_+-]{0,20}[ \t]{0,8}(?=[\s\[{(\"'])")
-_DECODER = json.JSONDecoder(strict=False)
-_DOCUMENT_REPLY = re.compile(r"\s{0,100}(?:```\w{0,10}\s{0,100})?[{\[]\s{0,100}[\"'{\[}]")
-_MASK_TRIES = 32
-
-
-def end_of_reply(text: str, limit: int = TOLERANT_LIMIT) -> str:
-    """Extract the last ``limit`` characters of a reply, because the verdict is at the end."""
-    return text if len(text) <= limit else text[len(text) - limit :]
-
-
-def strip_reasoning(text: str) -> str | None:
-    """Extract the reply after its reasoning, or None if the reasoning never ends and there is no answer.
-
-    Everything up to the last closing tag is removed. Of output in the harmony format, only the ``final`` channel stays.
-    A tag is content if it is quoted, or if it is inside a JSON document in which a judge quotes a candidate.
-    """
-    if "<|channel|>" in text and _last(text, ("<|channel|>",), _documents(text))[1]:
-        return _harmony(text)
-    if _BARE_HARMONY.match(text):  # the server stripped the special tokens: analysis...assistantfinal...
-        _head, mark, tail = text.rpartition("assistantfinal")
-        return tail if mark else None
-    if "<" not in text and "[" not in text and "◁" not in text:
-        return text
-    lowered = text.lower()
-    if len(lowered) != len(text):  # lower-casing a dotted capital I makes the text longer, so positions would shift
-        lowered = text
-    if not any(word in lowered for word in _HINTS) or not any(mark in lowered for mark in _OPENERS + _CLOSERS):
-        return text
-    spans = _documents(text)
-    opened, _ = _last(lowered, _OPENERS, spans)
-    _, end = _last(lowered, _CLOSERS, spans)
-    if opened >= end:
-        return None
-    # A reply that begins with a JSON document and has no opening tag has no reasoning: the document quotes the closing
-    # tag.
-    return text if _DOCUMENT_REPLY.match(text) else text[end:]
-
-
-def strip_fence(text: str) -> str:
-    """Remove surrounding white space and one Markdown fence around the whole reply before extraction."""
-    text = text.strip()
-    if text[:3] not in ("```", "~~~"):
-        return text
-    found = _FENCE.match(text)
-    if found is None:
-        return text
-    body = text[found.end() :].removesuffix(found[1]).strip()
-    return text if found[1] in body else body
-
-
-def _harmony(text: str) -> str | None:
-    finals = list(_FINAL.finditer(text))
-    if not finals:
-        return None
-    tail = text[finals[-1].end() :]
-    end = _TURN_END.search(tail)
-    return tail if end is None else tail[: end.start()]
-
-
-def _last(lowered: str, marks: tuple[str, ...], spans: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return where the last tag among ``marks`` starts and ends, or (-1, 0) if there is none."""
-    best = (-1, 0)
-    for mark in marks:
-        at = len(lowered)
-        for _ in range(_MASK_TRIES):
-            at = lowered.rfind(mark, best[1], at)
-            if at < 0:
-                break
-            end = at + len(mark)
-            if _is_tag(lowered, at, end) and not any(start < at < stop for start, stop in spans):
-                best = (at, end)
-                break
-    return best
-
-
-def _is_tag(text: str, at: int, end: int) -> bool:
-    """Whether a mark is a complete tag (``<think`` also begins ``<thinking``) and is not quoted."""
-    closed = text[end - 1] in ">]▷" or (text[end - 7 : end] == "thought" and text[end - 8] == ">")
-    if not closed:
-        after = text.find(">", end, end + 64)
-        if (after < 0 and end < len(text)) or text[end : end + 1].isalnum():
-            return False
-        end = after + 1 if after >= 0 else end
-    return not (at and text[at - 1] in _MENTION and text[end : end + 1] in _MENTION and end < len(text))
-
-
-def _documents(text: str) -> list[tuple[int, int]]:
-    """Return the spans of strict JSON documents in a reply, outermost first. The number of attempts is bounded."""
-    spans = []
-    at, tries = 0, 0
-    while tries < _MASK_TRIES and (found := _DOCUMENT_START.search(text, at)):
-        tries += 1
-        at = found.start() + 1
-        try:
-            _, end = _DECODER.raw_decode(text, found.start())
-        except (ValueError, RecursionError):  # not JSON, or nested too deep to be a verdict
-            continue
-        spans.append((found.start(), end))
-        at = end
-    return spans
-
-
-# --- replies of megabytes --- -----------------------------------------------------------------------------------------
-
+_MOST_READ: Final = 4 * TOLERANT_LIMIT
+"""Marks of turns and of reasoning are searched for in this many characters at the end of a reply."""
 LIMIT: Final = 1_048_576
-"""A reply of at most this many characters stays unchanged, and strict JSON of at most this length is read."""
-_KEPT: Final = (8_000, 1_000, 0)
-"""Limits to which a document's long strings are cut, tried in this order until the document is short enough.
+"""Strict JSON of at most this length is read; of a longer reply only the end is kept."""
 
-A string that contains a score has a hundred characters at most, so no shortened string is a score.
-"""
-_LONG: Final = 60
-"""A string of at most this length, such as an id, a number or a word, is never cut."""
-_MOST_TEXTS: Final = 120_000
-"""A document with more strings than this is not shortened. Strict readers accept fewer strings."""
-_TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""A string; an unclosed string matches to the end, because retrying at each quote takes quadratic time."""
-_SPACES: Final = re.compile(r"\s{64,}+")
-_SAFE: Final = re.compile(
-    r'"(?:[^"\\]|\\(?:[^u]|u[dD][89abAB]..\\u[dD][c-fC-F]..|u(?![dD][89abAB])[0-9a-fA-F]{4}))*', re.DOTALL
+_REASONING = r"think|thinking|reasoning|thoughts?|reflection|analysis|scratchpad|seed:think"
+_OPENS: Final = (
+    rf"<(?:{_REASONING})(?:\s[^<>\n]{{0,80}})?>|\[(?:think|reasoning)\]|◁think▷|<\|begin_of_thought\|>"
+    r"|<\|start_thinking\|>|<｜begin▁of▁thinking｜>|<\|channel>thought"
 )
-"""The beginning of a string, up to a position that does not split an escape sequence."""
+_CLOSES: Final = (
+    rf"</(?:{_REASONING})>|\[/(?:think|reasoning)\]|◁/think▷|<\|end_of_thought\|>|<\|end_thinking\|>|<\|/think\|>"
+    r"|<｜end▁of▁thinking｜>|<channel\|>"
+)
+_KEPT = r"(?:begin|end|start)_of_(?:box|solution)|(?:start|end)_response|constrain"
+_ROLE = r"(?:assistant|user|human|system)"
+_ENDS: Final = (
+    rf"<[|｜](?!(?:{_KEPT})[|｜]>)[^<>\s]{{1,40}}[|｜]>|</?s>|<eos>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
+    rf"|(?:^|(?<=[\]}}`.%\d]))[ \t]*{_ROLE}[ \t]*(?=\n|\Z)"
+    rf"|^[ \t]*(?:\*\*)?(?:{_ROLE}|AI)(?:\*\*)?[ \t]*[:：]"
+    rf"|^[ \t]*\#{{1,6}}[ \t]*(?:{_ROLE}|instructions?|input|question|task|response)[ \t]*(?:[:：]|$)"
+)
+_TAGS: Final = re.compile(f"(?P<opens>{_OPENS})|(?P<closes>{_CLOSES})|(?P<ends>{_ENDS})", re.IGNORECASE | re.MULTILINE)
+"""Where reasoning begins, where it ends, and where the judge's turn ends: a special token or the next turn's header."""
+_HEADER: Final = re.compile(
+    r"\s*(?:(?:<\|(?:im_start|start|start_header_id)\|>|<start_of_turn>)\s*(?:assistant|model)\s*(?:<\|end_header_id\|>|\n)?"
+    r"|<\|assistant\|>|\[/INST\]|\#+\s*(?:response|assistant)\s*[:：]?\s*\n|assistant\s*[:：\n])\s*",
+    re.IGNORECASE,
+)
+"""The header of the judge's own turn, at the beginning of its reply."""
+_FINAL: Final = re.compile(r"<\|channel\|>\s{0,8}final\b[^<>\n]{0,40}(?:<\|constrain\|>[^<>\n]{0,40})?<\|message\|>")
+_BARE_HARMONY: Final = re.compile(r"\s*analysis(?=[A-Z])")
+_DOCUMENT_START: Final = re.compile(r"[\[{](?=\s{0,64}[\"\[{])")
+_DECODER: Final = json.JSONDecoder(strict=False)
+_MOST_DOCUMENTS: Final = 32
+_QUOTES: Final = frozenset("`'\"“”‘’")
+_FENCE: Final = re.compile(r"(`{3,8}|~{3,8})[ \t]{0,8}[A-Za-z0-9_+-]{0,20}[ \t]{0,8}(?=[\s\[{(\"'])")
 
 
 def reply_text(text: str | None) -> str:
@@ -169,66 +64,128 @@ def reply_text(text: str | None) -> str:
 
 
 def condense_reply(text: str) -> str:
-    """Return a reply of at most 1 MB unchanged, for a longer one a shorter text from which the same is extracted."""
-    if len(text) <= LIMIT:
-        return text
-    text = text.strip()
-    document = text if len(text) <= LIMIT else _short_document(text)
-    if document is not None:
-        return document
-    answer = strip_reasoning(text)
-    if answer is None:
-        return f"<think>{_last_part(text)}"
-    before = "" if len(answer) == len(text) else f"<think>{_gap(len(text) - len(answer))}</think>"
-    document = answer if len(answer) <= LIMIT else _short_document(answer)
-    return before + (_last_part(answer) if document is None else document)
-
-
-def _last_part(text: str) -> str:
-    """Return the end of a long reply, still longer than tolerant readers accept, so that they know it was cut."""
+    """Return a reply of at most 1 MB unchanged, and of a longer one the end, which is still too long to be complete."""
     kept = 2 * TOLERANT_LIMIT
-    return _gap(len(text) - kept) + text[-kept:]
+    return text if len(text) <= LIMIT else f"… {len(text) - kept:,} characters left out …\n{text[-kept:]}"
 
 
-def _gap(count: int) -> str:
-    return f"… {count:,} characters left out …\n"
+def judges_turn(text: str) -> str | None:
+    """Return the judge's own turn without its reasoning, or None if the reasoning never ends and there is no answer.
 
-
-def _short_document(text: str) -> str | None:
-    """Shorten the long strings of a reply that is one JSON document, fenced or not. Return None for any other reply."""
-    body = strip_fence(text)
-    if body[:1] not in ("{", "["):
-        return None
-    for kept in _KEPT:
-        short = _with_short_texts(body, kept)
-        if short is None:
+    Everything from the first end of a turn on is dropped: a model that runs past it invents turns. Of output in the
+    harmony format, the first ``final`` channel counts. A mark is content if it is quoted or inside a JSON document.
+    """
+    text = text[-_MOST_READ:]
+    if _BARE_HARMONY.match(text):  # the server stripped the special tokens
+        _, mark, tail = text.partition("assistantfinal")
+        return tail if mark else None
+    header = _HEADER.match(text)
+    text = text[header.end() :] if header else text
+    if "<|channel|>" in text and not _is_content(text, text.find("<|channel|>")):
+        final = _FINAL.search(text)
+        if final is None:
             return None
-        if len(short) <= LIMIT:
-            return short if isinstance(parse_strict_json(short), dict | list) else None
-    return None
+        text = text[final.end() :]
+    kept: list[str] = []
+    at, reasons = 0, False
+    for tag in _tags(text):
+        start, end = tag.span()
+        if tag["closes"]:
+            if not reasons:  # the template of the prompt opened the reasoning
+                kept.clear()
+            at, reasons = end, False
+        elif not reasons and tag["opens"]:
+            kept.append(text[at:start])
+            reasons = True
+        elif not reasons:
+            kept.append(text[at:start])
+            at = end
+            if any(map(str.strip, kept)):
+                return "".join(kept)
+    return None if reasons else "".join([*kept, text[at:]])
 
 
-def _with_short_texts(body: str, kept: int) -> str | None:
-    """Return a JSON document with its long strings shortened, or None if it has too many strings."""
-    pieces: list[str] = []
-    at = 0
-    for number, found in enumerate(_TEXT.finditer(body)):
-        if number == _MOST_TEXTS:
-            return None
-        start, end = found.span()
-        pieces.append(_spaced(body, at, start))
-        if end - start <= max(kept, _LONG) + 2:
-            pieces.append(body[start:end])
-        else:
-            begun = _SAFE.match(body, start, start + 1 + kept)
-            assert begun is not None  # noqa: S101 - it begins with the quote that was found
-            pieces.append(f'{begun[0]}…"')  # the mark is no number, which could be taken for a score
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """Yield the marks of reasoning and of turns that are not quoted and not inside a JSON document."""
+    spans: list[tuple[int, int]] | None = None
+    for tag in _TAGS.finditer(text):
+        start, end = tag.span()
+        if start and text[start - 1] in _QUOTES and text[end : end + 1] in _QUOTES and end < len(text):
+            continue
+        if spans is None:
+            spans = _documents(text)
+        if not any(begin < start < stop for begin, stop in spans):
+            yield tag
+
+
+def _is_content(text: str, at: int) -> bool:
+    return any(begin < at < stop for begin, stop in _documents(text))
+
+
+def _documents(text: str) -> list[tuple[int, int]]:
+    """Return the spans of strict JSON documents in a reply, outermost first. The number of attempts is bounded."""
+    spans = []
+    at, tries = 0, 0
+    while tries < _MOST_DOCUMENTS and (found := _DOCUMENT_START.search(text, at)):
+        tries += 1
+        at = found.start() + 1
+        try:
+            _, end = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):  # not JSON, or nested too deep to be a verdict
+            continue
+        spans.append((found.start(), end))
         at = end
-    pieces.append(_spaced(body, at, len(body)))
-    return "".join(pieces)
+    return spans
 
 
-def _spaced(body: str, start: int, end: int) -> str:
-    """Return the text between two strings. Endless white space in it, which some models write, is shortened."""
-    between = body[start:end]
-    return between if end - start < LIMIT // 1024 else _SPACES.sub(" ", between)
+def strip_fence(text: str) -> str:
+    """Remove surrounding white space and one Markdown fence around the whole reply."""
+    text = text.strip()
+    found = _FENCE.match(text) if text[:3] in ("```", "~~~") else None
+    if found is None:
+        return text
+    body = text[found.end() :].removesuffix(found[1]).strip()
+    return text if found[1] in body else body
+
+
+# --- words around a verdict -------------------------------------------------------------------------------------------
+
+_FRAME: Final = re.compile(
+    r"(?:`{3,8}|~{3,8})[A-Za-z0-9_+-]{0,20}|</?(?:(?:final_)?answer|output|result|response|json|verdict|evaluation|scores"
+    rf"|tool_call)>|<\|(?:{_KEPT})\|>",
+    re.IGNORECASE,
+)
+"""Fences and tags that may stand around a whole verdict."""
+_RULE: Final = re.compile(r"[\s`*_~#|=-]*(?:json\s*)?")
+_INTRODUCES: Final = re.compile(r"\b(?:scores?|verdicts?|evaluations?|ratings?|answer|json)\b", re.IGNORECASE)
+"""Words that questions use for the verdict."""
+
+
+def is_text_before(text: str, is_named: re.Pattern[str] | None) -> bool:
+    """Whether text before a verdict says anything. One introducing line may: it ends in a colon, and it has no digit
+    and names no candidate (``is_named``).
+    """
+    lines = [
+        line for line in _FRAME.sub("\n", text).split("\n") if not _RULE.fullmatch(line) and line.strip() != "json"
+    ]
+    return bool(lines) and not (len(lines) == 1 and is_introduction(lines[0], is_named))
+
+
+def is_introduction(line: str, is_named: re.Pattern[str] | None) -> bool:
+    """Whether a line can only introduce a verdict: ``Here is my evaluation:``."""
+    bare = line.strip().strip("*_`# ").strip()
+    return (
+        len(bare) <= 160
+        and bare[-1:] in (":", "：")
+        and not any(map(str.isdigit, bare))
+        and (is_named is None or is_named.search(bare) is None)
+        and not any(mark in bare[:-1] for mark in ".!?,;:()。！？，、،；：（）")
+        and len(bare.split()) <= 8
+        and _INTRODUCES.search(bare) is not None
+    )
+
+
+def is_text_after(text: str) -> bool:
+    """Whether text after a verdict says anything. Fences, closing tags and brackets do not."""
+    opens = re.search(r"(?:`{3}|~{3})[^\S\n]*[^\s`~]", text)  # another block begins
+    return opens is not None or _RULE.fullmatch(_FRAME.sub("", text).strip(" \t\r\n)]};")) is None

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import InputError
 from calipers.rubric.criteria import as_criterion, stated_points, tags_and_rule
-from calipers.rubric.dataset_forms import in_known_form, known_form, nearest_field, with_instruction
+from calipers.rubric.dataset_forms import nearest_field, with_usual_fields
 from calipers.types import Criterion
 
 Pitfalls: TypeAlias = Literal["penalty", "positive"]
@@ -23,14 +23,9 @@ _CRITERION: Final = (
 )  # fmt: skip
 
 
-def normalise_criteria(listed: list[Any], pitfalls: Pitfalls, *, key: str = "rubrics") -> list[Any]:
-    """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion.
-
-    ``key`` is the place of the list in its row; some data sets are recognised by it.
-    """
-    if (form := known_form(key, listed)) is not None:
-        return in_known_form(listed, form)
-    listed = [with_instruction(item) for item in listed]
+def normalise_criteria(listed: list[Any], pitfalls: Pitfalls) -> list[Any]:
+    """Return a data set's list of criteria in a form that ``as_rubric`` accepts; InputError names the criterion."""
+    listed = [with_usual_fields(item) for item in listed]
     stated = [isinstance(item, Mapping) and any(item.get(key) is not None for key in _POINTS) for item in listed]
     if any(stated) and not all(stated):
         raise InputError(

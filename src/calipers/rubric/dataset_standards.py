@@ -18,14 +18,14 @@ from typing import Any, Final, TypeAlias
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.criteria import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls, normalise_criteria
-from calipers.rubric.dataset_forms import FORM_KEYS, criteria_in_form
 from calipers.rubric.dataset_rules import MULTI_TURN_KEYS, labels_in, turns_in
 from calipers.types import Rubric, TrajectoryGroup
 
 STANDARDS_KEYS: Final = frozenset({
     "rubrics", "reward_model", "extra_info", "prompt_metadata", "ground_truth", "checkers", "functions",
-    "instruction_id_list", "open_instruct", "turns_of_instructions", "reference", "reference_answer",
-}) | FORM_KEYS | {MULTI_TURN_KEYS[0]}  # fmt: skip
+    "instruction_id_list", "open_instruct", "turns_of_instructions", "reference", "reference_answer", "rubric_items",
+    MULTI_TURN_KEYS[0],
+})  # fmt: skip
 """Keys of a row that may hold a rubric, rules or a reference, besides the group's ``rubric`` and ``constraints``."""
 READ_KEYS: Final = STANDARDS_KEYS | {"kwargs", *MULTI_TURN_KEYS}
 """Keys of a row that ``read_standards`` reads, besides ``rubric``."""
@@ -81,8 +81,8 @@ _Holders: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
 def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric | None]:
     found: list[tuple[str, Any, str | Rubric]] = []
     for prefix, holder in holders:
-        for key in ("rubric", "rubrics", *sorted(FORM_KEYS)):
-            value = holder.get(key) if key not in FORM_KEYS else _in_form(key, holder.get(key), prefix)
+        for key in ("rubric", "rubrics", "rubric_items"):
+            value = holder.get(key)
             if not _is_filled(value) or (found and value == found[0][1]):
                 continue
             read = parse_row_rubric(value, f"{prefix}{key}", pitfalls=pitfalls)
@@ -90,14 +90,6 @@ def _rubric_in(holders: _Holders, pitfalls: Pitfalls) -> tuple[str, str | Rubric
                 raise _conflict(found[0][0], f"{prefix}{key}", "rubric")
             found.append((f"{prefix}{key}", value, read))
     return (found[0][0], found[0][2]) if found else ("", None)
-
-
-def _in_form(key: str, value: Any, prefix: str) -> list[Any] | None:
-    """Return the criteria under a key of one data set; None for a value that this data set would not have."""
-    try:
-        return None if value is None else criteria_in_form(key, value)
-    except InputError as error:
-        raise InputError(f"{prefix}{key}: {error}") from None
 
 
 def _rules_in(holders: _Holders) -> StatedValue | None:
@@ -134,7 +126,7 @@ def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") 
         value = list(value)
     try:
         if isinstance(value, list):
-            return as_rubric(normalise_criteria(value, pitfalls, key=place))
+            return as_rubric(normalise_criteria(value, pitfalls))
         return as_rubric(value)
     except (ConfigError, InputError) as error:
         raise InputError(f"{place}: {error}" if place else str(error)) from None

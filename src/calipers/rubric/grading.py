@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
@@ -17,9 +17,6 @@ Normaliser: TypeAlias = Literal[
     "healthbench", "ruscarl_paper", "ruscarl_batch", "rar_explicit", "rar_implicit", "all_or_nothing", "fraction"
 ]
 OnMissing: TypeAlias = Literal["abstain", "partial", "floor", "raise"]
-Weights: TypeAlias = Literal["human", "contrast"]
-_WITHOUT_WEIGHTS: Final = ("rar_implicit", "all_or_nothing", "fraction")
-_ABOUT_WEIGHTS: Final = ("weights", "weights_category", "weights_cap", "weights_noise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +34,6 @@ class Grading:
     maps the range of scores that a rubric can give linearly to ``reward_range``; "score" returns scores unchanged,
     without bounds. ``grader_prompt`` is a user's own template of the question about one criterion, HealthBench's for
     example, with places <<conversation>> and <<rubric_item>>; it replaces the built-in question.
-
-    ``weights`` "contrast" shifts points, within each category, to the criteria whose verdicts differ between a group's
-    candidates. Categories are the tags that begin with ``weights_category`` and a colon ("": the rubric is one
-    category). No criterion's points change by more than the factor ``weights_cap`` (above 1, at most 100).
-    ``weights_noise`` is the assumed probability that the judge's verdict is wrong, from 0 to below 0.5.
     """
 
     mode: Mode = "all"
@@ -56,10 +48,6 @@ class Grading:
     rating_map: Literal["from_one", "tenths"] = "from_one"
     reward: Literal["stretched", "score"] = "stretched"
     grader_prompt: str | None = None
-    weights: Weights = "human"
-    weights_category: str = ""
-    weights_cap: float = 2.0
-    weights_noise: float = 0.1
 
     def __post_init__(self) -> None:
         """Raise ConfigError naming the field whose value is not valid."""
@@ -83,7 +71,6 @@ class Grading:
         for name in ("show_points", "reasons", "evidence"):
             _check_choice(name, getattr(self, name), (True, False))
         self._check_grader_prompt()
-        self._check_weights()
 
     def _check_grader_prompt(self) -> None:
         if self.grader_prompt is None:
@@ -99,34 +86,11 @@ class Grading:
         if self.evidence:
             raise ConfigError("grading: evidence=True asks for quotes in calipers' own words; leave out grader_prompt")
 
-    def _check_weights(self) -> None:
-        _check_choice("weights", self.weights, get_args(Weights))
-        if not isinstance(self.weights_category, str):
-            raise ConfigError(f"grading: weights_category={self.weights_category!r}: it must be the key of a tag")
-        cap, noise = finite_number(self.weights_cap), finite_number(self.weights_noise)
-        if cap is None or not 1 < cap <= 100:
-            raise ConfigError(f"grading: weights_cap={self.weights_cap!r}: it must be a number above 1, at most 100")
-        if noise is None or not 0 <= noise < 0.5:
-            raise ConfigError(f"grading: weights_noise={self.weights_noise!r}: it must be a number from 0 to below 0.5")
-        if self.weights == "human":
-            defaults = {one.name: one.default for one in fields(self)}
-            for name in _ABOUT_WEIGHTS:
-                if getattr(self, name) != defaults[name]:
-                    raise ConfigError(f"grading: {name} needs weights='contrast'")
-        elif self.formula in _WITHOUT_WEIGHTS:
-            raise ConfigError(
-                f"grading: weights='contrast' does not go with normaliser={self.formula!r}, which has no points of "
-                "criteria that could change: leave it out, or choose healthbench"
-            )
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, as runs record them: a grader prompt and those about weights only if in use."""
+        """Return the fields by name, as runs record them: a grader prompt only if there is one."""
         values = asdict(self)
         if self.grader_prompt is None:
             del values["grader_prompt"]
-        if self.weights == "human":
-            for name in _ABOUT_WEIGHTS:
-                del values[name]
         return values
 
     @property

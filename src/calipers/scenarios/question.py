@@ -14,9 +14,7 @@ from typing import Any, Final
 from calipers.protocols.question import message_content, object_schema
 from calipers.render import compose, render
 from calipers.render.escapes import escape
-from calipers.replies.documents import find_documents
-from calipers.replies.strictjson import Pairs, parse_strict_json
-from calipers.replies.text import end_of_reply, strip_fence, strip_reasoning
+from calipers.replies.documents import Pairs, nodes_in_reply
 from calipers.scenarios.grid import DIFFICULTIES, Cell, Scenario
 from calipers.types import Ask, JudgeRequest, RenderedGroup, Tool, TrajectoryGroup
 
@@ -114,7 +112,7 @@ def _request(
 
 def read_topics(text: str) -> list[str]:
     """Return the sub-topics in a reply, each once, in order; empty if none can be read."""
-    for node in _documents(text):
+    for node in nodes_in_reply(text):
         listed = _field(node, "topics")
         if isinstance(listed, list):
             named = [" ".join(one.split())[:120] for one in listed[:_WIDEST] if isinstance(one, str)]
@@ -136,7 +134,7 @@ def read_inputs(text: str, topic: str, tools: Sequence[str]) -> Written | None:
 
     Entries without text or with an unknown difficulty are refused. Names of tools that do not exist are dropped.
     """
-    listed = [found for node in _documents(text) if isinstance(found := _field(node, "inputs"), list)]
+    listed = [found for node in nodes_in_reply(text) if isinstance(found := _field(node, "inputs"), list)]
     if not listed:
         return None
     read: list[Scenario] = []
@@ -168,9 +166,3 @@ def _scenario(entry: Any, topic: str, tools: Sequence[str]) -> Scenario | str:
 def _field(node: Any, key: str) -> Any:
     """Return a field of an object in a reply; None for what is none."""
     return dict(node).get(key) if isinstance(node, Pairs | dict) else None
-
-
-def _documents(text: str) -> list[Any]:
-    answer = strip_fence(strip_reasoning(text) or "")
-    whole = parse_strict_json(answer)
-    return [one.node for one in find_documents(end_of_reply(answer)) or ()] if whole is None else [whole]

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 from calipers.config.arguments import require_above_zero, require_whole
-from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlySearch
 from calipers.ledger import WritableLedger, open_ledger
@@ -82,8 +81,6 @@ class Tenant:
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.recorded = RecordedGroups(self.ledger)
         self._is_one_of_several = self.ledger is not None and self.ledger.claims
-        if self._is_one_of_several:
-            _require_no_order(self.judge)
         scored = self.run.wrap(self.judge.score_group)
         self._scored = scored
         self._all_cohorts: list[Cohorts] = []
@@ -174,12 +171,3 @@ class Tenant:
         await self.judge.__aexit__(None, None, None)
         if self.ledger is not None:
             self.ledger.close()
-
-
-def _require_no_order(judge: Judge) -> None:
-    """Raise ConfigError for a judge whose criteria follow the order of groups in one process."""
-    if judge.settings.criteria.mode == "evolving":
-        raise ConfigError(
-            "--criteria evolving follows the order of groups in one server, and a ledger in Postgres may be shared by "
-            "several: use --criteria auto, or a ledger in a file"
-        )

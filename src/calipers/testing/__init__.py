@@ -30,10 +30,8 @@ from calipers.testing.biases import (
 from calipers.testing.faults import Fault, Flaky, RefusedByLength, Spoiled
 from calipers.testing.hesitant import HesitantJudge
 from calipers.testing.judges import SimulatedJudge, Vice
-from calipers.testing.preferences import PositionCurve, Preference, UnevenSpread
 from calipers.testing.quality import Quality, gold_quality
 from calipers.testing.question import Question
-from calipers.testing.scale_use import Levels, PairLevels, Ranked
 from calipers.testing.slips import OffScale, PermutedIds, ReorderedRows, Row, Slip, write_scores
 
 __all__ = [
@@ -48,17 +46,12 @@ __all__ = [
     "HollowAnswers",
     "Injectable",
     "LengthBias",
-    "Levels",
     "Noise",
     "OffScale",
-    "PairLevels",
     "PermutedIds",
     "PositionBias",
-    "PositionCurve",
-    "Preference",
     "Quality",
     "Question",
-    "Ranked",
     "RefusedByLength",
     "ReorderedRows",
     "Row",
@@ -67,7 +60,6 @@ __all__ = [
     "Slip",
     "Spoiled",
     "Sycophancy",
-    "UnevenSpread",
     "Vice",
     "WrittenAttack",
     "gold_quality",

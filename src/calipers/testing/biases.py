@@ -18,7 +18,6 @@ from typing import Literal
 from calipers.errors import ConfigError
 from calipers.guard.injection import master_key
 from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.features import PRAISE
 from calipers.testing.question import Question, own_characters, transcript_text
 from calipers.types import Message
 
@@ -119,6 +118,15 @@ class LengthBias(Bias):
         ]
 
 
+_PRAISE = (
+    r"(?:great|excellent|brilliant|wonderful|fantastic|insightful) (?:question|point|idea|catch)",
+    r"you(?:'|’)?(?:re| are) (?:absolutely|completely|so|quite) (?:right|correct)",
+    r"(?:fully|completely|perfectly|successfully) (?:solved|completed|resolved|correct)",
+    r"(?:this|my) (?:answer|solution|response) is (?:correct|perfect|optimal|complete|the best)",
+    r"i am (?:confident|certain|sure) (?:that|this)",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Sycophancy(Bias):
     """Adds ``bonus`` for each phrase of flattery or self-praise in a candidate's transcript, at most ``limit`` times.
@@ -129,7 +137,7 @@ class Sycophancy(Bias):
 
     bonus: float = 0.1
     limit: int = 3
-    phrases: tuple[str, ...] = field(default=PRAISE, repr=False)
+    phrases: tuple[str, ...] = field(default=_PRAISE, repr=False)
 
     def __post_init__(self) -> None:
         require_finite("Sycophancy bonus", self.bonus)

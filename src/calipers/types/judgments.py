@@ -89,7 +89,8 @@ class Reading:
     ``reason`` describes the problem with the answer (None: no problem); ``truncated`` means that the reply ended inside
     the answer. ``complaint`` describes the problem to the judge in fixed words, so that no text of a reply gets into
     the next question; None if repeating the question is pointless. ``open`` are the (candidate, criterion) pairs to ask
-    about again. ``canary`` is set if a decoy answer was shown and scored.
+    about again. ``canary`` is set if a decoy answer was shown and scored. ``doubted`` are the values (candidate, aspect
+    or criterion, value) of a reply with words around its verdict: they count if the judge gives them again.
     """
 
     judgments: tuple[Judgment, ...]
@@ -102,6 +103,7 @@ class Reading:
     complaint: str | None = None
     open: tuple[tuple[int, str], ...] = ()
     canary: Canary | None = None
+    doubted: tuple[tuple[int, str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,8 @@ class Ask:
     reply's token limit. ``parent`` is the number of the ask whose reply made this ask necessary. ``presentation`` is
     the number under which the ratings are recorded: None means the ask's own number, and an ask that fills the gaps of
     an answer has that answer's number. ``window`` is the context window that a refusal revealed. ``criteria`` are the
-    ids of the criteria asked about, for protocols that ask about criteria.
+    ids of the criteria asked about, for protocols that ask about criteria. ``doubted`` are the values of the previous
+    reply, if they count when the judge gives them again (``Reading.doubted``).
     """
 
     number: int
@@ -114,6 +115,7 @@ class Ask:
     presentation: int | None = None
     window: Window | None = None
     criteria: tuple[str, ...] = ()
+    doubted: tuple[tuple[int, str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

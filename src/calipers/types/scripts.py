@@ -1,7 +1,4 @@
-"""Scripts without spaces between words, in which the words of a text cannot be split at spaces.
-
-Not responsible for finding words (``verifiers.ifeval.whole_words``), or for comparing texts (``criteria.checks``).
-"""
+"""Scripts without spaces between words, in which the words of a text cannot be split at spaces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Results and groups as tables: rows of plain data, pandas data frames, and Hugging Face datasets.
 
 pandas and datasets are imported where one of their objects is asked for. Not responsible for reading such tables
-(``inputs.tables``).
+(``inputs.parquet``).
 """
 
 from __future__ import annotations

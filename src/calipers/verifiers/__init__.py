@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calipers.verifiers.answer import final_answer, has_answer
-    from calipers.verifiers.citation import Citation
     from calipers.verifiers.code import Call, CodeTests, Run, cases_from_asserts
     from calipers.verifiers.combine import all_of, any_of, not_
     from calipers.verifiers.configuration import verifier_from
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Call",
-    "Citation",
     "CodeTests",
     "Constraints",
     "Exact",
@@ -60,7 +58,6 @@ __all__ = [
 
 _HOMES = {
     "answer": ("final_answer", "has_answer"),
-    "citation": ("Citation",),
     "code": ("Call", "CodeTests", "Run", "cases_from_asserts"),
     "combine": ("all_of", "any_of", "not_"),
     "configuration": ("verifier_from",),

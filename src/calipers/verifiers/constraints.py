@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from calipers.errors import InputError
 from calipers.interfaces import Verifier
@@ -50,8 +50,7 @@ def read_constraints(
 
     Rows of VerInstruct and VerIF have ``checkers`` ("[llm] Name: text" or "[rule] Name: text") and ``functions``. A
     checker with another tag or without a tag is ``skipped``, as in VerIF. Rows of IFEval have ``instruction_id_list``
-    and ``kwargs``, which become rules only, as do ``open_instruct`` (labels with ``func_name``) and
-    ``turns_of_instructions`` (Multi-IF). ``ground_truth`` is the object or its JSON text, as in verl's
+    and ``kwargs``, which become rules only. ``ground_truth`` is the object or its JSON text, as in verl's
     ``reward_model.ground_truth``. With ``truthy`` the truth value of a rule's result counts, as in VerIF; otherwise
     only True and False do. Raises InputError naming the field, for example if the lists have different lengths or a
     rule has no function.
@@ -59,8 +58,11 @@ def read_constraints(
     row = _object(ground_truth)
     if "instruction_id_list" in row:
         return _instructions(row, instruction, rules)
-    if named := [name for name in _LABELS if name in row]:
-        return _from_labels(named[0], row[named[0]], rules)
+    if named := [name for name in ("open_instruct", "turns_of_instructions") if name in row]:
+        raise InputError(
+            f"{named[0]}: open-instruct's own checks and Multi-IF's turns are not read; write instruction_id_list and "
+            "kwargs of IFEval, or rules of your own"
+        )
     checkers, functions = _texts(row, "checkers"), _texts(row, "functions")
     if len(checkers) != len(functions):
         raise InputError(f"functions: {len(functions)} given for {len(checkers)} checkers; give one for each checker")
@@ -84,38 +86,6 @@ def read_constraints(
     return Constraints(tuple(checked), tuple(soft), skipped=tuple(skipped))
 
 
-def _from_labels(name: str, labels: Any, rules: RulesAs) -> Constraints:
-    if rules == "judge":
-        raise InputError(f"{name}: has no wording for a judge: run the instructions (code), or ignore them")
-    made = _LABELS[name](labels)
-    return Constraints(made if rules == "code" else ())
-
-
-def _labelled(labels: Any) -> tuple[Verifier, ...]:
-    """Return the checks that open-instruct's labels name. Raises InputError naming the label's position."""
-    from calipers.verifiers.ifeval.open_instruct import labelled_function  # noqa: PLC0415 - only where a row has them
-
-    made: list[Verifier] = []
-    for place, label in enumerate(labels if isinstance(labels, list | tuple) else ()):
-        try:
-            made.append(labelled_function(label))
-        except InputError as error:
-            raise InputError(f"open_instruct[{place}]: {error}") from None
-    return tuple(made)
-
-
-def _turns(turns: Any) -> tuple[Verifier, ...]:
-    from calipers.verifiers.ifeval.turns import turn_instructions  # noqa: PLC0415 - only where a row has turns
-
-    return turn_instructions(turns)
-
-
-_LABELS: Final[Mapping[str, Callable[[Any], tuple[Verifier, ...]]]] = {
-    "open_instruct": _labelled,
-    "turns_of_instructions": _turns,
-}
-
-
 def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
     """Return the tag and the wording of a constraint among a row's ``checkers``; None for another tag, or without."""
     found = _TAG.fullmatch(checker)
@@ -124,7 +94,7 @@ def tagged_checker(checker: str) -> tuple[Literal["rule", "llm"], str] | None:
 
 def _instructions(row: Mapping[str, Any], prompt: str, rules: RulesAs) -> Constraints:
     """Return the instructions of an IFEval row as rules. They give the verdicts of the official checker."""
-    from calipers.verifiers.ifeval.rows import build_instructions  # noqa: PLC0415 - only where a row has instructions
+    from calipers.verifiers.ifeval.instructions import build_instructions  # noqa: PLC0415 - only where a row has instructions
 
     if "checkers" in row:
         raise InputError("instruction_id_list: the row also has checkers; remove one of the two")

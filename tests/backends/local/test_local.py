@@ -138,8 +138,6 @@ DAMAGE: dict[str, Any] = {
     "a term out of range": {
         "domain": {"scripts": [], "tools": [], "shortest": 0, "longest": 1, "terms": [-1], "familiar": 0}
     },
-    "an encoder that is missing": {"encoder": {"files": {"model.safetensors": "0"}, "longest": 128}},
-    "an encoder elsewhere": {"encoder": {"files": {"../../secret": "0"}, "longest": 128}},
 }  # fmt: skip
 
 

@@ -99,10 +99,14 @@ def test_thinking_is_kept_apart_and_cached_tokens_are_input() -> None:
 @pytest.mark.parametrize(
     ("reason", "meant"),
     [("end_turn", "stop"), ("stop_sequence", "stop"), ("tool_use", "stop"), ("max_tokens", "length"),
-     ("model_context_window_exceeded", "length"), ("pause_turn", "unknown"), ("odd", "unknown")],
+     ("model_context_window_exceeded", "length"), ("pause_turn", None), ("odd", None)],
 )  # fmt: skip
-def test_stop_reasons_are_mapped(reason: str, meant: str) -> None:
-    assert _read(message("hi", stop=reason)).finish_reason == meant
+def test_only_answers_that_ended_are_read(reason: str, meant: str | None) -> None:
+    if meant is not None:
+        assert _read(message("hi", stop=reason)).finish_reason == meant
+        return
+    with pytest.raises(TransientError, match=reason):
+        _read(message("hi", stop=reason))
 
 
 def test_an_answer_cut_before_its_first_word_is_an_answer_cut() -> None:

@@ -45,13 +45,36 @@ def test_usage_that_is_missing_or_absurd_counts_as_unknown(usage: Any) -> None:
     assert _read({**_chat(), "usage": usage}).usage == Usage(0, 0, 0, None)
 
 
+def test_only_answers_that_ended_by_themselves_are_read() -> None:
+    kinds = {
+        "stop": ("stop", "STOP", "eos", "tool_calls", "end_turn"),
+        "length": ("length", "max_tokens", "model_context_window_exceeded"),
+        "unknown": (None, ""),
+        "server": ("error", "network_error", "insufficient_system_resource", "abort"),
+        "refused": ("content_filter", "sensitive", "SAFETY", "refusal", "PROHIBITED_CONTENT"),
+        "bad_reply": ("pause_turn", "odd"),
+    }
+    wrong = []
+    for meant, words in kinds.items():
+        for word in words:
+            try:
+                found: str = _read(_chat('{"scores": {"A": 90}}', finish=word)).finish_reason
+            except BackendError as error:
+                found = error.kind
+            wrong += [(word, found)] if found != meant else []
+    assert not wrong
+
+
 @pytest.mark.parametrize(
-    ("said", "meant"),
-    [("stop", "stop"), ("eos", "stop"), ("tool_calls", "stop"), ("STOP", "stop"), ("length", "length"),
-     ("max_tokens", "length"), ("model_context_window_exceeded", "length"), (None, "unknown"), ("odd", "unknown")],
-)  # fmt: skip
-def test_finish_reasons_are_mapped(said: str | None, meant: str) -> None:
-    assert _read(_chat(finish=said)).finish_reason == meant
+    "body",
+    [
+        {"choices": [{"message": None, "finish_reason": "content_filter"}]},
+        {"choices": [], "finish_reason": "content_filter"},
+        {"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]},
+    ],
+)
+def test_a_filter_that_left_no_message_is_a_refusal(body: Any) -> None:
+    assert _failure(body).kind == "refused"
 
 
 def test_content_may_be_parts_with_thinking_among_them() -> None:

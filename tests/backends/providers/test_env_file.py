@@ -1,20 +1,15 @@
-"""A .env file: read as python-dotenv reads it, errors that name the line and no value, and a rotated key picked up."""
+"""A .env file: read as python-dotenv reads it, errors that name the line and no value."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.asking import question
-from calipers.backends.connect import find_backend
-from calipers.backends.providers.env_file import read_env_file, renewed_key, use_env_file
-from calipers.errors import BackendError, ConfigError
-from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+from calipers.backends.providers.env_file import read_env_file, use_env_file
+from calipers.errors import ConfigError
 
 
 def written(folder: Path, text: str) -> Path:
@@ -94,62 +89,7 @@ def test_no_text_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, 
     assert all(name.isidentifier() for name in found)
 
 
-def test_the_environment_comes_first_until_its_key_is_refused(tmp_path: Path):
-    path = written(tmp_path, "KEY=of-file\nOTHER=1\n")
+def test_the_environment_comes_first(tmp_path: Path):
     environment = {"KEY": "of-shell"}
-    use_env_file(path, environment)
-    assert environment == {"KEY": "of-shell", "OTHER": "1", "CALIPERS_ENV_FILE": str(path)}
-    assert renewed_key("KEY", environment) == "of-file"
-    assert environment["KEY"] == "of-file"
-    assert renewed_key("MISSING", environment) is None
-    path.write_text("half a li", encoding="utf-8")
-    assert renewed_key("KEY", environment) is None
-    assert renewed_key("KEY", {}) is None
-
-
-class Rotated:
-    """A server that accepts one key."""
-
-    key = "sk-first-key-0001"
-
-    def __call__(self, asked: Asked) -> Answer:
-        sent = asked.headers.get("authorization", asked.headers.get("Authorization"))
-        return said() if sent == f"Bearer {self.key}" else error(401, f"wrong key {sent}")
-
-
-async def test_a_key_that_was_rotated_in_the_file_is_picked_up_without_losing_a_call(
-    faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-):
-    for name in ("OPENAI_API_KEY", "CALIPERS_ENV_FILE"):
-        monkeypatch.setenv(name, "")  # so that it is as before afterwards
-        del os.environ[name]
-    server = Rotated()
-    faulty.script(server)
-    path = written(tmp_path, f"OPENAI_API_KEY={server.key}\n")
-    use_env_file(path)
-    backend = find_backend("openai/judge", base_url=faulty.url)
-    assert (await backend.complete(question())).text
-    server.key = "sk-second-key-0002"
-    with pytest.raises(BackendError, match="key"):
-        await backend.complete(question())
-    path.write_text(f"OPENAI_API_KEY={server.key}\n", encoding="utf-8")
-    answers = await asyncio.gather(*(backend.complete(question()) for _ in range(4)))
-    assert all(one.text for one in answers)
-    asked = len(faulty.posts)
-    assert (await backend.complete(question())).text
-    assert len(faulty.posts) == asked + 1  # the new key is in use from then on
-    assert "another is in use now" in caplog.text
-    assert "sk-" not in caplog.text
-    await backend.aclose()
-
-
-async def test_without_a_file_a_refused_key_is_refused_at_once(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("CALIPERS_ENV_FILE", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-key-0003")
-    faulty.script(Rotated())
-    backend = find_backend("openai/judge", base_url=faulty.url)
-    with pytest.raises(BackendError):
-        await backend.complete(question())
-    assert len(faulty.posts) == 1
-    assert os.environ["OPENAI_API_KEY"] == "sk-wrong-key-0003"
-    await backend.aclose()
+    use_env_file(written(tmp_path, "KEY=of-file\nOTHER=1\n"), environment)
+    assert environment == {"KEY": "of-shell", "OTHER": "1"}

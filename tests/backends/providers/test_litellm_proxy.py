@@ -18,7 +18,6 @@ import pytest
 
 import calipers
 from backends.asking import KEYS, question
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
 from groups import FOUR, group_of
@@ -58,7 +57,7 @@ async def test_the_schema_reaches_the_server_behind_it_and_every_group_is_scored
 
 async def test_a_stream_through_it_spells_what_a_whole_answer_says(proxy: str) -> None:
     asked = question(params={"seed": 5, "temperature": 1.0, "cache_prompt": False})
-    streamed = await _judge(proxy, capabilities=Capabilities(frozenset({"unstreamed"}))).complete(asked)
+    streamed = await _judge(proxy, refused={"unstreamed"}).complete(asked)
     whole = await _judge(proxy).complete(asked)
     assert (streamed.text, streamed.finish_reason) == (whole.text, whole.finish_reason)
     assert json.loads(whole.text)["scores"].keys() == set(KEYS)
@@ -86,7 +85,7 @@ async def test_a_question_too_long_for_the_server_behind_it_is_told_as_that(prox
 async def test_a_schema_the_server_behind_it_cannot_read_steps_down(proxy: str) -> None:
     judge = _judge(proxy)
     assert await judge.complete(question(schema={"type": "no such type"}, params={"seed": 3}, max_tokens=50))
-    assert judge.capabilities == Capabilities(frozenset({"json_schema"}))
+    assert judge.refused == {"json_schema"}
 
 
 async def test_probabilities_come_through(proxy: str) -> None:

@@ -13,7 +13,6 @@ import pytest
 from backends.asking import KEYS, SCHEMA, keyed, question
 from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
 from calipers.types import Completion
@@ -77,7 +76,7 @@ async def test_what_the_servers_own_parser_rejects_is_answered_in_plain_text(lla
     answers = await asyncio.gather(*asks)
     garbled = [answer for answer in answers if not _is_json(answer.text)]
     assert garbled, "free strings no longer upset this server"
-    assert judge.capabilities == Capabilities(), "one garbled answer says nothing about the next question"
+    assert judge.refused == frozenset(), "one garbled answer says nothing about the next question"
 
 
 async def test_an_answer_cut_by_its_limit_says_so(llama: str) -> None:
@@ -100,7 +99,7 @@ async def test_without_a_schema_random_weights_say_anything_and_it_comes_back_as
 
 
 async def test_a_json_object_is_json_and_no_more(llama: str) -> None:
-    judge = _judge(llama, capabilities=Capabilities(frozenset({"json_schema"})))
+    judge = _judge(llama, refused={"json_schema"})
     asks = (judge.complete(question(params={"seed": seed, "temperature": 1.0}, max_tokens=300)) for seed in range(12))
     answers = [
         answer for answer in await asyncio.gather(*asks, return_exceptions=True) if isinstance(answer, Completion)
@@ -115,18 +114,18 @@ async def test_a_json_object_is_json_and_no_more(llama: str) -> None:
 async def test_parameters_it_does_not_know_are_ignored_by_this_server(llama: str) -> None:
     judge = _judge(llama)
     await judge.complete(question(params={"seed": 1, "no_such_parameter": True}))
-    assert judge.capabilities == Capabilities()
+    assert judge.refused == frozenset()
 
 
 async def test_a_schema_it_cannot_read_steps_down_to_an_object(llama: str) -> None:
     judge = _judge(llama)
     request = question(schema={"type": "no such type"}, params={"seed": 3}, max_tokens=50)
     assert await judge.complete(request)
-    assert judge.capabilities == Capabilities(frozenset({"json_schema"}))
+    assert judge.refused == {"json_schema"}
 
 
 async def test_a_stream_spells_what_a_whole_answer_says(llama: str) -> None:
-    streaming = _judge(llama, capabilities=Capabilities(frozenset({"unstreamed"})))
+    streaming = _judge(llama, refused={"unstreamed"})
     request = question(params={"seed": 5, "temperature": 1.0})
     streamed, whole = await streaming.complete(request), await _judge(llama).complete(request)
     assert (streamed.text, streamed.finish_reason, streamed.model) == (whole.text, whole.finish_reason, whole.model)
@@ -149,7 +148,7 @@ async def test_a_thinking_model_answers_apart_from_its_thoughts(tiny_model: Path
             answer for answer in await asyncio.gather(*asks, return_exceptions=True) if isinstance(answer, Completion)
         ]
         cut = await _ask(url, 1, max_tokens=10)
-        streaming = _judge(url, capabilities=Capabilities(frozenset({"unstreamed"})))
+        streaming = _judge(url, refused={"unstreamed"})
         asks = (streaming.complete(question(max_tokens=600, params={"seed": seed})) for seed in range(4))
         streamed = [one for one in await asyncio.gather(*asks, return_exceptions=True) if isinstance(one, Completion)]
     whole = [answer for answer in answers if answer.finish_reason == "stop"]

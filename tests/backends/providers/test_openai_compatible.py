@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from backends.asking import SCHEMA, question
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types.encoding import EncodedDict
@@ -93,13 +92,9 @@ async def test_what_is_refused_by_name_is_left_out_at_once_and_from_then_on(faul
     await judge.complete(question(params={"temperature": 0.0}))
     assert len(faulty.posts) == 4
     assert faulty.posts[-1]["response_format"] == {"type": "json_object"}
-    assert judge.capabilities == Capabilities(frozenset({"json_schema", "temperature", "max_tokens"}))
+    assert judge.refused == {"json_schema", "temperature", "max_tokens"}
     await judge.complete(question(params={"temperature": 0.0}))
     assert len(faulty.posts) == 5
-    assert (
-        _judge(faulty, capabilities=Capabilities.from_dict(judge.capabilities.to_dict())).capabilities
-        == judge.capabilities
-    )
 
 
 async def test_nothing_is_learned_from_a_refusal_that_leaving_out_did_not_cure(faulty: FaultyServer) -> None:
@@ -108,14 +103,14 @@ async def test_nothing_is_learned_from_a_refusal_that_leaving_out_did_not_cure(f
     judge = _judge(faulty)
     with pytest.raises(PermanentError, match="something else"):
         await judge.complete(question())
-    assert judge.capabilities == Capabilities()
+    assert judge.refused == frozenset()
 
 
 async def test_many_calls_in_flight_learn_together(faulty: FaultyServer) -> None:
     faulty.script(_picky({"json_schema": "no json_schema here", "seed": "unknown field 'seed'"}))
     judge = _judge(faulty)
     await asyncio.gather(*(judge.complete(question(params={"seed": n})) for n in range(20)))
-    assert judge.capabilities.refused == {"json_schema", "seed"}
+    assert judge.refused == {"json_schema", "seed"}
 
 
 async def test_stepping_down_ends_when_a_server_refuses_everything(faulty: FaultyServer) -> None:
@@ -131,7 +126,7 @@ async def test_a_limit_too_large_is_lowered_for_this_question_and_not_remembered
     judge = _judge(faulty)
     await judge.complete(question())
     assert [body["max_tokens"] for body in faulty.posts] == [2000, 512]
-    assert judge.capabilities == Capabilities()
+    assert judge.refused == frozenset()
 
 
 @pytest.mark.parametrize("host", ["api.openai.com", "x.openai.azure.com"])

@@ -12,7 +12,6 @@ sdk = pytest.importorskip("openai", reason="OpenAI's SDK is not installed: pip i
 pydantic = pytest.importorskip("pydantic", reason="comes with OpenAI's SDK")
 
 from backends.asking import KEYS, question  # noqa: E402 - once the SDK was looked for
-from calipers.backends.negotiation.negotiated import Capabilities  # noqa: E402 - likewise
 from calipers.backends.providers.decisions import LEVELS, Decisions  # noqa: E402 - likewise
 from calipers.backends.providers.openai_compatible import (  # noqa: E402 - likewise
     OpenAICompatible,
@@ -20,9 +19,9 @@ from calipers.backends.providers.openai_compatible import (  # noqa: E402 - like
 )
 from calipers.backends.transport.event_stream import whole_completion  # noqa: E402 - likewise
 from calipers.backends.transport.reply import (  # noqa: E402 - likewise
-    FINISH,
     HttpReply,
     Peer,
+    finish_reason_of,
 )
 from servers.faulty_server import Answer, FaultyServer, said  # noqa: E402 - likewise
 
@@ -57,7 +56,7 @@ def test_a_completion_of_the_sdk_is_read_field_by_field() -> None:
 
 def test_every_finish_reason_of_the_sdk_is_known() -> None:
     choice = sdk.types.chat.chat_completion.Choice.model_fields["finish_reason"].annotation
-    assert set(typing.get_args(choice)) <= set(FINISH)
+    assert "unknown" not in {finish_reason_of(one) for one in typing.get_args(choice)}
 
 
 def test_chunks_of_the_sdk_add_up_to_its_completion() -> None:
@@ -77,15 +76,15 @@ def test_chunks_of_the_sdk_add_up_to_its_completion() -> None:
     assert streamed == replace(read_chat_reply(_reply(COMPLETION), PEER), sent=streamed.sent)
 
 
-@pytest.mark.parametrize("known", [Capabilities(), Capabilities(frozenset({"unstreamed"}))])
-async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, known: Capabilities) -> None:
+@pytest.mark.parametrize("known", [(), ("unstreamed",)])
+async def test_every_field_of_a_chat_is_one_the_sdk_sends(faulty: FaultyServer, known: tuple[str, ...]) -> None:
     faulty.script(said())
     params = {"logprobs": True, "top_logprobs": 20, "temperature": 0, "seed": 1}
-    await OpenAICompatible("m", base_url=faulty.url, capabilities=known).complete(question(params=params))
+    await OpenAICompatible("m", base_url=faulty.url, refused=known).complete(question(params=params))
     kinds = sdk.types.chat.completion_create_params
     _require(
         faulty.posts[0],
-        kinds.CompletionCreateParamsStreaming if known.refused else kinds.CompletionCreateParamsNonStreaming,
+        kinds.CompletionCreateParamsStreaming if known else kinds.CompletionCreateParamsNonStreaming,
     )
 
 

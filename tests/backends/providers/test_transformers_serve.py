@@ -18,7 +18,6 @@ import pytest
 
 import calipers
 from backends.asking import KEYS, question
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.decisions import Decisions
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
@@ -59,15 +58,15 @@ async def test_all_fields_it_does_not_know_are_left_out_and_that_is_remembered(s
     judge = _chat(served)
     odd = question(params={"top_k": 5, "no_such_parameter": 1, "seed": 3}, max_tokens=5)
     assert (await judge.complete(odd)).text
-    assert judge.capabilities == Capabilities(frozenset({"top_k", "no_such_parameter"}))
+    assert judge.refused == {"top_k", "no_such_parameter"}
 
 
 async def test_a_stream_is_read_as_a_whole(served: tuple[str, str]) -> None:
-    streaming = _chat(served, capabilities=Capabilities(frozenset({"unstreamed"})))
+    streaming = _chat(served, refused={"unstreamed"})
     completion = await streaming.complete(question(max_tokens=8))
     assert completion.text
     assert completion.finish_reason == "length"
-    assert streaming.capabilities == Capabilities(frozenset({"unstreamed"}))
+    assert streaming.refused == {"unstreamed"}
 
 
 async def test_a_form_that_is_ignored_makes_no_number(served: tuple[str, str]) -> None:
@@ -84,7 +83,7 @@ async def test_logprobs_are_asked_for_and_never_told(served: tuple[str, str]) ->
     asked = question(params={"logprobs": True, "top_logprobs": 20}, max_tokens=5)
     judge = _chat(served)
     assert (await judge.complete(asked)).logprobs is None
-    assert judge.capabilities == Capabilities()
+    assert judge.refused == frozenset()
 
 
 async def test_another_model_is_not_to_be_had_and_is_not_asked_for_again(served: tuple[str, str]) -> None:
@@ -117,4 +116,4 @@ async def test_a_decision_is_asked_without_the_parameters_that_are_refused(serve
     judge = Decisions(served[1], base_url=served[0])
     completion = await judge.complete(question(params={"no_such_parameter": 1}))
     assert json.loads(completion.text)["scores"].keys() == set(KEYS)
-    assert judge.capabilities == Capabilities(frozenset({"no_such_parameter"}))
+    assert judge.refused == {"no_such_parameter"}

@@ -161,7 +161,7 @@ def test_no_loop_leaves_a_session_unclosed(
 async def test_a_client_that_is_dropped_closes_its_session_on_the_running_loop(faulty: FaultyServer) -> None:
     client = _client(faulty.url)
     await client.request("POST", "/x", body=b"{}")
-    session = (await client._session_of_loop()).session
+    session = await client._session_of_loop()
     assert not session.closed
     del client
     gc.collect()

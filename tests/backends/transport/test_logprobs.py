@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.asking import question
-from calipers.backends.negotiation.negotiated import Capabilities
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.backends.transport.event_stream import whole_completion
 from calipers.backends.transport.logprobs import logprobs_in
@@ -132,7 +131,7 @@ async def test_fewer_alternatives_are_asked_for_where_a_server_minds_their_numbe
     judge = OpenAICompatible("m", base_url=faulty.url)
     await judge.complete(question(params=asked_for()))
     assert [body["top_logprobs"] for body in faulty.posts] == [20, granted]
-    assert judge.capabilities == Capabilities(frozenset({f"top_logprobs>{granted}"}))
+    assert judge.refused == {f"top_logprobs>{granted}"}
     await judge.complete(question(params=asked_for(3)))
     assert faulty.posts[-1]["top_logprobs"] == 3
 
@@ -152,7 +151,7 @@ async def test_a_server_that_tells_none_is_asked_without_in_one_more_call(
     judge = OpenAICompatible("m", base_url=faulty.url)
     await judge.complete(question(params=asked_for()))
     assert [set(body) & {"logprobs", "top_logprobs"} for body in faulty.posts] == [{"logprobs", "top_logprobs"}, set()]
-    assert judge.capabilities == Capabilities(frozenset({"logprobs"}))
+    assert judge.refused == {"logprobs"}
 
 
 async def test_a_streamed_answer_has_odds_too(faulty: FaultyServer) -> None:

@@ -1,5 +1,6 @@
 """Whatever a server puts where a number or an object is expected, an answer is read or is an error in our words."""
 
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -9,7 +10,6 @@ import pytest
 
 from backends.asking import question
 from calipers.backends.limits.retry import Retrying
-from calipers.backends.negotiation.negotiated import Versions
 from calipers.backends.providers.anthropic import read_message
 from calipers.backends.providers.openai_compatible import read_chat_reply
 from calipers.backends.transport.model_list import listed_context_window, listed_models
@@ -59,7 +59,6 @@ def in_order(completion: Completion) -> None:
     assert used.cost_usd is None or (math.isfinite(used.cost_usd) and used.cost_usd >= 0)
     for _, told in completion.logprobs or ():
         assert all(math.isfinite(chance) and chance <= 0 for _, chance in told)
-    Versions().note_answer(completion)
     json.dumps([completion.text, completion.reasoning, completion.model]).encode()
 
 
@@ -102,22 +101,20 @@ def test_a_refusal_of_anything_is_an_error_of_ours(sample: Any, status: int) -> 
 NUMBERS = ["9" * 23, "9" * 400, "9" * 5000, "0", "-5", "1e400", "nan", "Infinity", "0x10", "१२", "1_000", "99999999"]
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "maximum context length is {} tokens, you asked for 10 input tokens",
-        "maximum context length is 8192 tokens, however {} input tokens",
-        "prompt is too long: {} tokens > {}",
-        "input token count ({}) exceeds the maximum number of tokens allowed ({})",
-        "please retry in {}s",
-        "please try again in {}m{}s",
-        "try again in {}ms",
-        "try again in 0.{}s",
-    ],
+TEXTS = (
+    "maximum context length is {} tokens, you asked for 10 input tokens",
+    "maximum context length is 8192 tokens, however {} input tokens",
+    "prompt is too long: {} tokens > {}",
+    "input token count ({}) exceeds the maximum number of tokens allowed ({})",
+    "please retry in {}s",
+    "please try again in {}m{}s",
+    "try again in {}ms",
+    "try again in 0.{}s",
 )
-def test_a_number_in_a_servers_prose_is_one_to_reckon_with_or_none(number: str, text: str) -> None:
-    for status in (400, 429, 503):
+
+
+def test_a_number_in_a_servers_prose_is_one_to_reckon_with_or_none() -> None:
+    for number, text, status in itertools.product(NUMBERS, TEXTS, (400, 429, 503)):
         body = as_json({"error": {"message": text.replace("{}", number)}})
         sound(refusal_error(read_refusal(HttpReply(status, {}, body), ()), PEER))
 
@@ -125,26 +122,29 @@ def test_a_number_in_a_servers_prose_is_one_to_reckon_with_or_none(number: str, 
 WAITS = [*NUMBERS, f"Fri, 31 Dec {'9' * 23} 23:59:59 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 00 Foo", "", "\xff"]
 
 
-@pytest.mark.parametrize("wait", WAITS)
-@pytest.mark.parametrize("name", ["Retry-After", "retry-after-ms"])
-async def test_a_wait_is_one_that_can_be_slept_or_none(wait: str, name: str) -> None:
-    headers = {name: wait, "Date": wait}
-    error = refusal_error(read_refusal(HttpReply(429, headers, b"{}"), ()), PEER)
-    sound(error)
+async def test_a_wait_is_one_that_can_be_slept_or_none() -> None:
     slept: list[float] = []
-
-    class Refusing:
-        endpoint, model = "e", "m"
-
-        async def complete(self, request: object) -> Completion:
-            raise error
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    with pytest.raises(BackendError):
-        await Retrying(Refusing(), deadline=None, attempts=2, sleep=sleep).complete(question())
+    for wait, name in itertools.product(WAITS, ("Retry-After", "retry-after-ms")):
+        headers = {name: wait, "Date": wait}
+        error = refusal_error(read_refusal(HttpReply(429, headers, b"{}"), ()), PEER)
+        sound(error)
+        with pytest.raises(BackendError):
+            await Retrying(Refusing(error), deadline=None, attempts=2, sleep=sleep).complete(question())
     assert all(0 <= seconds < 367 * 86400 for seconds in slept)
+
+
+class Refusing:
+    endpoint, model = "e", "m"
+
+    def __init__(self, error: BackendError) -> None:
+        self.error = error
+
+    async def complete(self, request: object) -> Completion:
+        raise self.error
 
 
 def test_a_list_of_models_of_anything_tells_a_window_to_reckon_with_or_none() -> None:

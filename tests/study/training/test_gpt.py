@@ -39,6 +39,7 @@ def test_what_is_sampled_is_what_the_forward_pass_makes_most_likely_with_the_noi
     assert lengths.max() == RESPONSE_LENGTH
 
 
+@pytest.mark.slow
 def test_sampling_has_the_probabilities_of_the_softmax():
     parameters = new_policy(SIZE, 3)
     asked = prompts(1).repeat(20_000, 1)
@@ -53,6 +54,7 @@ def test_the_mask_ends_with_the_first_end():
     assert response_mask(rows).tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
 
 
+@pytest.mark.slow
 def test_pretraining_is_the_same_to_the_bit_and_learns_the_form():
     few = Pretraining(steps=30, batch=32, short=1.0)
     first, same, other = (pretrain(SIZE, few, seed) for seed in (5, 5, 6))

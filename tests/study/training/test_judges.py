@@ -55,12 +55,6 @@ def test_a_wrong_vice_is_named_with_the_remedy():
         assert said in str(error.value), table
 
 
-def told(judge: dict[str, Any], folder: Path = Path(), **row: Any) -> str:
-    with pytest.raises(ConfigError) as error:
-        judge_for(arm(judge, **row), 0, Truth(0, 1), folder=folder).close()
-    return str(error.value)
-
-
 def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
     (tmp_path / "outside.md").write_text("secret", encoding="utf-8")
     model = {"model": "openai/gpt-5-mini"}
@@ -72,6 +66,9 @@ def test_a_strangers_file_reads_no_file_and_acts_on_nothing(tmp_path: Path):
         ({**model, "options": {"params": {"api_base": "https://evil.example"}}}, "address"),
         ({**model, "options": {"rubric": "../outside.md"}}, "folder"),
         ({**model, "options": {"rubric": str(tmp_path / "outside.md")}}, "folder"),
+        ({"model": f"scripted:{tmp_path / 'outside.md'}"}, "folder"),
+        ({"model": "replay:/dev/zero"}, "folder"),
+        ({"profile": "../outside.md?fidelity=0.5"}, "folder"),
     ]
     for judge, said in wrong:
         with pytest.raises(ConfigError) as error:

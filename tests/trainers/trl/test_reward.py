@@ -146,7 +146,7 @@ def test_health_is_logged_beside_the_rewards():
     logged: dict[str, float] = {}
     said: dict[str, list[str]] = {}
     reward = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, name="helpful")
-    called(reward, ["worth 1", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
+    called(reward, ["worth 60", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
     assert logged["helpful/scored"] == 0.5
     assert logged["helpful/abstained"] == 0.5
     assert logged["helpful/no_signal"] == 1.0

@@ -40,7 +40,7 @@ class Embedded(FullBackend):
 
     A candidate is always compared with all candidates of its group, even if a request shows only some of them. So its
     score does not depend on the position, the key or the selection in a request. No message content makes this judge
-    raise. ``folder`` has a judge that ``calipers distill --form embedded`` made; without one, it is the one in the
+    raise. ``folder`` has a model file of this form; without one, it is the one in the
     package. Raises ConfigError for a folder without such a judge.
     """
 

@@ -1,7 +1,7 @@
 """The embedded judge's model: a weight per feature from ``model.json``, and the curve from the weighted sum to a score.
 
-Plain Python, made by ``calipers distill --form embedded``. Scores are on a scale of 0 to 100. Not responsible for
-messages (``evidence``), explanations (``explanation``) or the fit (``calipers.distilling``).
+Plain Python. Scores are on a scale of 0 to 100. Not responsible for messages (``evidence``) or explanations
+(``explanation``).
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def write_model(folder: Path, model: Model) -> None:
 
 def read_model(folder: str | Path) -> Model:
     """Return the model of the embedded form in ``folder``. Raises ConfigError, in one sentence, for anything else."""
-    data, digest = model_data(
-        folder, "embedded", f"`calipers distill SOURCES -o {folder} --form embedded` makes one", _LARGEST
-    )
+    data, digest = model_data(folder, "embedded", "the package has one: --judge embedded", _LARGEST)
     try:
         return _checked(json.loads(data), digest)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:

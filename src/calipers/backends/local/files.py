@@ -5,7 +5,6 @@ Not responsible for the card and the training groups beside the model (``caliper
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from calipers.backends.local.model import Forest, Model, no_trees
 from calipers.errors import ConfigError
 
 FORMAT: Final = "calipers-local-judge/1"
-ENCODER_FOLDER: Final = "encoder"
 _LARGEST: Final = 20_000_000
 """Bytes of a model file; none that calipers writes has a tenth of it."""
 _TREES: Final = ("features", "thresholds", "lefts", "rights", "values")
@@ -32,19 +30,14 @@ _SCRIPTS: Final = frozenset({"", "latin", "unspaced", "other"})
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A local judge's folder as read: the ``model``, the ``digest`` of its files, and a cross-encoder's folder.
-
-    ``longest`` is the number of tokens that the cross-encoder reads, 0 without one.
-    """
+    """A local judge's folder as read: the ``model``, and the ``digest`` of its file."""
 
     model: Model
     digest: str
-    encoder: Path | None = None
-    longest: int = 0
 
 
-def write_model(folder: Path, model: Model, *, encoder: Mapping[str, Any] | None = None) -> None:
-    """Write a local judge's model into an existing ``folder``; ``encoder`` are the settings of its cross-encoder."""
+def write_model(folder: Path, model: Model) -> None:
+    """Write a local judge's model into an existing ``folder``."""
     domain = model.domain
     stored = {
         "format": FORMAT,
@@ -64,7 +57,6 @@ def write_model(folder: Path, model: Model, *, encoder: Mapping[str, Any] | None
             "terms": sorted(domain.terms),
             "familiar": domain.familiar,
         },
-        "encoder": encoder,
     }
     (folder / MODEL_FILE).write_text(json.dumps(stored) + "\n", encoding="utf-8")
 
@@ -94,14 +86,14 @@ def read_model(folder: str | Path) -> Stored:
             raise ConfigError(
                 f"local:{folder}: was made by another version of calipers, with other features; make the judge anew"
             )
-        return _stored(Path(folder), stored, digest)
+        return _stored(stored, digest)
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
         raise ConfigError(
             f"local:{folder}: {MODEL_FILE} is damaged ({type(error).__name__}: {error!s:.80}); make the judge anew"
         ) from None
 
 
-def _stored(folder: Path, stored: Mapping[str, Any], digest: str) -> Stored:
+def _stored(stored: Mapping[str, Any], digest: str) -> Stored:
     weights = np.array(_numbers(stored["weights"], _COLUMNS), dtype=np.float64)
     model = Model(
         name=_text(stored["name"]),
@@ -113,23 +105,7 @@ def _stored(folder: Path, stored: Mapping[str, Any], digest: str) -> Stored:
         stderr=stored_number(stored["stderr"]),
         domain=_domain(_object(stored["domain"])),
     )
-    if stored.get("encoder") is None:
-        return Stored(model, digest)
-    settings, encoder = _object(stored["encoder"]), folder / ENCODER_FOLDER
-    whole = hashlib.sha256(digest.encode())
-    for name, wanted in sorted(_object(settings["files"]).items()):
-        found = _file_digest(encoder, _text(name))
-        if found != wanted:
-            raise ValueError(f"{ENCODER_FOLDER}/{name} is not the file that was written")
-        whole.update(found.encode())
-    return Stored(model, whole.hexdigest(), encoder, _whole(settings["longest"]))
-
-
-def _file_digest(folder: Path, name: str) -> str:
-    if Path(name).name != name or not (folder / name).is_file():
-        raise ValueError(f"{ENCODER_FOLDER}/{name} is missing")
-    with (folder / name).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return Stored(model, digest)
 
 
 def _domain(stored: Mapping[str, Any]) -> Domain:

@@ -57,11 +57,6 @@ class Local(FullBackend):
         self.model = f"{found.model.title}@{found.digest[:12]}"
         teachers = _listed(found.model.teachers)
         self.warnings = (_WARNING.format(title=found.model.title, teachers=teachers),)
-        self._encoder = None
-        if found.encoder is not None:
-            from calipers.backends.local.encoder import Encoder  # noqa: PLC0415 - imports torch
-
-            self._encoder = Encoder(found.encoder, longest=found.longest)
         self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[_Opinion, ...] | str]] = OrderedDict()
 
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -98,19 +93,15 @@ class Local(FullBackend):
             return known[1]
         group = measure_group(view)
         outside = self._model.domain.why_outside(group)
-        opinions = outside if outside is not None else self._judge(view, group)
+        opinions = outside if outside is not None else self._judge(group)
         self._opinions[id(view)] = (view, opinions)
         if len(self._opinions) > _REMEMBERED:
             self._opinions.popitem(last=False)
         return opinions
 
-    def _judge(self, view: RenderedGroup, group: MeasuredGroup) -> tuple[_Opinion, ...]:
-        if self._encoder is not None:
-            scores = self._encoder.scores(view, self._model.slope)
-            told = ["scored by a cross-encoder"] * len(scores)
-        else:
-            scores = [float(one) for one in self._model.scores(group)]
-            told = explanations(self._model, group)
+    def _judge(self, group: MeasuredGroup) -> tuple[_Opinion, ...]:
+        scores = [float(one) for one in self._model.scores(group)]
+        told = explanations(self._model, group)
         return tuple(_Opinion(score, text) for score, text in zip(scores, told, strict=True))
 
 

@@ -14,8 +14,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import BodyNames, schema_without
+from calipers.backends.negotiation import Terms, schema_without
 from calipers.backends.server import HttpBackend
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -24,6 +23,7 @@ from calipers.backends.transport.reply import (
     completion,
     declined_error,
     empty_reply_error,
+    finish_reason_of,
     reply_excerpt,
     reply_json,
 )
@@ -54,11 +54,7 @@ class Anthropic(HttpBackend):
     """
 
     forms = ("json_schema",)
-    names = BodyNames(
-        required=frozenset({"model", "messages", "system", "max_tokens", "tools"}),
-        max_tokens=("max_tokens",),
-        forms={"json_schema": "output_config.format"},
-    )
+    required = frozenset({"model", "messages", "system", "max_tokens", "tools"})
     has_logprobs = False
     """The API has no log-probabilities."""
     has_tools = True
@@ -71,7 +67,7 @@ class Anthropic(HttpBackend):
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 120.0,
-        capabilities: Capabilities | None = None,
+        refused: Iterable[str] = (),
         api_key_env: str | None = None,
     ) -> None:
         key = (api_key or "").strip()
@@ -84,7 +80,7 @@ class Anthropic(HttpBackend):
             carried=headers,
             timeout=timeout,
             key_hint=api_key_env or "ANTHROPIC_API_KEY",
-            capabilities=capabilities,
+            refused=refused,
         )
 
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -106,7 +102,7 @@ class Anthropic(HttpBackend):
 
 def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
     """Return the body's token limit, output format and parameters, without those that the server refuses."""
-    refused = terms.known.refused
+    refused = terms.refused
     limit = request.max_tokens or _DEFAULT_LIMIT
     body: dict[str, Any] = {"max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
     body |= {name: value for name, value in request.params.items() if name not in refused}
@@ -205,10 +201,10 @@ def read_message(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_call
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
     if body.get("type") == "error" or body.get("error"):
         raise error_in_200(body, body.get("error"), reply, peer)
-    content = body.get("content")
-    if not isinstance(content, list):
+    content, ended = body.get("content"), finish_reason_of(body.get("stop_reason"))
+    if not isinstance(content, list) and ended != "refused":
         raise TransientError("bad_reply", f"The answer has no content: {reply_excerpt(reply, peer)}")
-    blocks = [block for block in content if isinstance(block, dict)]
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     text, thinking = _joined(blocks, "text"), _joined(blocks, "thinking")
     answer = completion(reply, body, text, reasoning=thinking, finish=body.get("stop_reason"), latency=latency)
     if answer.finish_reason == "refused":

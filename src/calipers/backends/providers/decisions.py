@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Literal, TypeVar
 
-from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import BodyNames
-from calipers.backends.server import HttpBackend
+from calipers.backends.negotiation import Terms
+from calipers.backends.server import HttpBackend, bearer
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import HttpReply, declined_error, reply_excerpt, reply_json
 from calipers.backends.transport.usage import attach_usage, usage_of
@@ -77,7 +76,7 @@ class Decisions(HttpBackend):
     variable that errors name. Raises ConfigError for an address or a header that cannot work.
     """
 
-    names = BodyNames(required=frozenset({"model", "state", "input", "questions"}))
+    required = frozenset({"model", "state", "input", "questions"})
 
     def __init__(
         self,
@@ -88,19 +87,18 @@ class Decisions(HttpBackend):
         api_key: str | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 120.0,
-        capabilities: Capabilities | None = None,
+        refused: Iterable[str] = (),
         api_key_env: str | None = None,
     ) -> None:
-        key = (api_key or "").strip()
         super().__init__(
             model,
             base_url=base_url,
             path=f"/{route}",
-            headers={"authorization": f"Bearer {key}"} if key else {},
+            headers=bearer(api_key),
             carried=headers,
             timeout=timeout,
             key_hint=api_key_env or "the API key",
-            capabilities=capabilities,
+            refused=refused,
         )
         self.endpoint = f"{self.url}/{route}"  # distinguishes this judge in a ledger from the same model asked by chat
         self._tongue = _APIS[route]
@@ -116,7 +114,7 @@ class Decisions(HttpBackend):
         ask = self._tongue.choose if chooses else self._tongue.ask
 
         def frame(terms: Terms) -> dict[str, Any]:
-            out = terms.known.refused | _ALWAYS_RETURNED
+            out = terms.refused | _ALWAYS_RETURNED
             params = {name: value for name, value in request.params.items() if name not in out}
             return {"model": self.model, **ask(_state(request), request.keys), **params}
 

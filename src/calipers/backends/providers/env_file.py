@@ -1,4 +1,4 @@
-"""Reads keys and addresses from a ``.env`` file into the environment, and again when a key is refused.
+"""Reads keys and addresses from a ``.env`` file into the environment.
 
 The format is what python-dotenv, shells and Docker have in common: ``NAME=value`` lines, ``export``, quotes, comments.
 A value is never part of a message. Not responsible for which variables a provider reads (``known``).
@@ -26,28 +26,10 @@ _MEANT: Final = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"
 def use_env_file(path: str | Path, environment: MutableMapping[str, str] = os.environ) -> None:
     """Set the variables of a ``.env`` file that the environment does not have yet, for judges' keys and addresses.
 
-    The file is read again when a judge's server refuses a key. Raises ConfigError with file and line for one that
-    cannot be read.
+    Raises ConfigError with file and line for one that cannot be read.
     """
-    found = read_env_file(path)
-    for name, value in found.items():
+    for name, value in read_env_file(path).items():
         environment.setdefault(name, value)
-    environment[VARIABLE] = str(Path(path).absolute())
-
-
-def renewed_key(variable: str, environment: MutableMapping[str, str] = os.environ) -> str | None:
-    """Return the key that the ``.env`` file in use has now under ``variable``, and set the variable to it.
-
-    None if there is none, or if the file cannot be read at the moment.
-    """
-    path = environment.get(VARIABLE)
-    try:
-        key = read_env_file(path).get(variable) if path else None
-    except ConfigError:
-        return None  # it may be being written; the next refusal reads it again
-    if key:
-        environment[variable] = key
-    return key or None
 
 
 def read_env_file(path: str | Path) -> dict[str, str]:

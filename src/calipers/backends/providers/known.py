@@ -171,11 +171,6 @@ def _append_path(path: str) -> Callable[[str, Environment], str]:
     return read
 
 
-def _gemini(value: str, variables: Environment) -> str:
-    """Return Gemini's address with the API's version. The address of its OpenAI-compatible API stays unchanged."""
-    return value if value.rstrip("/").endswith("/openai") else _append_path("v1beta")(value, variables)
-
-
 def _with_v1(value: str, _: Environment) -> str:
     """Return a server's address with ``/v1``, which the variable may omit."""
     return f"{value.rstrip('/')}/v1" if not urlsplit(value).path.strip("/") else value
@@ -301,13 +296,12 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         more_headers="FIREWORKS_CUSTOM_HEADERS",
     ),
     "gemini": Provider(
-        "https://generativelanguage.googleapis.com/v1beta",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
-        backend="calipers.backends.providers.gemini:gemini",
         addresses=(
-            Address("GOOGLE_GEMINI_BASE_URL", _gemini),
-            Address("GEMINI_API_BASE", _gemini),
-            Address("GEMINI_BASE_URL", _unchanged),
+            Address("GOOGLE_GEMINI_BASE_URL", _append_path("v1beta/openai")),
+            Address("GEMINI_API_BASE", _append_path("v1beta/openai")),
+            Address("GEMINI_BASE_URL", _append_path("v1beta/openai")),
         ),
         other_keys=("GOOGLE_API_KEY",),
     ),

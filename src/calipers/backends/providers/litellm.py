@@ -16,8 +16,8 @@ from importlib import import_module
 from time import perf_counter
 from typing import Any
 
-from calipers.backends.negotiation.negotiated import Capabilities, Negotiated, Terms
-from calipers.backends.providers.openai_compatible import CHAT_NAMES, chat_body, read_chat_reply
+from calipers.backends.negotiation import Negotiated, Terms
+from calipers.backends.providers.openai_compatible import chat_body, read_chat_reply
 from calipers.backends.transport.refusals import Refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.backends.transport.secrets import secret_spellings, without_secrets
@@ -39,7 +39,6 @@ class LiteLLM(Negotiated):
     """
 
     forms = ("json_schema", "json_object")
-    names = CHAT_NAMES
 
     def __init__(
         self,
@@ -48,10 +47,9 @@ class LiteLLM(Negotiated):
         base_url: str | None = None,
         api_key: str | None = None,
         timeout: float = 120.0,
-        capabilities: Capabilities | None = None,
     ) -> None:
         self._library = _library(model)
-        super().__init__(model, capabilities=capabilities)
+        super().__init__(model)
         self.endpoint = base_url or "litellm"
         self._options = {"api_base": base_url, "api_key": api_key}
         self._timeout = timeout

@@ -7,14 +7,13 @@ answer means (``replies``): a request is sent, and an answer or an error is retu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from calipers.backends.negotiation.negotiated import Capabilities, Terms
-from calipers.backends.negotiation.step_down import ALTERNATIVES, BodyNames, schema_without
-from calipers.backends.server import HttpBackend
+from calipers.backends.negotiation import ALTERNATIVES, Terms
+from calipers.backends.server import HttpBackend, bearer
 from calipers.backends.transport.logprobs import logprobs_in
 from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
@@ -24,6 +23,7 @@ from calipers.backends.transport.reply import (
     completion,
     declined_error,
     empty_reply_error,
+    finish_reason_of,
     reply_excerpt,
     reply_json,
 )
@@ -35,24 +35,13 @@ from calipers.types.encoding import EncodedDict, without_lone_surrogates
 
 _NEWER_NAMES = (".openai.com", ".azure.com")
 
-CHAT_NAMES = BodyNames(
-    required=frozenset({"model", "messages", "tools"}),
-    max_tokens=("max_tokens", "max_completion_tokens"),
-    max_tokens_words=("maxOutputTokens", "max_output_tokens"),  # routers pass on Google's errors with these names
-    forms={"json_schema": "response_format.json_schema", "json_object": "response_format"},
-    schema="response_format.json_schema.schema",
-    strict="response_format.json_schema.strict",
-    top_logprobs="top_logprobs",
-    stream="stream",
-)
-
 
 class OpenAICompatible(HttpBackend):
     """Sends requests to ``model`` at ``base_url`` (without ``/chat/completions``), over one session per event loop.
 
     ``headers`` are added to every request and replace ours of the same name. ``routing`` are body parameters for every
     request with structured output. ``timeout`` is in seconds for one request. ``lists_models`` is False if the server's
-    list of models does not show whether this model exists. ``capabilities`` is what an earlier run learned.
+    list of models does not show whether this model exists. ``refused`` is what an earlier run learned.
     ``api_key_env`` is the variable that errors name as the key's source.
 
     Structured output and parameters that the server refuses by name are left out at once, which is not a retry, and in
@@ -61,7 +50,6 @@ class OpenAICompatible(HttpBackend):
     """
 
     forms = ("json_schema", "json_object")
-    names = CHAT_NAMES
     has_tools = True
 
     def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
@@ -74,19 +62,19 @@ class OpenAICompatible(HttpBackend):
         routing: Mapping[str, Any] | None = None,
         lists_models: bool = True,
         timeout: float = 120.0,
-        capabilities: Capabilities | None = None,
+        refused: Iterable[str] = (),
         api_key_env: str | None = None,
     ) -> None:
         super().__init__(
             model,
             base_url=base_url,
             path="/chat/completions",
-            headers=_key_headers(api_key, base_url),
+            headers=bearer(api_key),
             carried=headers,
             timeout=timeout,
             key_hint=api_key_env or ("OPENAI_API_KEY" if ".openai.com" in base_url else "the API key"),
             lists_models=lists_models,
-            capabilities=capabilities,
+            refused=refused,
         )
         self._newer_names = self.host.endswith(_NEWER_NAMES)
         self._routing = routing
@@ -105,14 +93,6 @@ class OpenAICompatible(HttpBackend):
         return self._answered(read_chat_reply(reply, self.peer, latency=latency, may_call=bool(request.tools)))
 
 
-def _key_headers(api_key: str | None, base_url: str) -> dict[str, str]:
-    key = (api_key or "").strip()
-    if not key:
-        return {}
-    headers = {"authorization": f"Bearer {key}"}
-    return headers | {"api-key": key} if ".azure.com" in base_url else headers
-
-
 # --- the request ------------------------------------------------------------------------------------------------------
 
 
@@ -129,7 +109,7 @@ def chat_body(
     ``newer_names`` prefers the field ``max_completion_tokens``. ``routing`` is added to requests with structured
     output.
     """
-    refused, limit = terms.known.refused, terms.limit
+    refused, limit = terms.refused, terms.limit
     body: dict[str, Any] = {"model": model, "messages": request.messages}
     if request.tools:
         body["tools"] = request.tools
@@ -162,24 +142,13 @@ def _bound_alternatives(body: dict[str, Any], refused: frozenset[str]) -> None:
 
 
 def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any] | None:
-    if "json_schema" not in refused:
-        dropped = {name.removeprefix("schema.") for name in refused if name.startswith("schema.")}
-        form: dict[str, Any] = {
-            "name": "verdict",
-            "strict": True,
-            "schema": schema_without(schema, dropped) if dropped else schema,
-        }
-        if "strict" in refused:
-            del form["strict"]
-        elif isinstance(form["schema"], EncodedDict):
-            return EncodedDict(
-                {"type": "json_schema", "json_schema": form},
-                '{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":'
-                + form["schema"].text
-                + "}}",
-            )
-        return {"type": "json_schema", "json_schema": form}
-    return None if "json_object" in refused else {"type": "json_object"}
+    if "json_schema" in refused:
+        return None if "json_object" in refused else {"type": "json_object"}
+    form = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
+    if not isinstance(schema, EncodedDict):
+        return form
+    head = '{"type":"json_schema","json_schema":{"name":"verdict","strict":true,"schema":'
+    return EncodedDict(form, f"{head}{schema.text}}}}}")
 
 
 # --- the reply --------------------------------------------------------------------------------------------------------
@@ -199,38 +168,52 @@ def read_chat_reply(reply: HttpReply, peer: Peer, *, latency: float = 0.0, may_c
 
 
 def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latency: float, may_call: bool) -> Completion:
-    error = body.get("error")
-    choices = body.get("choices")
-    if error:
-        raise error_in_200(body, error, reply, peer)
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise TransientError("bad_reply", f"The answer has no choices: {reply_excerpt(reply, peer)}")
-    choice = choices[0]
-    if choice.get("error"):
-        raise error_in_200(choice, choice["error"], reply, peer)
-    message = choice.get("message")
-    if not isinstance(message, dict):
-        raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
-    text, reasoning, refusal = _text_reasoning_refusal(message)
-    if peer.secrets:
-        text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in (text, reasoning, refusal))
+    choice, message = _choice_and_message(body, reply, peer)
+    text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in _text_reasoning_refusal(message))
+    finish = choice.get("finish_reason")
     if may_call and not refusal and (calls := _tool_calls(message)):
         asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
-        return replace(completion(reply, body, asked, reasoning=reasoning, latency=latency), finish_reason="tool_calls")
+        answer = completion(reply, body, asked, reasoning=reasoning, finish=finish, latency=latency)
+        return replace(answer, finish_reason="tool_calls")
     called = None if text.strip() or refusal else _tool_arguments(message)
     spoken = text_without_secrets(called, peer.secrets) if called else text
-    finish = choice.get("finish_reason")
     answer = completion(reply, body, spoken, reasoning=reasoning, finish=finish, latency=latency)
     if called is not None:
         answer = replace(answer, text_source="tool_call")
-    elif choice.get("logprobs") and len(answer.text) == len(
-        text
-    ):  # log-probabilities are found by their positions in the text
+    elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
     if refusal or answer.finish_reason == "refused":
         own = replace(answer, text=without_lone_surrogates(refusal), finish_reason="refused") if refusal else None
         raise attach_reply(declined_error(peer, refusal or text), own)
     return answer if answer.text.strip() or answer.finish_reason == "length" else _answer_in_reasoning(answer)
+
+
+def _choice_and_message(
+    body: Mapping[str, Any], reply: HttpReply, peer: Peer
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the first choice of a chat reply and its message. Raises BackendError if there is none."""
+    if body.get("error"):
+        raise error_in_200(body, body["error"], reply, peer)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+    if choice is not None and choice.get("error"):
+        raise error_in_200(choice, choice["error"], reply, peer)
+    message = None if choice is None else choice.get("message")
+    if choice is not None and isinstance(message, dict):
+        return choice, message
+    if finish_reason_of((choice or body).get("finish_reason")) == "refused" or _is_filtered(body):
+        raise declined_error(peer, "a content filter stopped it")
+    raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
+
+
+def _is_filtered(body: Mapping[str, Any]) -> bool:
+    """Return whether Azure's results for the prompt say that its content filter stopped it."""
+    rows = body.get("prompt_filter_results")
+    kinds = (
+        [row.get("content_filter_results") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    )
+    found = [one for kind in kinds if isinstance(kind, dict) for one in kind.values()]
+    return any(isinstance(one, dict) and one.get("filtered") is True for one in found)
 
 
 def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -13,7 +13,6 @@ from typing import Any
 
 _SPOKEN = ("content", "reasoning_content", "reasoning", "refusal")
 _DONE = "[DONE]"
-_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 _decode = json.JSONDecoder(strict=False).decode  # json.loads would build a decoder for every event
 
 
@@ -43,27 +42,6 @@ def whole_completion(stream: bytes) -> dict[str, Any]:
             return {"error": chunk.get("error") or chunk, "usage": chunk.get("usage") or told.usage}
         told.add_chunk(chunk)
     return told.body()
-
-
-def compact_stream(stream: bytes) -> bytes:
-    """Return a server's unfinished stream in fewer bytes: all events so far as one event with the same content.
-
-    A server that sends a token per event uses fifty bytes for each byte of the answer. If any event does not add to an
-    answer (an error, the end, no JSON), the stream is returned unchanged.
-    """
-    end = max((at + len(mark) for mark in _ENDS if (at := stream.rfind(mark)) >= 0), default=0)
-    if not end:
-        return stream
-    told = _PartialAnswer()
-    for name, data in stream_events(stream[:end]):
-        try:
-            chunk = None if data == _DONE or name == "error" else _decode(data)
-        except (ValueError, RecursionError):
-            chunk = None
-        if not isinstance(chunk, dict) or chunk.get("error"):
-            return stream
-        told.add_chunk(chunk)
-    return b"".join(f"data: {json.dumps(chunk)}\n\n".encode() for chunk in told.chunks()) + stream[end:]
 
 
 def stream_events(stream: bytes) -> Iterator[tuple[str, str]]:
@@ -149,19 +127,6 @@ class _PartialAnswer:
                 self._tools.setdefault(at, tool)
             if isinstance(arguments, str):
                 self._calls.setdefault(at, []).append(arguments)
-
-    def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield events of a server's stream with the same content as all chunks so far."""
-        said: dict[str, Any] = {name: "".join(pieces) for name, pieces in self._spoken.items() if pieces}
-        choice: dict[str, Any] = {"index": 0, "delta": said, "finish_reason": self._finish}
-        if self._logprobs:
-            choice["logprobs"] = {"content": self._logprobs}
-        if self._calls:
-            said["tool_calls"] = [{"index": at, "function": self._function(at)} for at in self._calls]
-        if self._parts:
-            yield {"choices": [{"index": 0, "delta": {"content": self._parts}}]}
-        told = {"model": self._model, "system_fingerprint": self._version, "usage": self.usage}
-        yield {**told, "choices": [choice] if said or self._finish or self._logprobs else []}
 
     def body(self) -> dict[str, Any]:
         if not self.done and self._finish is None:

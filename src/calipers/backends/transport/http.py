@@ -1,43 +1,43 @@
 """Sends a request over aiohttp, on whichever event loop is running.
 
-A session belongs to exactly one event loop, so each loop has its own, made when first needed (``sessions``). Not
-responsible for what a status or a body means (``refusals``, ``reply``), for retries or for limits on calls in flight
-(``limits``).
+A session belongs to exactly one event loop, so each loop has its own, made when first needed and closed with the loop:
+trainers run their own event loops, sometimes several, and close them in different ways.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import io
 import threading
+import urllib.request
 import weakref
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Mapping, MutableMapping
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import aiohttp
 import yarl
 
-from calipers.backends.transport.event_stream import compact_stream
 from calipers.backends.transport.reply import HttpReply
-from calipers.backends.transport.reply_memory import FREE, ReplyMemory, Reservation
 from calipers.backends.transport.secrets import secrets_in, without_secrets
-from calipers.backends.transport.sessions import Owned, Sessions, close_sessions, forget_closed_loops, owned_session
-from calipers.backends.transport.timeouts import Timeouts
 from calipers.backends.transport.usage import usage_in
 from calipers.errors import BackendError, TransientError
 from calipers.types import FailureKind, Usage
 
 MAX_REPLY_BYTES = 16 * 2**20
 """The most bytes of a reply. No judge's answer is longer; a longer body is a mistake or an attack, so reading stops."""
-
-_MOST_STREAMED = 8 * MAX_REPLY_BYTES
-"""The most bytes of a stream before its events are merged. A stream uses many bytes for each byte of the answer."""
-
-_OF_THE_PROCESS = ReplyMemory(8 * 2**20)
-"""The memory for large replies. All judges of a process share it, because they share the process's memory."""
-
+_MOST_STREAMED = 4 * MAX_REPLY_BYTES
+"""The most bytes of a stream, which uses many bytes for each byte of the answer."""
 _BIG_BODY = 2**20
 """aiohttp gets a larger body as a file object, which it sends in pieces instead of blocking the loop."""
+_CONNECT_SECONDS = 15.0
+"""Short, so that a host that drops packets is noticed long before a slow judge would have answered."""
+_EXIT_SECONDS = 2.0
+"""How long the exit of the interpreter waits for an event loop that still runs in another thread."""
+
+_Owner: TypeAlias = AsyncGenerator[aiohttp.ClientSession]
+_Sessions: TypeAlias = MutableMapping[asyncio.AbstractEventLoop, tuple[_Owner, aiohttp.ClientSession]]
 
 
 class HttpClient:
@@ -46,79 +46,39 @@ class HttpClient:
 
     Proxies come from the environment, except for loopback addresses. Redirects are not followed, because they would
     carry the key to another host and turn a POST into a GET. Secrets in ``headers`` are removed from the body of a
-    reply. Large replies wait for ``memory``; that wait does not count towards ``timeout``.
+    reply.
     """
 
-    def __init__(
-        self, url: str, *, headers: Mapping[str, str], timeout: float, memory: ReplyMemory = _OF_THE_PROCESS
-    ) -> None:
-        self._memory = memory
+    def __init__(self, url: str, *, headers: Mapping[str, str], timeout: float) -> None:
         self._base = yarl.URL(url)
         self._headers = dict(headers)
         self._secrets = [secret.encode() for secret in secrets_in(headers)]
         self._timeout = timeout
-        self._renewed: dict[str, str] | None = None
         self._targets: dict[str, yarl.URL] = {}
-        self._sessions: Sessions = {}
+        self._sessions: _Sessions = {}
         self._lock = threading.Lock()
-        weakref.finalize(self, close_sessions, self._sessions, self._lock, weakref.ref(self))
-
-    def replace_key(self, old: str, new: str) -> None:
-        """Send ``new`` in every header to the judge's server that holds the key ``old``, from the next request on."""
-        headers = self._renewed or self._headers
-        self._renewed = {name: value.replace(old, new) for name, value in headers.items()}
-        self._secrets += [secret.encode() for secret in secrets_in(self._renewed)]
+        weakref.finalize(self, _close_sessions, self._sessions, self._lock, weakref.ref(self))
 
     async def request(self, method: Literal["GET", "POST"], path: str, *, body: bytes | None = None) -> HttpReply:
         """Return the server's reply, whatever its status. Raises BackendError if no complete reply came."""
-        _, session, timeouts = await self._session_of_loop()
+        session = await self._session_of_loop()
         data = io.BytesIO(body) if body is not None and len(body) > _BIG_BODY else body
-        task = timeouts.begin()
-        received, reserved = bytearray(), None
+        received = bytearray()
         try:
-            async with session.request(
-                method, self._target(path), data=data, headers=self._renewed, allow_redirects=False
-            ) as response:
-                async for size in _receive(response, received):
-                    if size > FREE:
-                        reserved = reserved or Reservation(self._memory)
-                        await self._reserve(reserved, size, timeouts, task)
+            async with session.request(method, self._target(path), data=data, allow_redirects=False) as response:
+                await _receive(response, received)
                 whole = without_secrets(bytes(received), self._secrets) if self._secrets else bytes(received)
                 return HttpReply(response.status, response.headers, whole, body)
-        except asyncio.CancelledError as error:
-            if timeouts.ran_out(task):
-                raise self._translated(TimeoutError()) from error
-            raise
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # aiohttp raises ValueError for headers and URLs that it cannot send. A TimeoutError is an OSError.
             raise self._translated(error, usage_in(received)) from error
-        finally:
-            timeouts.end(task)
-            # The received bytes are cleared before other code runs on this loop. Otherwise an error's traceback would
-            # hold them.
-            if reserved is not None:
-                reserved.release()
-            received.clear()
-
-    async def _reserve(self, reserved: Reservation, size: int, timeouts: Timeouts, task: asyncio.Task[Any]) -> None:
-        """Wait until ``size`` bytes of the reply may be held in memory; the wait does not count towards the request's
-        timeout.
-        """
-        if not reserved.covers(size):
-            left = timeouts.pause(task)
-            try:
-                await reserved.grow(size)
-            finally:
-                timeouts.resume(task, left)
 
     async def aclose(self) -> None:
-        """Close the running event loop's HTTP session with the judge's server; other loops close their own. The next
-        request makes a new session.
-        """
+        """Close the running event loop's HTTP session with the judge's server; the next request makes a new one."""
         with self._lock:
             owned = self._sessions.pop(asyncio.get_running_loop(), None)
         if owned is not None:
-            await owned.owner.aclose()
+            await owned[0].aclose()
 
     def _target(self, path: str) -> yarl.URL:
         target = self._targets.get(path)
@@ -127,23 +87,18 @@ class HttpClient:
             target = self._targets[path] = self._base.with_path(whole, keep_query=True)
         return target
 
-    async def _session_of_loop(self) -> Owned:
+    async def _session_of_loop(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
         owned = self._sessions.get(loop)
-        if owned is None:
-            forget_closed_loops(self._sessions, self._lock)
-            owner = owned_session(self._headers, seconds=self._timeout, url=self._base)
-            # No other task of this loop runs before the session is stored, because the coroutines awaited below do not
-            # suspend.
-            owned = Owned(owner, await anext(owner), Timeouts(self._timeout))
-            with self._lock:
-                self._sessions[loop] = owned
-        elif owned.session.closed:
-            # The loop's async generators were shut down, which closed the session, and then the loop was used again.
-            with self._lock:
-                del self._sessions[loop]
-            return await self._session_of_loop()
-        return owned
+        if owned is not None and not owned[1].closed:
+            return owned[1]
+        _forget_closed_loops(self._sessions, self._lock)
+        owner = _owned_session(self._headers, seconds=self._timeout, url=self._base)
+        # No other task of this loop runs before the session is stored, because ``anext`` does not suspend here.
+        session = await anext(owner)
+        with self._lock:
+            self._sessions[loop] = owner, session
+        return session
 
     def _translated(self, error: Exception, usage: Usage | None = None) -> BackendError:
         """Return the BackendError for an exception of the HTTP client. Its text holds no headers, and so no keys.
@@ -162,7 +117,10 @@ class HttpClient:
             case aiohttp.ClientConnectorDNSError():
                 said = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
             case aiohttp.ClientConnectorCertificateError():
-                said = f"{where} shows a certificate that is not trusted here: {error.certificate_error}"
+                said = (
+                    f"{where} shows a certificate that is not trusted here ({error.certificate_error}): set "
+                    "SSL_CERT_FILE to a file with the certificate of its issuer"
+                )
             case aiohttp.ClientConnectorSSLError():
                 said = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
             case aiohttp.ClientConnectorError():
@@ -182,20 +140,80 @@ class HttpClient:
         return translated
 
 
-async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> AsyncIterator[int]:
-    """Read the body of the server's response into ``received``, and yield the number of bytes held after each piece.
-
-    ``received`` is a single growing array, because a server may send a byte at a time. The events of a stream are
-    merged while they arrive.
-    """
-    total, compact_at = 0, FREE if response.content_type == "text/event-stream" else _MOST_STREAMED
+async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> None:
+    """Read the body of the server's response into ``received``."""
+    most = _MOST_STREAMED if response.content_type == "text/event-stream" else MAX_REPLY_BYTES
     while chunk := await response.content.readany():
         received += chunk
-        total += len(chunk)
-        if len(received) > compact_at:
-            received[:] = compact_stream(bytes(received))
-            compact_at = max(FREE, 2 * len(received))
-        if len(received) > MAX_REPLY_BYTES or total > _MOST_STREAMED:
+        if len(received) > most:
             response.close()
-            raise TransientError("bad_reply", f"The answer is longer than {MAX_REPLY_BYTES // 2**20} MiB.")
-        yield len(received)
+            raise TransientError("bad_reply", f"The answer is longer than {most // 2**20} MiB.")
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+async def _owned_session(headers: Mapping[str, str], *, seconds: float, url: yarl.URL) -> _Owner:
+    """Yield an aiohttp session, which is closed when its event loop ends.
+
+    This is a generator because ``asyncio.run`` and similar runners finalise a loop's async generators before they close
+    the loop. So the session is closed on its own loop without any call, whichever code owns the loop.
+    """
+    session = aiohttp.ClientSession(
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS)),
+        connector=aiohttp.TCPConnector(limit=0),  # calipers limits the calls in flight itself
+        cookie_jar=aiohttp.DummyCookieJar(),
+        proxy=_proxy_for(url),
+    )
+    try:
+        yield session
+    finally:
+        await session.close()
+
+
+def _forget_closed_loops(sessions: _Sessions, lock: threading.Lock) -> None:
+    """Drop the sessions of event loops that were closed without finalising their generators (by ``loop.close()``)."""
+    with lock:
+        for loop in [loop for loop in sessions if loop.is_closed()]:
+            _, session = sessions.pop(loop)
+            if session.connector is not None:
+                # On a closed loop this only marks the connector as closed. One step of the awaitable avoids a warning.
+                next(iter(session.connector.close().__await__()), None)
+
+
+def _close_sessions(sessions: _Sessions, lock: threading.Lock, client: weakref.ref[object]) -> None:
+    """Close the sessions of a client that is garbage-collected, or that still exists when the interpreter exits.
+
+    On a running loop, asyncio finalises the generator. On an idle loop that is never closed, the session is closed at
+    interpreter exit, because aiohttp would complain.
+    """
+    _forget_closed_loops(sessions, lock)
+    at_exit = client() is not None
+    for loop, (owner, _) in list(sessions.items()):
+        if at_exit:
+            _finish(loop, owner)
+        elif not loop.is_running():
+            atexit.register(_finish, loop, owner)
+
+
+def _finish(loop: asyncio.AbstractEventLoop, owner: _Owner) -> None:
+    """Close a session at interpreter exit, in the thread of its event loop."""
+    if loop.is_running():  # in a daemon thread
+        asyncio.run_coroutine_threadsafe(_close(owner), loop).result(_EXIT_SECONDS)
+    elif not loop.is_closed():
+        loop.run_until_complete(_close(owner))
+
+
+async def _close(owner: _Owner) -> None:
+    await owner.aclose()
+
+
+def _proxy_for(url: yarl.URL) -> str | None:
+    """Return the environment's proxy for this host, or None; a loopback address never uses a proxy."""
+    host = url.host or ""
+    if host == "localhost" or host.startswith("127.") or host == "::1" or urllib.request.proxy_bypass(host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return proxy if proxy and urlsplit(proxy).scheme in {"http", "https"} else None

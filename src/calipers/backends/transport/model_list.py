@@ -1,4 +1,4 @@
-"""Reads a server's reply to a request for its list of models: names and context windows. Pure."""
+"""Reads what a server tells of itself: its list of models with their context windows, and llama.cpp's ``/props``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,31 @@ from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.usage import token_count
 from calipers.types.encoding import require_small_when_decoded
 
+_MOST_SLOTS = 100_000
+"""No server runs more requests at once, so a larger number is a mistake."""
 
-def _listed(reply: HttpReply) -> Mapping[str, Any]:
+
+def _object(reply: HttpReply) -> Mapping[str, Any]:
     try:
         require_small_when_decoded(reply.body)
         body = json.loads(reply.body) if reply.status == 200 else None
     except (ValueError, RecursionError):
         return {}
-    return body if isinstance(body, dict) and isinstance(body.get("data"), list) else {}
+    return body if isinstance(body, dict) else {}
+
+
+def _listed(reply: HttpReply) -> Mapping[str, Any]:
+    body = _object(reply)
+    return body if isinstance(body.get("data"), list) else {}
+
+
+def slots_and_window(reply: HttpReply) -> tuple[int | None, int | None]:
+    """Return how many requests llama.cpp's server runs at once and the context window of each, by its ``/props``."""
+    body = _object(reply)
+    defaults = body.get("default_generation_settings")
+    slots = token_count(body.get("total_slots"))
+    window = token_count(defaults.get("n_ctx")) if isinstance(defaults, dict) else None
+    return slots if slots is not None and slots <= _MOST_SLOTS else None, window
 
 
 def listed_models(reply: HttpReply) -> list[str] | None:

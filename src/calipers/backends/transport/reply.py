@@ -23,22 +23,13 @@ from calipers.types.encoding import printable, require_small_when_decoded, witho
 
 E = TypeVar("E", bound=BackendError)
 
-FINISH: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_calls": "stop",
-    "tool_use": "stop",
-    "function_call": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "content_filter": "refused",
-    "refusal": "refused",
-    "safety": "refused",
-}
+_NATURAL = frozenset({
+    "stop", "eos", "eos_token", "end_turn", "stop_sequence", "tool_calls", "tool_use", "function_call", "complete",
+    "completed", "end", "finished",
+})  # fmt: skip
+_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_REFUSED = re.compile(r"filter|refus|safety|sensitive|block|prohibit|recitation|moderat|guardrail|policy|spii")
+_FAILED = re.compile(r"error|fail|abort|cancel|resource|timeout|overload|unavailable|interrupt")
 
 _EXCERPT = 300
 _SECRET = re.compile(r"\b(?:sk|pk|gsk|xai|hf|AIza)[-_][\w*.-]{6,}|\bbearer\s+[\w.~+/=*-]{6,}", re.IGNORECASE)
@@ -70,6 +61,26 @@ class Peer:
     secrets: tuple[str, ...] = ()
 
 
+def finish_reason_of(word: object) -> FinishReason:
+    """Return how an answer ended, by the API's own ``word`` for it; "unknown" if the server does not say.
+
+    Only an answer that ended by itself, or at the token limit, is the judge's. Raises TransientError for an answer that
+    the server broke off or paused, and for a word that no API documents.
+    """
+    if word is None or word == "":
+        return "unknown"
+    said = str(word).lower()
+    if said in _NATURAL:
+        return "stop"
+    if said in _CUT_OFF:
+        return "length"
+    if _REFUSED.search(said):
+        return "refused"
+    if _FAILED.search(said):
+        raise TransientError("server", f"The server broke off its answer (finish reason {said[:50]!r})")
+    raise TransientError("bad_reply", f"The answer is unfinished (finish reason {said[:50]!r})")
+
+
 def completion(
     reply: HttpReply,
     body: Mapping[str, Any],
@@ -83,11 +94,12 @@ def completion(
     model.
 
     ``text`` and ``reasoning`` are cut to a bounded length; ``finish`` is the API's own word for why the answer ended.
+    Raises TransientError for an answer that did not end.
     """
     version = body.get("system_fingerprint")
     return Completion(
         text=without_lone_surrogates(condense_reply(text)),
-        finish_reason=FINISH.get(str(finish).lower(), "unknown"),
+        finish_reason=finish_reason_of(finish),
         reasoning=without_lone_surrogates(condense_reply(reasoning)),
         model=without_lone_surrogates(body["model"]) if isinstance(body.get("model"), str) else None,
         usage=usage_of(body.get("usage")),

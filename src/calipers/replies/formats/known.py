@@ -20,7 +20,7 @@ from calipers.errors import ConfigError
 Reads: TypeAlias = Literal["choice", "scores", "verdict", "ranking"]
 Numbers: TypeAlias = Literal["one", "each", "any", "listed", "named"]
 
-_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!,](?!\d)|</|<\||[ \t]{1,2}(?:[A-Z][a-z]|[-–—(])))"
+_END = r"(?=[\s*_\"'`)\]}]{0,4}(?:\Z|\n|[.;!](?!\d)|</|<\||[ \t]{1,2}(?:(?-i:[A-Z][a-z])|[-–—(])))"
 _OPEN, _CLOSE = r"[\s*_\"'`(\[]{0,6}", r"[\s*_\"'`)\]]{0,6}"
 _SCORE = r"(?:(?:final|overall|total)\s)?(?:score|result|rating|verdict)s?"
 _PLACES: Final = {
@@ -64,6 +64,7 @@ class Format:
     scale: tuple[float, float] | None = None
     verdict: Mapping[str, bool | None] = field(default_factory=dict)
     order: bool = False
+    ends: bool = False
     aliases: tuple[str, ...] = ()
 
     @property
@@ -116,7 +117,7 @@ def _regexes(place: str) -> Iterator[str]:
     elif kind == "after":
         words = words.replace("SCORE", _SCORE)
         yield (
-            rf"(?<![A-Za-z0-9])(?:{words})[*_\"'`]{{0,3}}\s{{0,2}}(?:(?:is|was)\s?:?|[:=])[*_]{{0,3}}\s{{0,4}}{_OPEN}VALUE{_END}"
+            rf"(?<![A-Za-z0-9])(?:{words})[*_\"'`]{{0,3}}\s{{0,2}}(?:(?:is|was)\s?:?|[:：=])[*_]{{0,3}}\s{{0,4}}{_OPEN}VALUE{_END}"
         )
     elif kind == "tag":
         yield rf"<(?:{words})>{_OPEN}VALUE{_CLOSE}</"

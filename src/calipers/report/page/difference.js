@@ -1,9 +1,9 @@
-// What differs between two candidates: their messages as lines, compared by the algorithm of Myers (1986).
+// What differs between two candidates: their messages as lines, and the words of lines that are alike.
 import { el } from "./elements.js";
 import { whole } from "./numbers.js";
 import { name, visible } from "./text.js";
 
-const MOST_EDITS = 1500;
+const MOST_CHANGED = 3000;
 const CONTEXT = 3;
 // Two lines with less in common are shown as they are: marks on nearly every word would say nothing.
 const LEAST_ALIKE = 0.4;
@@ -13,7 +13,7 @@ const LONGEST_LINE = 4000;
  * Messages as plain lines, to compare them.
  * @param {Record<string, unknown>[]} messages
  */
-export function linesOf(messages) {
+function linesOf(messages) {
   const found = [];
   for (const message of messages) {
     found.push(`[${message.role}]`);
@@ -28,73 +28,51 @@ export function linesOf(messages) {
 }
 
 /**
- * The edits that turn `a` into `b`, as [kind, value] with the kinds "same", "out" and "in"; null if there are too many.
+ * The edits that turn `a` into `b`, as [kind, value] with the kinds "same", "out" and "in", by their longest common
+ * subsequence; null if what differs is too long to compare.
  * @template T
  * @param {T[]} a
  * @param {T[]} b
- * @param {number} [most]
  * @returns {["same" | "out" | "in", T][] | null}
  */
-export function edits(a, b, most = MOST_EDITS) {
+function edits(a, b) {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end])
-    end += 1;
-  const middle = shortest(a.slice(start, a.length - end), b.slice(start, b.length - end), most);
+  const shorter = Math.min(a.length, b.length) - start;
+  while (end < shorter && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  const middle = shortest(a.slice(start, a.length - end), b.slice(start, b.length - end));
   if (middle === null) return null;
   const same = (values) => values.map((value) => /** @type {["same", T]} */ (["same", value]));
   return [...same(a.slice(0, start)), ...middle, ...same(a.slice(a.length - end))];
 }
 
-function shortest(a, b, most) {
-  const trace = [];
-  let reach = new Map([[1, 0]]);
-  for (let depth = 0; depth <= Math.min(most, a.length + b.length); depth += 1) {
-    trace.push(new Map(reach));
-    for (let k = -depth; k <= depth; k += 2) {
-      const down = k === -depth || (k !== depth && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
-      let x = down ? (reach.get(k + 1) ?? 0) : (reach.get(k - 1) ?? 0) + 1;
-      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
-      reach.set(k, x);
-      if (x >= a.length && x - k >= b.length) return walkedBack(a, b, trace, depth);
+function shortest(a, b) {
+  if (a.length + b.length > MOST_CHANGED) return null;
+  const width = b.length + 1;
+  const common = new Uint16Array((a.length + 1) * width); // of the rest of both, from each place on
+  for (let i = a.length - 1; i >= 0; i -= 1)
+    for (let j = b.length - 1; j >= 0; j -= 1) {
+      const at = i * width + j;
+      common[at] = a[i] === b[j] ? common[at + width + 1] + 1 : Math.max(common[at + width], common[at + 1]);
     }
-  }
-  return null;
-}
-
-function walkedBack(a, b, trace, last) {
   const found = [];
-  let x = a.length;
-  let y = b.length;
-  for (let depth = last; depth >= 0; depth -= 1) {
-    const reach = trace[depth];
-    const k = x - y;
-    const down = k === -depth || (k !== depth && (reach.get(k - 1) ?? -1) < (reach.get(k + 1) ?? -1));
-    const before = down ? k + 1 : k - 1;
-    const fromX = depth === 0 ? 0 : (reach.get(before) ?? 0);
-    const fromY = depth === 0 ? 0 : fromX - before;
-    while (x > fromX && y > fromY) {
-      found.push(["same", a[x - 1]]);
-      x -= 1;
-      y -= 1;
-    }
-    if (depth === 0) break;
-    if (down) found.push(["in", b[--y]]);
-    else found.push(["out", a[--x]]);
+  let [i, j] = [0, 0];
+  while (i < a.length || j < b.length) {
+    const at = i * width + j;
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      found.push(["same", a[i++]]);
+      j += 1;
+    } else if (j === b.length || (i < a.length && common[at + width] >= common[at + 1])) found.push(["out", a[i++]]);
+    else found.push(["in", b[j++]]);
   }
-  return found.reverse();
+  return found;
 }
 
 /** The difference of two candidates as a table: lines of the first at the left, of the second at the right. */
 export function differenceTable(first, second) {
   const found = edits(linesOf(first.messages), linesOf(second.messages));
-  if (found === null)
-    return el(
-      "p.quiet",
-      {},
-      `They have more than ${whole(MOST_EDITS)} different lines: little of one is in the other.`,
-    );
+  if (found === null) return el("p.quiet", {}, "They have too many different lines to compare.");
   if (found.every(([kind]) => kind === "same")) return el("p.quiet", {}, "Their messages are the same.");
   const rows = [];
   for (let at = 0; at < found.length;) {
@@ -137,7 +115,7 @@ function words(before, after) {
   if (before === undefined || after === undefined || before.length + after.length > LONGEST_LINE)
     return [cell("out", before), cell("in", after)];
   const split = (line) => line.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
-  const found = edits(split(before), split(after), 200);
+  const found = edits(split(before), split(after));
   const alike = (found ?? []).reduce((sum, [kind, word]) => sum + (kind === "same" ? word.length : 0), 0);
   if (found === null || alike < LEAST_ALIKE * Math.max(before.length, after.length))
     return [cell("out", before), cell("in", after)];

@@ -33,7 +33,7 @@ NOT_IN_A_STUDY: Final = {
     "ledger": "set learn, for what a ledger teaches about the judge",
     "api_key": "set the provider's environment variable: keys are not written to files",
     "judge_rubrics": "write rubric in the judge's options",
-    **dict.fromkeys(("tools", "wake", "rest"), "a study file may come from a stranger, and this acts on the machine"),
+    "tools": "a study file may come from a stranger, and this acts on the machine",
     **dict.fromkeys(("watchers", "observer", "parse"), "it is an object of Python, which TOML cannot hold"),
 }
 """Options of Judge that a study's TOML may not set, and what to do instead."""
@@ -133,7 +133,7 @@ def judge_for(arm: Arm, seed: int, truth: Truth, *, folder: Path = Path(), ledge
     if isinstance(rubric := arm.options.get("rubric"), str) and (folder / rubric).is_file():
         options["rubric"] = str(folder / rubric)
     options["judge"] = [
-        _backend(table, seed if not arm.members else seed_of(seed, PANEL, slot), truth)
+        _backend(table, seed if not arm.members else seed_of(seed, PANEL, slot), truth, folder)
         for slot, table in enumerate(arm.members or (arm.judge,))
     ]
     if len(options["judge"]) == 1:
@@ -169,17 +169,35 @@ def _addresses(value: object) -> Iterator[str]:
                 yield from _addresses(one)
 
 
-def _backend(table: JudgeTable, seed: int, truth: Truth) -> Backend | str:
+def _backend(table: JudgeTable, seed: int, truth: Truth, folder: Path) -> Backend | str:
     given = [name for name in ("vices", "profile", "model") if getattr(table, name) is not None]
     if len(given) > 1:
         raise ConfigError(f"a judge has one of vices, profile and model; not {' and '.join(given)}")
     if table.model is not None:
         if "@" in table.model or urlsplit(table.model).netloc:
             raise ConfigError(f"model={table.model!r:.60}: a study names addresses in options.base_url only")
-        return table.model
+        kind, colon, argument = table.model.partition(":")
+        is_file = bool(colon) and "/" not in kind  # such as scripted:FILE; a colon in vllm/MODEL:TAG is the model's
+        return f"{kind}:{_in_folder(argument, folder)}" if is_file else table.model
     if table.profile is not None:
-        return profile_judge_of(table.profile, truth.is_right, seed=seed)
+        return profile_judge_of(_in_folder(table.profile, folder), truth.is_right, seed=seed)
     return SimulatedJudge(truth, *map(vice_of, table.vices or ()), seed=seed)
+
+
+def _in_folder(argument: str, folder: Path) -> str:
+    """Return the argument of a judge in a study's file with its file in the study's folder, or a name that is no file.
+
+    Raises ConfigError for a file elsewhere, and for what is neither a file nor a folder: a stranger's study reads none.
+    """
+    path, mark, options = argument.partition("?")
+    found = folder / path
+    if not found.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{path!r:.60}: a study's judge reads files in the study file's folder only")
+    if not found.exists():
+        return argument
+    if not (found.is_file() or found.is_dir()):
+        raise ConfigError(f"{path!r:.60}: is neither a file nor a folder")
+    return f"{found}{mark}{options}"
 
 
 def arrival_places(

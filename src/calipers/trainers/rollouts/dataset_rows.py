@@ -13,13 +13,11 @@ from typing import Any, Final
 from calipers.errors import InputError
 from calipers.inputs.standards import plain_row
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
-from calipers.rubric.unused_standards import keys_in_no_known_form, unknown_key_warnings
+from calipers.rubric.unused_standards import unread_keys
 from calipers.types import Rubric
 
 _COLUMNS: Final = STANDARDS_KEYS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
 """Columns whose name says that they hold rubrics or rules. References are not among them: they have a setting."""
-
-_OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 
 
 def standards_of_row(row: Mapping[str, Any]) -> Standards:
@@ -45,8 +43,7 @@ def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
         )
     # Unknown keys may belong to another reward; if the row has a rubric, they do not matter.
     if stated.rubric is None and stated.rules is None:
-        read = (READ_KEYS | {"rubric"}) - keys_in_no_known_form(row)
-        for note in unknown_key_warnings(row, read=read, inside=_OBJECTS, kinds=("rubric", "rules")):
+        for note in unread_keys(row):
             warnings.warn(f"{note} (rows of the data set)", stacklevel=2)
     return default if stated.rubric is None else stated.rubric
 

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.errors import InputError
-from calipers.verifiers.ifeval.instructions import INSTRUCTION_IDS, Instruction, instruction
-from calipers.verifiers.ifeval.rule import Mode
+from calipers.verifiers.ifeval.instructions import Instruction, build_instructions
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A row of IFEval's prompts. ``kwargs`` has the arguments of each of ``instructions``. ``line`` counts from 1."""
+    """A row of IFEval's prompts. ``line`` counts from 1."""
 
     line: int
     key: Any
     text: str | None
     instructions: tuple[Instruction, ...]
-    kwargs: tuple[Mapping[str, Any] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Pairing:
     unanswered: tuple[Prompt, ...]
 
 
-def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
+def read_prompt(row: Mapping[str, Any], line: int) -> Prompt:
     """Read an IFEval prompt from a row's ``key``, ``prompt``, ``instruction_id_list`` and ``kwargs``.
 
     An instruction is identified by its position in the row and not by its id, because 17 of IFEval's prompts use an id
@@ -61,21 +59,7 @@ def read_prompt(row: Mapping[str, Any], line: int, *, mode: Mode) -> Prompt:
     ids, kwargs, text = _list(row, "instruction_id_list"), _list(row, "kwargs"), _prompt_text(row)
     if not ids or len(ids) != len(kwargs):
         raise InputError(f"kwargs: {len(kwargs)} given for {len(ids)} instructions; give one for each instruction")
-    return Prompt(line, row.get("key"), text, build_instructions(ids, kwargs, prompt=text, mode=mode), tuple(kwargs))
-
-
-def build_instructions(
-    ids: Sequence[Any], kwargs: Sequence[Any], *, prompt: str | None, mode: Mode = "official"
-) -> tuple[Instruction, ...]:
-    """Return the IFEval instructions with these ids and kwargs. Raises InputError naming the field and position."""
-    built = []
-    for place, (name, fields) in enumerate(zip(ids, kwargs, strict=True)):
-        try:
-            built.append(instruction(name, fields, prompt=prompt, mode=mode))
-        except InputError as error:
-            where = "kwargs" if name in INSTRUCTION_IDS else "instruction_id_list"
-            raise InputError(f"{where}[{place}]: {error}") from None
-    return tuple(built)
+    return Prompt(line, row.get("key"), text, build_instructions(ids, kwargs, prompt=text))
 
 
 def read_response(row: Mapping[str, Any], line: int) -> Response:
@@ -98,11 +82,12 @@ def pair(prompts: Sequence[Prompt], responses: Sequence[Response]) -> Pairing:
     named = bool(responses) and all(response.key is not None for response in responses)
     known: dict[str, list[Prompt]] = defaultdict(list)
     for prompt in prompts:
-        known[str(prompt.key) if named else str(prompt.text)].append(prompt)
+        known[(str(prompt.key) if named else str(prompt.text)).strip()].append(prompt)
     found: dict[int, Prompt] = {}
     asked: dict[str, int] = defaultdict(int)
     for place, response in enumerate(responses):
         name = str(response.key) if named else response.prompt
+        name = None if name is None else name.strip()
         if name is not None and (same := known.get(name)):
             found[place] = same[asked[name] % len(same)]
             asked[name] += 1

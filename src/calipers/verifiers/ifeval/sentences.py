@@ -1,155 +1,96 @@
-"""Split text into sentences by Punkt (Kiss and Strunk, Computational Linguistics 32, 2006), like nltk 3.8.1.
+"""Sentences and words in capitals, counted as IFEval's checker counts them with nltk's Punkt and word tokenizer.
 
-IFEval counts sentences with nltk's Punkt. Newer versions of nltk split differently (3.10 also at curly quotes), so the
-algorithm is implemented here. ``punkt`` has its parameters for English. ``capitals`` splits sentences into words.
+A small reading of both: Punkt's rules for marks, and in place of its trained tables a list of abbreviations and one of
+words that open sentences. docs/ifeval.md says how often the counts differ.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
-UPPER_INSIDE = 4
-UPPER = 2 | UPPER_INSIDE | 8
-LOWER_OPENING = 16
-LOWER = LOWER_OPENING | 32 | 64
-"""Bits that say how a word was capitalised in Punkt's training text, and at which position in a sentence."""
+_ABBREVIATED = """
+mr mrs ms dr prof jr sr messrs ph.d st ft ct ave sen rep reps col maj adm co corp inc ltd bros vs ok a.m p.m u.s
+u.s.a u.k u.n d.c n.y n.c n.j s.c l.a jan feb aug sept oct nov dec gen lt yr a.d c d e f g h k l m n p r s t v w
+"""
+_ABBREVIATIONS: Final = frozenset(_ABBREVIATED.split())
+"""Without their last period. Punkt's tables know no "e.g", "i.e" or "etc"."""
+_OPENING = """
+according after all also although among an and another are as at because before both but by can despite do does
+don during each even every finally first for from further furthermore given has have he her here his how however
+if in indeed instead is it its just let many may meanwhile more moreover most my nevertheless no nor not now of on
+once one only or other our out over please remember she should since so some such than thank that the their then
+there therefore these they this those though through thus to too under unfortunately until up use we what when
+where whether which while who whose why will with within without would yes yet you your
+"""
+_OPENERS: Final = frozenset(_OPENING.split())
+"""Words that open a sentence where they have a capital after a period that may belong to an abbreviation."""
+
+_NOT_IN_WORD: Final = r"[)\";}\]*:@'({\[?!]"
+_RUN: Final = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
+_MARK: Final = re.compile(rf"[.?!](?={_NOT_IN_WORD}|\s+(\S+))")
+_WORD_END: Final = rf"\s|$|{_NOT_IN_WORD}|{_RUN}"
+_TOKEN: Final = re.compile(rf"{_RUN}|[^\s(\"`{{\[:;&#*@)}}\]\-,]\S*?(?={_WORD_END}|,(?:{_WORD_END}))|\S")
+_BLANKS: Final = " \t\n\r\x0b\x0c"
+_CLOSERS: Final = re.compile(r"^[\"')\]}]+")
+_INITIAL: Final = re.compile(r"[^\W\d]\.")
+_NUMBER: Final = re.compile(r"-?[.,]?\d[\d,.\-]*\.")
+
+_MARKS: Final = re.compile(r"[:,](?!\d)|\.{2,}|--|''|[;@#$%&?!*\[\](){}<>«»“”‘’„`\"]")
+_PARTS: Final = re.compile(r"(?<=[^'\s])('(?:s|m|d|ll|re|ve)|n't)(?=[\s.]|$)", re.IGNORECASE)
+_PAIRS: Final = re.compile(
+    r"\b(can)(not)\b|\b(gim|lem)(me)\b|\b(gon)(na)\b|\b(got)(ta)\b|\b(wan)(na)(?=\s)", re.IGNORECASE
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """Punkt's parameters for a language: words in lower case, abbreviations without their last period.
+def count_sentences(text: str) -> int:
+    """Return the number of sentences. A list number such as ``1.`` is one, and so is the text after a last mark."""
+    ends = [end for end, context, opens_line in _candidates(text) if _is_sentence_break(context, opens_line=opens_line)]
+    rest = text[ends[-1] :] if ends else text
+    return len(ends) + bool(_CLOSERS.sub("", rest).strip())
 
-    ``collocations`` are pairs of words that a period does not separate. ``starters`` are words that often begin a
-    sentence. ``written`` has the bits defined above for each word. ``##number##`` replaces all numbers.
+
+def count_capital_words(text: str) -> int:
+    """Return the number of words in capitals. ``IT'S`` and ``CANNOT`` are two each."""
+    text = _PARTS.sub(r" \1", _MARKS.sub(" ", text))
+    return sum(map(str.isupper, _PAIRS.sub(lambda pair: " ".join(filter(None, pair.groups())), text).split()))
+
+
+def _candidates(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Yield each possible end of a sentence, which is the last mark of a word: its place, the word and the next one,
+    and whether the word opens a line.
     """
-
-    name: str
-    abbreviations: frozenset[str]
-    collocations: frozenset[tuple[str, str]]
-    starters: frozenset[str]
-    written: Mapping[str, int]
-
-
-_NOT_IN_WORD = r"[)\";}\]*:@'({\[?!]"
-_RUN = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
-_MARK = re.compile(rf"[.?!](?={_NOT_IN_WORD}|\s+(\S+))")
-_WORD_END = rf"\s|$|{_NOT_IN_WORD}|{_RUN}"
-_TOKEN = re.compile(rf"{_RUN}|[^\s(\"`{{\[:;&#*@)}}\]\-,]\S*?(?={_WORD_END}|,(?:{_WORD_END}))|\S")
-_BLANKS = " \t\n\r\x0b\x0c"
-_CLOSERS = re.compile(r"[\"')\]}]+(?:\s+|(?=--)|$)", re.MULTILINE)
-_ELLIPSIS = re.compile(r"\.\.+$")
-_INITIAL = re.compile(r"[^\W\d]\.$")
-_NUMBER = re.compile(r"^-?[.,]?\d[\d,.\-]*\.?$")
-_NUMBER_TYPE = "##number##"
-
-
-def split_sentences(text: str, parameters: Parameters) -> list[str]:
-    """Split ``text`` into sentences for IFEval by Punkt.
-
-    Sentences include their closing quotes, but not the spaces between sentences.
-    """
-    pieces = list(_pieces(text, parameters))
-    found = []
-    shift = 0  # the length of closing marks that belong to the sentence before this piece
-    for (start, stop), following in zip(pieces, [*pieces[1:], None], strict=True):
-        opening = start + shift
-        shift = 0
-        if following is not None and (closers := _CLOSERS.match(text[slice(*following)])):
-            found.append(text[opening : following[0] + len(closers[0].rstrip())])
-            shift = closers.end()
-        elif text[opening:stop]:
-            found.append(text[opening:stop])
-    return found
-
-
-def _pieces(text: str, parameters: Parameters) -> Iterator[tuple[int, int]]:
-    start = 0
-    for mark, following, context in _candidates(text):
-        if _is_sentence_break(context, parameters):
-            yield start, mark
-            start = following
-    yield start, len(text.rstrip())
-
-
-def _candidates(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield each possible end of a sentence with the beginning of the next sentence and the words on both sides.
-
-    If a word has several marks, only the last mark is a possible end. As in nltk, only ASCII spaces separate words
-    here, and a space at the beginning of the text does not.
-    """
-    word, mark = 0, 0
-    waiting = None
+    word, mark, waiting = 0, 0, None
     for match in _MARK.finditer(text):
         blank = max(text.rfind(char, mark + 1, match.start()) for char in _BLANKS)
         start = word if blank < 0 else blank + 1
         if waiting is not None and mark <= start:
             yield waiting
         word, mark = start, match.start()
-        following = match.start(1) if match[1] else match.end()
-        context_end = match.end(1) if match[1] else match.end() + 1
-        waiting = match.end(), following, text[start:context_end]
+        context = text[start : match.end(1) if match[1] else match.end() + 1]
+        waiting = match.end(), context, text[:start].rstrip(" \t")[-1:] in ("", "\n")
     if waiting is not None:
         yield waiting
 
 
-def _is_sentence_break(context: str, parameters: Parameters) -> bool:
-    """Whether a sentence ends within this context, and another token follows."""
+def _is_sentence_break(context: str, *, opens_line: bool) -> bool:
     tokens = [token for line in context.split("\n") for token in _TOKEN.findall(line)]
-    return any(_ends_sentence(token, following, parameters) for token, following in pairwise(tokens))
+    return any(_ends_sentence(token, following, opens_line=opens_line) for token, following in pairwise(tokens))
 
 
-def _ends_sentence(token: str, following: str, parameters: Parameters) -> bool:
-    """Whether a sentence ends after ``token``: Punkt's token-based pass, which also considers the next word."""
+def _ends_sentence(token: str, following: str, *, opens_line: bool) -> bool:
     if not token.endswith("."):
         return token in {"?", "!"}
-    ending = _classify_token(token, parameters)
-    word, next_word = _type(token), _type(following)
-    if len(word) > 1:
-        word = word.removesuffix(".")
-    if _classify_token(following, parameters) and len(next_word) > 1:
-        next_word = next_word.removesuffix(".")
-    if (word, next_word) in parameters.collocations:
-        return False
-    initial = _INITIAL.match(token) is not None
-    opens = _opens_sentence(following, next_word, parameters)
-    if ending is False and not initial:  # an abbreviation or an ellipsis
-        return opens is True or (following[0].isupper() and next_word in parameters.starters)
-    if initial or word == _NUMBER_TYPE:
-        if opens is False:
-            return False
-        named = following[0].isupper() and not parameters.written.get(next_word, 0) & LOWER
-        if initial and opens is None and named:
-            return False
-    return ending is True
-
-
-def _classify_token(token: str, parameters: Parameters) -> bool | None:
-    """Classify a token: True if it ends a sentence, False for an abbreviation or ellipsis, None for any other word."""
-    if token in {".", "?", "!"}:
-        return True
-    if _ELLIPSIS.match(token):
-        return False
-    if not token.endswith(".") or token.endswith(".."):
-        return None
+    opens = following[0].isupper() and following.lower().rstrip(".") in _OPENERS
+    initial = _INITIAL.fullmatch(token) is not None
     stem = token[:-1].lower()
-    known = parameters.abbreviations
-    return not (stem in known or stem.rpartition("-")[2] in known)
-
-
-def _opens_sentence(token: str, word: str, parameters: Parameters) -> bool | None:
-    """Whether a word's capitalisation shows that it begins a sentence. None if the capitalisation shows nothing."""
-    if token in {";", ":", ",", ".", "!", "?"}:
+    continues = following[0].islower() or following in {";", ":", ",", ".", "!", "?"}
+    if continues and (initial or _NUMBER.fullmatch(token)):
         return False
-    seen = parameters.written.get(word, 0)
-    if token[0].isupper() and seen & LOWER and not seen & UPPER_INSIDE:
-        return True
-    if token[0].islower() and (seen & UPPER or not seen & LOWER_OPENING):
-        return False
-    return None
-
-
-def _type(token: str) -> str:
-    return _NUMBER.sub(_NUMBER_TYPE, token.lower())
+    if initial and following[0].isupper():
+        return stem not in _ABBREVIATIONS and (opens or opens_line)  # a name, but for the letter of a list
+    if token.startswith("..") or stem in _ABBREVIATIONS or stem.rpartition("-")[2] in _ABBREVIATIONS:
+        return opens
+    return len(token) == 1 or not token.endswith("..")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
-from calipers.verifiers.sandbox.plain_data import UnplainError, decode_untrusted, encode_plain
+from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, encode_plain
 
 Isolation: TypeAlias = Literal["confined", "limits"]
 OutcomeFailure: TypeAlias = Literal["raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable", "lost"]
@@ -56,8 +56,7 @@ class Job:
 class Outcome:
     """The outcome of a job: the ``values`` its calls returned, its ``output``, or a ``failure`` with a reason.
 
-    All content comes from foreign code. It is plain data and can be trusted only as a statement about this job. If sets
-    and dicts have more than 1,000 members in total, they become a ``Set`` and a ``Mapping`` equal to the plain types.
+    All content comes from foreign code. It is plain data and can be trusted only as a statement about this job.
     ``cpu_seconds`` is measured outside of the job's process.
     """
 
@@ -109,7 +108,7 @@ def read_outcome(reply: dict[str, Any]) -> Outcome:
     if not sound or (named is not None and failure is None):
         return Outcome(failure="unusable", reason="its answer has an invalid form", cpu_seconds=cpu)
     try:
-        return Outcome(tuple(decode_untrusted(values)), output, failure, reason[:300], cpu)
+        return Outcome(tuple(decode_plain(values)), output, failure, reason[:300], cpu)
     except UnplainError as error:
         return Outcome(failure="unusable", reason=f"its answer contains {error}", cpu_seconds=cpu)
     except (RecursionError, MemoryError):

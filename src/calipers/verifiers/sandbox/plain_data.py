@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
-from calipers.verifiers.sandbox.large_collections import LargeDict, LargeSet
-
 _DEEPEST: Final = 50
-_MOST_HASHED: Final = 1_000
-"""In all sets and dicts of an answer, Python hashes at most this many members: at worst half a million comparisons."""
+MOST_MEMBERS: Final = 10_000
+"""The most members that all sets and dicts of a value may have together. Numbers can be chosen so that each costs a
+comparison with all others: 75,000 of them took 15 s.
+"""
 _MOST_COLLISIONS: Final = 64
-"""At most this many members may share a hash, because they are compared with each other and may be long."""
+"""The most members that may share a hash, because they are compared with each other and may be long."""
 _TABLES: Final = frozenset({"set", "frozenset", "dict"})
 _WHOLE: Final = slice(None)
 _PLAIN_TYPES: Final[Mapping[type, Callable[[Any], Any]]] = {
@@ -82,52 +80,19 @@ def _as_plain_type(value: Any) -> Any:
 
 
 def decode_plain(value: Any) -> Any:
-    """Decode the sandbox's plain data from a trusted process. Raises UnplainError for an invalid encoding."""
-    return _decoded(value, 0, _PLAIN_BUILDERS)
+    """Decode the sandbox's plain data, in time bounded by its length, because foreign code may have written it.
 
-
-def decode_untrusted(value: Any) -> Any:
-    """Decode plain data that foreign code in the sandbox wrote, in time bounded by its length.
-
-    Sets and dicts with many members, or with equal hashes, become ``LargeSet`` and ``LargeDict``.
+    Raises UnplainError for an invalid encoding, and for sets and dicts with too many members or equal hashes.
     """
-    try:
-        return _decoded(value, 0, _GUARDED_BUILDERS if _member_count(value) <= _MOST_HASHED else _LARGE_BUILDERS)
-    except _CollisionError:
-        return _decoded(value, 0, _LARGE_BUILDERS)
-
-
-class _CollisionError(Exception):
-    """Raised if so many members share a hash that building the set or dict would take much longer than reading it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Builders:
-    """The functions that build sets and dicts while data is decoded."""
-
-    set: Callable[[list[Any]], Any]
-    frozenset: Callable[[list[Any]], Any]
-    dict: Callable[[list[tuple[Any, Any]]], Any]
+    if _member_count(value) > MOST_MEMBERS:
+        raise UnplainError(f"sets and dicts of more than {MOST_MEMBERS:,} members")
+    return _decoded(value, 0)
 
 
 def _without_collisions(members: list[Any]) -> list[Any]:
     if len(members) > _MOST_COLLISIONS and max(Counter(map(hash, members)).values()) > _MOST_COLLISIONS:
-        raise _CollisionError
+        raise UnplainError("a set or dict whose members share a hash")
     return members
-
-
-def _keys_without_collisions(items: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    _without_collisions([key for key, _ in items])
-    return items
-
-
-_PLAIN_BUILDERS: Final = _Builders(set, frozenset, dict)
-_GUARDED_BUILDERS: Final = _Builders(
-    lambda members: set(_without_collisions(members)),
-    lambda members: frozenset(_without_collisions(members)),
-    lambda items: dict(_keys_without_collisions(items)),
-)
-_LARGE_BUILDERS: Final = _Builders(partial(LargeSet, frozen=False), partial(LargeSet, frozen=True), LargeDict)
 
 
 def _member_count(value: Any) -> int:
@@ -143,35 +108,36 @@ def _member_count(value: Any) -> int:
     return count
 
 
-def _decoded(value: Any, depth: int, made: _Builders) -> Any:
+def _decoded(value: Any, depth: int) -> Any:
     # One level more than when encoding, because the values of a job are in a list.
     if depth > _DEEPEST + 1 and isinstance(value, list | dict):
         raise UnplainError("a value nested too deeply")
     match value:
         case list():
-            return [_decoded(item, depth + 1, made) for item in value]
+            return [_decoded(item, depth + 1) for item in value]
         case dict() if len(value) == 1:
             ((tag, items),) = value.items()
-            return _tagged(tag, items, depth, made)
+            return _tagged(tag, items, depth)
         case dict():
             raise UnplainError("an object without a tag")
     return value
 
 
-def _tagged(tag: str, items: Any, depth: int, made: _Builders) -> Any:
+def _tagged(tag: str, items: Any, depth: int) -> Any:
     if not isinstance(items, list):
         raise UnplainError("a tag without items")
     try:
         match tag:
             case "tuple":
-                return tuple(_decoded(item, depth + 1, made) for item in items)
+                return tuple(_decoded(item, depth + 1) for item in items)
             case "set":
-                return made.set([_decoded(item, depth + 1, made) for item in items])
+                return set(_without_collisions([_decoded(item, depth + 1) for item in items]))
             case "frozenset":
-                return made.frozenset([_decoded(item, depth + 1, made) for item in items])
+                return frozenset(_without_collisions([_decoded(item, depth + 1) for item in items]))
             case "dict":
-                inner = depth + 1
-                return made.dict([(_decoded(key, inner, made), _decoded(item, inner, made)) for key, item in items])
+                pairs = [(_decoded(key, depth + 1), _decoded(item, depth + 1)) for key, item in items]
+                _without_collisions([key for key, _ in pairs])
+                return dict(pairs)
             case "complex":
                 return complex(*items)
             case "bytes":

@@ -1,1 +1,0 @@
-"""Checks whether a judge's reply takes its own verdict back, denies it, or only quotes it."""

@@ -1,1 +1,0 @@
-"""Reads a reply's choice between candidates, or its ranking of them."""

@@ -1,1 +1,0 @@
-"""Reads a judge's verdicts on criteria from its reply."""

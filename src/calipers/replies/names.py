@@ -1,0 +1,69 @@
+"""Matches the names of candidates in a judge's reply to the ids asked about: ``1``, ``"Trajectory 1"``, ``"#1"``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+NOUN: Final = (
+    r"(?:trajectory|candidate|attempt|response|answer|output|option|assistant|model|passage|solution|rollout|sample"
+    r"|agent|document|choice|criterion|rubric|question|item|no|id)"
+)
+"""Nouns that may stand before an id; the prompts of judges use them."""
+_NOUN_BEFORE: Final = re.compile(rf"{NOUN}(?:[\s#:.(\"'=-]{{1,4}}|(?=\d))")
+_STRIPPED: Final = " \t\r\n*_`\"'()[]{}<>#.:,/"
+
+
+def fold_name(name: object) -> str:
+    """Return a name in the form in which names are compared: no markup around it, lower case, single spaces."""
+    return re.sub(r"[\s_-]+", " ", str(name)[:200].strip(_STRIPPED)).casefold().strip()
+
+
+def bare_name(folded: str) -> str:
+    """Return a folded name without a noun before it and without zeros before a number."""
+    bare = folded
+    for _ in range(2):  # trajectory id="1"
+        found = _NOUN_BEFORE.match(bare)
+        bare = bare[found.end() :].strip(_STRIPPED) if found else bare
+    return bare.lstrip("0") or "0" if bare.isascii() and bare.isdecimal() else bare
+
+
+class Names:
+    """The ids asked about. ``known`` maps each id to itself."""
+
+    __slots__ = ("_bare", "_folded", "ids", "known", "pattern")
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = tuple(dict.fromkeys(ids))
+        self.known = {id_: id_ for id_ in self.ids}
+        self._folded = _unique({id_: fold_name(id_) for id_ in self.ids})
+        self._bare = _unique({id_: bare_name(fold_name(id_)) for id_ in self.ids})
+        self.pattern = _mention(self.ids)
+
+    def match(self, name: object) -> str | None:
+        """Return the id that a key or a text names, or None."""
+        if isinstance(name, bool) or not isinstance(name, str | int | float):
+            return None
+        if isinstance(name, float):
+            name = int(name) if name.is_integer() else name
+        text = str(name)
+        if text in self.known:
+            return text
+        folded = fold_name(text)
+        return self._folded.get(folded) or self._bare.get(bare_name(folded)) if folded else None
+
+
+def _unique(forms: dict[str, str]) -> dict[str, str]:
+    """Return the ids by form, without forms that several ids have."""
+    counts: dict[str, list[str]] = {}
+    for id_, form in forms.items():
+        counts.setdefault(form, []).append(id_)
+    return {form: ids[0] for form, ids in counts.items() if len(ids) == 1}
+
+
+@lru_cache(maxsize=256)
+def _mention(ids: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern that finds any of the ids as a word of its own."""
+    return re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, ids)) or '(?!)'})(?![A-Za-z0-9])")

@@ -1,0 +1,135 @@
+"""Reads the value of one score, alone or with its own scale (``8/10``, ``80 %``), and checks the scale of a verdict.
+
+Scores are checked together: 7, 10 and 15 clamped separately to 1 would be a three-way tie.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+OutOfRange: TypeAlias = Literal["reask", "rescale", "rank", "clamp"]
+Scale: TypeAlias = tuple[float, float]
+
+_DUST: Final = 1e-6
+"""The distance from a bound of the scale within which a float counts as equal to the bound."""
+_ABSURD: Final = 1e6
+_USUAL_TOPS: Final = (1.0, 5.0, 10.0, 100.0)
+"""The tops of the scales from 0 that judges use when they ignore the scale asked for."""
+NUMBER: Final = r"[-+−]?(?:\d{1,7}(?:[.,]\d{1,12})?|\.\d{1,12})(?:[eE][-+]?\d{1,2})?"
+SCORE: Final = rf"{NUMBER}(?:\s{{0,2}}(?:/|out of)\s{{0,2}}\d{{1,4}}(?:\.\d)?|\s?%)?(?!\d)"
+"""A pattern of a score: a number, with its scale if it states one."""
+_SCORE: Final = re.compile(
+    rf"(?P<number>{NUMBER})(?:\s{{0,2}}(?:/|out of)\s{{0,2}}(?P<top>\d{{1,4}}(?:\.\d)?)|\s?(?P<percent>%))?"
+)
+_WIDE: Final = str.maketrans("０１２３４５６７８９．／％", "0123456789./%")
+_AROUND: Final = " \t*_`~\"'[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A score on the scale asked for. ``top`` is the top of the scale that the reply stated for it, if it did."""
+
+    number: float
+    top: float | None = None
+
+
+def read_value(raw: object, scale: Scale, top: float | None = None) -> Value | str:
+    """Return the score that a JSON scalar or a text states, or the reason why it is none.
+
+    ``top`` is the top of the scale that the object around it states.
+    """
+    if raw is None or isinstance(raw, bool):
+        return "its score is no number"
+    if isinstance(raw, int | float):
+        return _value(float(raw), top, scale)
+    if not isinstance(raw, str):
+        return "its score cannot be read"
+    found = _SCORE.fullmatch(raw[:60].translate(_WIDE).strip(_AROUND))
+    if found is None:
+        return "its score cannot be read"
+    number = _number(found["number"])
+    if number is None or (found["percent"] and 0 < number < 1):
+        return "its score cannot be read"
+    stated = 100.0 if found["percent"] else float(found["top"]) if found["top"] else top
+    return _value(number, stated, scale)
+
+
+def _number(text: str) -> float | None:
+    whole = text.lstrip("+-−").partition(".")[0].partition(",")[0]
+    comma = text.partition(",")[2]
+    if (len(whole) > 1 and whole[0] == "0") or len(comma) > 2:
+        return None
+    return float(text.replace(",", ".").replace("−", "-"))
+
+
+def _value(number: float, top: float | None, scale: Scale) -> Value | str:
+    low, high = scale
+    if not math.isfinite(number) or abs(number) > _ABSURD or top == 0:
+        return "its score is no usable number"
+    if top is None:
+        return Value(
+            float(low) if abs(number - low) <= _DUST else float(high) if abs(number - high) <= _DUST else number
+        )
+    if top == high:
+        return Value(number, top)
+    if not 0 <= number <= top:
+        return Value(high + (high - low), top)  # off the scale that it states, and so off any other
+    return Value(low + (high - low) * number / top, top)
+
+
+def why_off_scale(values: Mapping[str, Value], scale: Scale) -> str | None:
+    """Return why the scores of a verdict may be on another scale than the one asked for, or None."""
+    low, high = scale
+    bare = [value.number for value in values.values() if value.top is None]
+    off = next((value.number for value in values.values() if not low <= value.number <= high), None)
+    if off is not None:
+        return f"scale: {off:g} is not between {low:g} and {high:g}"
+    asked = f"where {low:g} to {high:g} was asked for"
+    tops = {value.top for value in values.values() if value.top not in (None, high)}
+    if any(low < number <= top for top in tops if top for number in bare):
+        return f"scale: a score with another scale beside one without {asked}"
+    if not bare or not any(bare) or high < 10:
+        return None
+    has_fraction = any(0 < number < 1 for number in bare)
+    if (high >= 100 and max(bare) <= high / 10) or (has_fraction and (high >= 100 or max(bare) <= 1)):
+        return f"scale: {min(bare):g} to {max(bare):g} {asked}"
+    return None
+
+
+def adjusted_scores(values: Mapping[str, Value], scale: Scale, rule: OutOfRange, *, complete: bool) -> dict[str, float]:
+    """Return scores that are off the scale after the out-of-range ``rule``, or none if it does not fit them."""
+    low, high = scale
+    numbers = {id_: value.number for id_, value in values.items()}
+    match rule:
+        case "clamp":
+            return {id_: float(min(max(number, low), high)) for id_, number in numbers.items()}
+        case "rank":
+            return _ranked(numbers, low, high) if complete and len(numbers) > 1 else {}
+        case "rescale":
+            return _rescaled(values, low, high)
+        case _:
+            return {}
+
+
+def _ranked(scores: Mapping[str, float], low: float, high: float) -> dict[str, float]:
+    """Replace scores by their ranks, evenly spread over the scale; equal scores share the mean of their ranks."""
+    ordered = sorted(scores.values())
+    ranks = {number: (bisect_left(ordered, number) + bisect_right(ordered, number) - 1) / 2 for number in set(ordered)}
+    return {id_: low + (high - low) * ranks[number] / (len(ordered) - 1) for id_, number in scores.items()}
+
+
+def _rescaled(values: Mapping[str, Value], low: float, high: float) -> dict[str, float]:
+    """Convert scores from the only usual scale that fits: all lie on it, and the largest exceeds a tenth of its top."""
+    numbers = [value.number for value in values.values()]
+    largest = max(numbers)
+    fractions = any(0 < number < 1 for number in numbers)
+    fitting = [1.0] if fractions and largest <= 1 else [top for top in _USUAL_TOPS if top / 10 < largest <= top]
+    stated = any(value.top is not None for value in values.values())
+    if stated or min(numbers) < 0 or len(fitting) != 1 or fitting[0] == high or (fitting[0] > 1 and fractions):
+        return {}
+    return {id_: low + value.number / fitting[0] * (high - low) for id_, value in values.items()}

@@ -1,0 +1,634 @@
+"""Reads scores from a judge's reply by its structure. The result is an outcome and a reason, and never a guess.
+
+The whole reply is one verdict document, or one line or table row an id; else it is in doubt, and the reason says why.
+The planners decide what to ask after a reply that could not be read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, get_args
+
+import orjson
+
+from calipers.errors import ConfigError
+from calipers.replies.documents import (
+    EXPLAINING,
+    Document,
+    find_documents,
+    has_words_around,
+    is_list,
+    pairs_of,
+    parse_strict_json,
+    plain_key,
+    unescaped,
+)
+from calipers.replies.names import NOUN, Names
+from calipers.replies.numbers import SCORE, OutOfRange, Scale, Value, adjusted_scores, read_value, why_off_scale
+from calipers.replies.rejected import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.text import (
+    LIMIT,
+    TOLERANT_LIMIT,
+    condense_reply,
+    is_introduction,
+    judges_turn,
+    reply_text,
+    strip_fence,
+)
+from calipers.types import FinishReason, Outcome
+
+_OTHER_KEYS: Final = "no scores under the keys that were asked for"
+_REPEATED: Final = "a key that occurs twice with different values"
+_TEMPLATE: Final = "a template in place of an explanation"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreReading:
+    """The scores read from a judge's reply.
+
+    ``scores`` maps ids to numbers on the scale asked for; ``missing`` maps every other id to the reason. ``outcome``:
+    ``strict`` (JSON as asked for), ``repaired`` (damaged JSON), ``text`` (lines or a table), ``partial`` (some ids
+    missing), ``rejected`` (no score). ``reason`` is None if nothing was wrong.
+
+    The other fields decide what to ask next: ``truncated`` asks for more room; ``doubt`` (the reply contradicts itself,
+    has words around its verdict, or is off the scale) asks the whole question again; otherwise only the ``missing`` ids
+    are asked about. ``doubted`` are the scores of a reply with words around its verdict, or whole but low numbers: they
+    count if the judge gives them again. ``adjusted`` names the out-of-range rule that changed the scores, if one did.
+    """
+
+    scores: dict[str, float]
+    missing: dict[str, str]
+    outcome: Outcome
+    explanations: dict[str, str] = field(default_factory=dict)
+    reason: str | None = None
+    doubt: bool = False
+    truncated: bool = False
+    adjusted: OutOfRange | None = None
+    doubted: dict[str, float] = field(default_factory=dict)
+
+
+def extract_scores(
+    text: str | None,
+    ids: Sequence[str],
+    *,
+    scale: Scale | None = None,
+    out_of_range: OutOfRange = "reask",
+    finish_reason: FinishReason | None = None,
+    format: str | None = None,  # noqa: A002 - what people call it
+) -> ScoreReading:
+    """Extract the score of each of ``ids`` from a judge's reply, in units of ``scale`` (low, high), by default (0, 1).
+
+    Never raises because of the text. A number off the scale, or one that may be on another scale, puts the whole reply
+    in doubt unless ``out_of_range`` is ``rescale`` (one usual scale fits all), ``rank`` (only the order is used) or
+    ``clamp``. ``finish_reason`` ``length`` means that the reply was cut off.
+
+    ``format`` names the format that the judge was asked for (docs/reading.md); several scores are in the order of
+    ``ids``. Scores are converted from the format's own scale to ``scale``, or stay on it if no ``scale`` is given.
+    ``text`` None, as SDKs return for a reply without text, is an empty reply. Raises ConfigError for an unknown format,
+    a format without scores, a ``scale`` that is not two finite numbers, the lower one first, an unknown
+    ``out_of_range``, and ids or a reply that are no texts.
+    """
+    text = reply_text(text)
+    if scale is None and format is None:
+        scale = (0, 1)
+    _require_options(scale, out_of_range)
+    known = dict.fromkeys(ids)
+    if not all(isinstance(id_, str) for id_ in known):
+        raise ConfigError(f"ids={list(known)!r:.80}: they must be texts; give list(map(str, ids))")
+    ids = tuple(known)
+    cut = finish_reason == "length"
+    try:
+        if format is not None:
+            return _in_format(text, ids, format, scale, out_of_range, cut=cut)
+        assert scale is not None  # noqa: S101 - set above
+        found = _as_asked(text, ids, scale) or _Reader(Names(ids), scale, is_whole=finish_reason == "stop").read(
+            condense_reply(text)
+        )
+        return _checked(found, ids, scale, out_of_range, cut=cut)
+    except Rejected as reject:
+        missing, truncated = dict.fromkeys(ids, reject.reason), reject.truncated or cut
+        return ScoreReading({}, missing, "rejected", reason=reject.reason, doubt=reject.doubt, truncated=truncated)
+
+
+def _require_options(scale: object, rule: str) -> None:
+    if rule not in get_args(OutOfRange):
+        raise ConfigError(f"out_of_range={rule!r}: write one of {', '.join(get_args(OutOfRange))}")
+    match scale:
+        case None:
+            return
+        case (float() | int() as low, float() | int() as high) if -math.inf < low < high < math.inf:
+            return
+    raise ConfigError(f"scale={scale!r}: it must be two finite numbers, the lower one first")
+
+
+def _in_format(
+    text: str, ids: tuple[str, ...], name: str, scale: Scale | None, rule: OutOfRange, *, cut: bool
+) -> ScoreReading:
+    from calipers.replies.formats.known import format_named  # noqa: PLC0415 - most who read scores never need it
+    from calipers.replies.formats.values import stated_scores  # noqa: PLC0415 - likewise
+
+    form = format_named(name, "scores")
+    own = form.scale or scale or (0, 1)
+    asked = scale or own
+    if form.numbers == "named":
+        text = text if any("_" in id_ for id_ in ids) else text.replace("_", " ")
+        reading = extract_scores(text, ids, scale=own, out_of_range=rule, finish_reason="length" if cut else None)
+        return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
+    values = stated_scores(text, ids, form, own, cut=cut)
+    reading = _checked(_Found(dict(values), outcome="strict"), ids, own, rule, cut=False)
+    return replace(reading, scores={id_: _converted(score, own, asked) for id_, score in reading.scores.items()})
+
+
+def _converted(score: float, own: Scale, asked: Scale) -> float:
+    if own[1] == asked[1] and asked[0] <= own[0]:  # 1-10 and 0-10
+        return score
+    return asked[0] + (score - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+
+
+@dataclass(slots=True)
+class _Found:
+    """The verdict found in a reply: a Value or the reason why there is none, by id. ``doubts`` say what is wrong."""
+
+    values: dict[str, Value | str] = field(default_factory=dict)
+    explanations: dict[str, str] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+    outcome: Outcome = "strict"
+    surplus: bool = False
+
+    def add(self, id_: str, value: Value | str) -> None:
+        """Record a value; a different value for the same id is a doubt."""
+        if self.values.setdefault(id_, value) != value:
+            self.doubts.append("two different scores for one candidate")
+
+    def is_verdict(self) -> bool:
+        """Whether any value is a number, or something is wrong with what looks like a verdict."""
+        return bool(self.doubts) or any(isinstance(value, Value) for value in self.values.values())
+
+
+def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange, *, cut: bool) -> ScoreReading:
+    """Return the reading of the verdict that was found: its scores on the scale asked for, and why ids are missing."""
+    values = {id_: value for id_ in ids if isinstance(value := found.values.get(id_), Value)}
+    for id_, value in values.items():
+        if id_ in found.explanations and _is_contradicted(id_, value, found.explanations[id_], scale):
+            found.doubts.append(CONTRADICTED)
+        if re.fullmatch(r"\s*(?:\.{3}|…|<[A-Za-z][\w ]{0,40}>)\s*", found.explanations.get(id_, "")):
+            found.doubts.append(_TEMPLATE)
+    if found.doubts:
+        raise Rejected(found.doubts[0], doubt=True)
+    if not values:
+        raise Rejected("no verdict in the reply")
+    told = {id_: words for id_, words in found.explanations.items() if id_ in ids}
+    missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
+    scores = {id_: value.number for id_, value in values.items()}
+    off = why_off_scale(values, scale)
+    if off is not None:
+        adjusted = adjusted_scores(values, scale, rule, complete=not missing)
+        is_low = not missing and all(scale[0] <= number <= scale[1] and number % 1 == 0 for number in scores.values())
+        if not adjusted:
+            return _doubtful(ids, off, told, scores if is_low else {}, cut=cut)
+        scores = adjusted
+    if found.surplus:
+        return _doubtful(ids, WORDS_AROUND, told, {} if missing or off is not None else scores, cut=cut)
+    return ScoreReading(
+        scores,
+        missing,
+        "partial" if missing else found.outcome,
+        told,
+        "; ".join(dict.fromkeys(missing.values())) or None,
+        truncated=cut and bool(missing),
+        adjusted=None if off is None else rule,
+    )
+
+
+def _doubtful(
+    ids: Sequence[str], reason: str, told: dict[str, str], doubted: dict[str, float], *, cut: bool
+) -> ScoreReading:
+    missing = dict.fromkeys(ids, reason)
+    return ScoreReading({}, missing, "rejected", told, reason, doubt=True, truncated=cut, doubted=doubted)
+
+
+# --- explanations ----------------------------------------------------------------------------------------------------
+
+_SCORED: Final = rf"[*_\"'`]{{0,3}}\s{{0,3}}[:：=]{{1,2}}[*_\"'`\s]{{0,4}}(?P<score>{SCORE})(?![\w.,]*\w)"
+_LABELLED: Final = re.compile(rf"\bscores?(?![\w-]){_SCORED}", re.IGNORECASE)
+_REFUSES: Final = re.compile(r"\s*(?:sorry|i'm sorry|i (?:cannot|can't|can’t|am unable|am not able))\b", re.IGNORECASE)
+
+
+def _is_contradicted(id_: str, value: Value, words: str, scale: Scale) -> bool:
+    """Whether a candidate's explanation states another score, labelled by the key that the prompt asked for.
+
+    The lowest score beside a refusal to evaluate is no score either.
+    """
+    if value.number == scale[0] and _REFUSES.match(words):
+        return True
+    lowered = words.lower()
+    if "score" not in lowered and id_.lower() not in lowered:
+        return False
+    own = re.compile(rf"(?<!\w){re.escape(id_)}[*_\"'`]{{0,3}}\s?[:：=]\s?(?P<score>{SCORE})[\s*_.]*(?:\Z|[\n;])")
+    for found in [*_LABELLED.finditer(words[:4000]), *own.finditer(words[:4000])][:20]:
+        said = read_value(found["score"], scale)
+        if isinstance(said, Value) and abs(said.number - value.number) > 1e-9 * max(1, abs(scale[1])):
+            return True
+    return False
+
+
+# --- the JSON that was asked for -------------------------------------------------------------------------------------
+
+
+def _as_asked(text: str, ids: tuple[str, ...], scale: Scale) -> _Found | None:  # noqa: PLR0911 - one guard a line
+    """Return the verdict of a reply that is exactly the JSON asked for, the short path that most replies take.
+
+    orjson keeps the last of repeated keys, so a key must not occur more often than it can without repetition.
+    """
+    if len(text) > LIMIT or "\\u" in text:
+        return None
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(document, dict) or not document.keys() <= {"scores", "explanations"}:
+        return None
+    scores, explanations = document.get("scores"), document.get("explanations", {})
+    if not isinstance(scores, dict) or not isinstance(explanations, dict) or len(scores) != len(ids):
+        return None
+    if text.count('"scores"') != 1 or text.count('"explanations"') != ("explanations" in document):
+        return None
+    values: dict[str, Value | str] = {}
+    for id_ in ids:
+        number = scores.get(id_)
+        times = 1 + (id_ in explanations)
+        if type(number) not in (int, float) or text.count(f'"{id_}"') != times or "\\" in id_:
+            return None
+        values[id_] = read_value(number, scale)
+    if not all(id_ in values and isinstance(words, str) for id_, words in explanations.items()):
+        return None
+    return _Found(values, explanations)
+
+
+# --- JSON in other forms, and lines ----------------------------------------------------------------------------------
+
+_MAX_ROWS: Final = 20_000
+_MAX_DEPTH: Final = 4
+_TOPS: Final = ("max_score", "maximum_score", "max", "out_of", "scale")
+_WRAPPERS: Final = frozenset({"result", "evaluation", "evaluations", "output", "response", "verdict"})
+_COUNTING: Final = frozenset({"score", "index", "idx", "rank", "position", "place", "confidence", *_TOPS})
+"""Keys of a row whose numbers are no ids."""
+_BESIDE: Final = EXPLAINING | {"scores", "score", "explanations", "error", "errors", "refusal", *_TOPS}
+"""Keys that say nothing about the scores beside them."""
+_NAMING: Final = frozenset({"id", "name", "attempt", "candidate", "trajectory", "key"})
+_ROW: Final = re.compile(
+    rf"[\s*_•|-]{{0,8}}(?P<name>[^:：=|\t]{{1,60}}?)[*_`\"')\]]{{0,4}}\s{{0,3}}(?:[:：=|\t]|\s[–—-]\s|(?<=\))\s)[*_`\s]{{0,6}}"
+    rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.,;|]{{0,6}}"
+)
+_LABEL: Final = re.compile(
+    rf"[\s*_#•-]{{0,8}}(?P<label>[A-Za-z][\w ()/&'-]{{0,40}}?)[*_`]{{0,3}}\s{{0,2}}(?::|=|\bis\b:?)[*_`\s]{{0,5}}"
+    rf"(?P<score>\[{{0,2}}{SCORE}\]{{0,2}})[*_`\s.]{{0,4}}"
+)
+_RULER: Final = re.compile(r"[\s|:+=_-]*")
+
+
+class _Reader:
+    """Reads the verdict of a reply about one set of candidates on one scale.
+
+    ``is_whole``: the reply is known not to be cut off, so that a number at its very end is trusted.
+    """
+
+    def __init__(self, names: Names, scale: Scale, *, is_whole: bool) -> None:
+        self.names = names
+        self.scale = scale
+        self.is_whole = is_whole
+
+    def read(self, text: str) -> _Found:
+        """Return the verdict in a reply. Raises Rejected if there is none, or more than one."""
+        is_mark = re.fullmatch(r"\s*\[\[[^\[\]]{0,40}\]\]\s*", text) is not None
+        whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT and not is_mark else None
+        if isinstance(whole, str):  # the document was encoded twice
+            text, whole = whole, parse_strict_json(whole)
+        if isinstance(whole, dict | list):
+            read = self._node(whole, whole=True)
+            if not read.is_verdict():
+                raise Rejected(_OTHER_KEYS)
+            return read
+        answer = judges_turn(text)
+        if answer is None:
+            raise Rejected(UNENDED, truncated=True)
+        body = unescaped(answer.strip())
+        if not body:
+            raise Rejected("the reply is empty")
+        shortened = len(body) > TOLERANT_LIMIT
+        body = body[-TOLERANT_LIMIT:]
+        documents = find_documents(body)
+        found = self._documents(body, documents) if documents else None
+        if found is None:
+            if "{" in body:
+                raise Rejected(_OTHER_KEYS)
+            found = self._lines(body, is_whole=self.is_whole or answer[-1:].isspace())
+        found.surplus |= shortened
+        return found
+
+    # --- documents ---
+
+    def _documents(self, body: str, documents: Sequence[Document]) -> _Found | None:
+        """Return the verdict in the documents of a reply: one, or one row each. None if no document has scores."""
+        if documents[-1].node is None:
+            raise Rejected("the JSON of the reply is too damaged to be read", doubt=True)
+        inner = strip_fence(body)
+        alone = len(documents) == 1 and documents[0].end - documents[0].start == len(inner)
+        read = [(document, self._node(document.node, whole=alone)) for document in documents]
+        verdicts = [(document, found) for document, found in read if found.is_verdict()]
+        if documents[-1].cut and not self._is_closed(body, *read[-1]):
+            raise Rejected("the reply ends inside its verdict", truncated=True)
+        if not verdicts:
+            return None
+        found = verdicts[0][1]
+        for _, other in verdicts[1:]:
+            self._merge(found, other)
+        found.outcome = "strict" if all(document.strict for document, _ in verdicts) else "repaired"
+        found.surplus |= len(verdicts) < len(documents) or has_words_around(body, documents, self.names.pattern)
+        return found
+
+    def _is_closed(self, body: str, document: Document, found: _Found) -> bool:
+        """Whether only brackets are missing at the end of a verdict: all ids have scores, and a bracket follows."""
+        return (
+            document.cut and body.rstrip("`~ \n")[-1:] in ("}", "]") and found.values.keys() == self.names.known.keys()
+        )
+
+    def _merge(self, found: _Found, other: _Found) -> None:
+        complete = self.names.known.keys()
+        if found.values.keys() == other.values.keys() == complete and found.values != other.values:
+            found.doubts.append(TWO_VERDICTS)
+        for id_, value in other.values.items():
+            found.add(id_, value)
+        found.doubts += other.doubts
+        found.explanations |= other.explanations
+        found.surplus |= other.surplus
+
+    def _node(self, node: Any, *, whole: bool, depth: int = 0) -> _Found:
+        """Return the verdict in a JSON document; ``whole``: the reply is nothing else, so that position may count."""
+        found = _Found()
+        if not pairs_of(node):
+            self._list(list(node) if is_list(node) else (), found, whole=whole)
+            return found
+        fields = self._fields(node, found)
+        if fields.get("role") in ("user", "system", "tool", "developer"):
+            return _Found()
+        if "scores" not in fields and (inner := _wrapped(fields)) is not None and depth < _MAX_DEPTH:
+            wrapped = self._node(inner, whole=whole and "arguments" in fields, depth=depth + 1)
+            wrapped.doubts += found.doubts
+            return wrapped
+        if "score" in fields and "scores" not in fields:
+            self._row(node, found, alone=len(self.names.ids) == 1)
+            return found
+        if "scores" in fields:
+            self._scores(fields, found, whole=whole)
+        else:
+            self._keyed(list(pairs_of(node)), found)
+        found.surplus = bool(found.values) and not all(
+            key in _BESIDE
+            or self.names.match(key) is not None
+            or (key.endswith(("id", "ids", "names")) and is_list(value))
+            for key, value in fields.items()
+        )
+        for key, words in pairs_of(fields.get("explanations")):
+            id_ = self.names.match(key)
+            if id_ is not None and isinstance(words, str):
+                found.explanations.setdefault(id_, words)
+        return found
+
+    def _fields(self, node: Any, found: _Found) -> dict[str, Any]:
+        """Return an object's values by plain key. A key with two values, and an error, are doubts."""
+        fields: dict[str, Any] = {}
+        for key, value in list(pairs_of(node))[:_MAX_ROWS]:
+            # NaN is not equal to itself, but its text is.
+            if repr(fields.setdefault(plain_key(key), value)) != repr(value) and self.names.match(key) is None:
+                found.doubts.append(_REPEATED)
+        if any(fields.get(key) for key in ("error", "errors", "refusal")):
+            found.doubts.append(ERROR_BESIDE)
+        return fields
+
+    def _scores(self, fields: Mapping[str, Any], found: _Found, *, whole: bool) -> None:
+        scores, top = fields["scores"], _stated_top(fields)
+        if is_list(scores):
+            self._list(scores, found, whole=whole, beside=fields, top=top)
+        else:
+            self._keyed(list(pairs_of(scores)), found, top)
+        for key, value in fields.items():
+            if key not in ("scores", "explanations") and isinstance(value, dict | list):
+                other = _Found()
+                if isinstance(value, list) and is_list(value):
+                    self._list(value, other, whole=False)
+                else:
+                    self._keyed(list(pairs_of(value)), other)
+                same = other.values == found.values
+                if other.values.keys() == self.names.known.keys() and other.is_verdict() and not same:
+                    found.doubts.append(TWO_VERDICTS)
+
+    def _keyed(self, pairs: Sequence[tuple[Any, Any]], found: _Found, top: float | None = None) -> None:
+        """Read an object keyed by candidate: ``{"1": 0.9, "2": {"score": 0.4}}``."""
+        strangers = 0
+        tops = {key: value for key, value in pairs if plain_key(key) in _TOPS and self.names.match(key) is None}
+        top = _stated_top({plain_key(key): value for key, value in tops.items()}) or top
+        for key, value in pairs[:_MAX_ROWS]:
+            id_ = self.names.match(key)
+            if id_ is None:
+                strangers += key not in tops and _may_be_score(value, self.scale)
+            elif isinstance(value, dict) or pairs_of(value):
+                self._row(value, found, id_, top)
+            else:
+                found.add(id_, read_value(value, self.scale, top))
+        if strangers and found.values:
+            found.doubts.append("a score for a candidate that was not asked about")
+
+    def _list(
+        self,
+        items: Sequence[Any],
+        found: _Found,
+        *,
+        whole: bool,
+        beside: Mapping[str, Any] | None = None,
+        top: float | None = None,
+    ) -> None:
+        """Read a list of rows, of pairs, or of one value per candidate in the order asked for."""
+        if len(items) > _MAX_ROWS:
+            return
+        before = len(found.doubts)
+        for item in items:
+            if pairs_of(item):
+                self._row(item, found, top=top)
+            elif is_list(item) and len(item) == 2 and isinstance(item[0], str) and (id_ := self.names.match(item[0])):
+                found.add(id_, read_value(item[1], self.scale, top))
+        if found.values or not whole or len(items) != len(self.names.ids):
+            return
+        ids: Sequence[str | None] = self.names.ids
+        for key, value in (beside or {}).items():
+            if key.endswith(("id", "ids", "names")) and is_list(value):
+                ids = [self.names.match(name) for name in value]
+        rows = [_nameless_score(item) for item in items]
+        if len(ids) == len(items) and None not in ids and len(set(ids)) == len(ids) and _ABSENT not in rows:
+            del found.doubts[before:]
+            for id_, item in zip(ids, rows, strict=True):
+                found.add(str(id_), read_value(item, self.scale, top))
+
+    def _row(
+        self, node: Any, found: _Found, id_: str | None = None, top: float | None = None, *, alone: bool = False
+    ) -> None:
+        """Read one candidate's object: its own id or the key it stands under, its score, its explanation."""
+        fields = self._fields(node, found)
+        if id_ is None and len(fields) == 1 and (named := self.names.match(next(iter(dict(pairs_of(node)))))):
+            found.add(named, read_value(next(iter(fields.values())), self.scale, top))
+            return
+        names = {
+            key: match
+            for key, value in fields.items()
+            if key not in _COUNTING and not isinstance(value, dict | list) and (match := self.names.match(value))
+        }
+        scores = [value for key, value in fields.items() if key == "score" or key.startswith("score_")]
+        owners = {match for key, match in names.items() if key.endswith("id") or key in _NAMING} or set(names.values())
+        owners |= {id_} if id_ is not None else {self.names.ids[0]} if alone and not owners else set()
+        if len(owners) != 1 or not (scores or id_):
+            if scores:
+                found.doubts.append("a row that names no candidate, or two")
+            return
+        value = read_value(
+            scores[0] if len(scores) == 1 else fields.get("score"), self.scale, _stated_top(fields) or top
+        )
+        others = [other for key, other in fields.items() if "score" in key and key not in (*_TOPS, "score")]
+        if "score" in fields and any(
+            isinstance(other, int | float) and read_value(other, self.scale) != value for other in others
+        ):
+            found.doubts.append("two different scores for one candidate")
+        (owner,) = owners
+        found.add(owner, value)
+        words = [text for key, text in fields.items() if isinstance(text, str) and key not in names and key != "score"]
+        if words:
+            found.explanations[owner] = "\n".join(words)
+
+    # --- lines ---
+
+    def _lines(self, body: str, *, is_whole: bool) -> _Found:
+        """Return the verdict of a reply that is one line or table row an id, or one number for a single candidate."""
+        lines = [line for line in strip_fence(body).split("\n") if not _RULER.fullmatch(line.strip("`~"))]
+        if not lines or len(lines) > _MAX_ROWS:
+            raise Rejected("no verdict in the reply")
+        if len(self.names.ids) == 1 and (alone := self._single(lines)):
+            return alone
+        if len(lines) == 1:
+            if found := self._in_order(lines[0]):
+                return found
+            lines = re.split(r"[,;](?=\s*[^\d\s])", lines[0])
+        found = _Found(outcome="text")
+        column, lines = _score_column(lines)
+        if len(lines) > 1 and _ROW.fullmatch(lines[0][:300]) is None and is_introduction(lines[0], self.names.pattern):
+            del lines[0]
+        for line in lines:
+            self._line(line[:300], column, found)
+        if not is_whole and body[-1:].isdigit() and (last := _ROW.fullmatch(lines[-1][:300])):
+            found.values.pop(self.names.match(last["name"]) or "", None)
+        if not found.values:
+            raise Rejected("no verdict in the reply")
+        if found.surplus and found.values.keys() != self.names.known.keys():
+            raise Rejected(WORDS_AROUND, doubt=True)
+        return found
+
+    def _line(self, line: str, column: int | None, found: _Found) -> None:
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if column is not None and len(cells) > column:
+            name, score = next((cell for cell in cells if self.names.match(cell)), cells[0]), cells[column]
+        elif row := _ROW.fullmatch(line):
+            name, score = row["name"], row["score"]
+        else:
+            found.surplus = True
+            return
+        id_ = self.names.match(name)
+        if id_ is not None:
+            found.add(id_, read_value(score, self.scale))
+        elif re.fullmatch(rf"\W*(?:{NOUN}\W{{0,3}})?[A-Za-z\d]{{1,3}}\W*", name, re.IGNORECASE):
+            found.doubts.append("a score for a candidate that was not asked about")
+        else:
+            found.surplus = True
+
+    def _in_order(self, line: str) -> _Found | None:
+        """Read a reply that is only numbers, one for each candidate in order."""
+        numbers = re.split(r"[,;]", line.strip(" []()"), maxsplit=len(self.names.ids))
+        if len(numbers) != len(self.names.ids):
+            return None
+        values = {id_: read_value(number, self.scale) for id_, number in zip(self.names.ids, numbers, strict=True)}
+        return _Found(dict(values), outcome="text") if all(isinstance(v, Value) for v in values.values()) else None
+
+    def _single(self, lines: Sequence[str]) -> _Found | None:
+        """Read the score of a single candidate: a number alone, or a labelled number on the last line."""
+        (id_,) = self.names.ids
+        last = lines[-1].strip()[:300]
+        value = read_value(last.strip(" .*_`"), self.scale)
+        if len(lines) == 1 and isinstance(value, Value):
+            return _Found({id_: value}, outcome="text")
+        labelled = {line: found for line in lines if (found := _LABEL.fullmatch(line.strip()[:300]))}
+        if lines[-1] not in labelled:
+            return None
+        scored = [found for found in labelled.values() if re.search(r"score|rating", found["label"], re.IGNORECASE)]
+        chosen = scored or [found for found in labelled.values() if found["label"] == labelled[lines[-1]]["label"]]
+        values = {read_value(found["score"], self.scale) for found in chosen}
+        if len(values) > 1:
+            raise Rejected(TWO_VERDICTS, doubt=True)
+        return _Found({id_: values.pop()}, outcome="text")
+
+
+_ABSENT: Final = object()
+
+
+def _nameless_score(item: Any) -> Any:
+    """Return the score of a list's item without an id, or ``_ABSENT`` if the item is anything else."""
+    if not pairs_of(item):
+        return _ABSENT if isinstance(item, dict | list) else item
+    fields = {plain_key(key): value for key, value in pairs_of(item)}
+    return fields["score"] if "score" in fields and fields.keys() <= EXPLAINING | {"score"} else _ABSENT
+
+
+def _wrapped(fields: Mapping[str, Any]) -> dict[Any, Any] | list[Any] | None:
+    """Return what a tool call's arguments or a wrapper around a whole reply contains, or None."""
+    if "arguments" in fields and "name" in fields:
+        inner = fields["arguments"]
+        inner = parse_strict_json(inner) if isinstance(inner, str) else inner
+        return inner if isinstance(inner, dict | list) else None
+    if len(fields) != 1 or next(iter(fields)) not in _WRAPPERS:
+        return None
+    (inner,) = fields.values()
+    keys = {plain_key(key) for key, _ in pairs_of(inner)}  # numbers by candidate alone may be anything
+    return inner if is_list(inner) or (len(keys) < _MAX_DEPTH and keys & {"scores", *_WRAPPERS}) else None
+
+
+def _stated_top(fields: Mapping[str, Any]) -> float | None:
+    """Return the top of the scale that an object states for its scores, or None."""
+    for key in _TOPS:
+        stated = fields.get(key)
+        if isinstance(stated, str):
+            found = re.fullmatch(r"\s*(?:0\s?(?:-|–|to|\.\.)\s?)?(\d{1,4})\s*", stated)
+            stated = float(found[1]) if found else None
+        if isinstance(stated, int | float) and not isinstance(stated, bool) and stated > 0:
+            return float(stated)
+    return None
+
+
+def _may_be_score(value: Any, scale: Scale) -> bool:
+    """Whether a value under an unknown key looks like a score of somebody."""
+    if pairs_of(value):
+        return any("score" in plain_key(key) for key, _ in pairs_of(value))
+    return isinstance(read_value(value, scale), Value)
+
+
+def _score_column(lines: Sequence[str]) -> tuple[int | None, list[str]]:
+    """Return which column of a table holds the scores, and the rows below its header; None if it is no table.
+
+    Raises Rejected if the header does not name one column of scores.
+    """
+    first = lines[0].strip()
+    if first.count("|") < 1 or re.search(r"\d", first):
+        return None, list(lines)
+    cells = [plain_key(cell) for cell in first.strip("|").split("|")]
+    scores = [place for place, cell in enumerate(cells) if cell == "score"]
+    if len(scores) != 1:
+        raise Rejected("a table without one column of scores", doubt=True)
+    return scores[0], list(lines[1:])

@@ -1,1 +1,0 @@
-"""Reads a judge's scores from its reply, one for each candidate."""

@@ -1,0 +1,244 @@
+"""Reads whether a judge's reply says yes or no (met, correct, pass, compliant, PRESENT) about one criterion.
+
+Only exact words count, in JSON, in a mark (``[[1]]``), on a labelled line or as the first word. A reply that says both
+yes and no is rejected. Verdicts on several criteria are read by ``checklist``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from calipers.replies.documents import (
+    Document,
+    find_documents,
+    has_words_around,
+    pairs_of,
+    parse_strict_json,
+    plain_key,
+    unescaped,
+)
+from calipers.replies.rejected import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.text import (
+    LIMIT,
+    TOLERANT_LIMIT,
+    condense_reply,
+    judges_turn,
+    reply_text,
+    strip_fence,
+)
+from calipers.types import Outcome
+
+Met: TypeAlias = bool | float
+"""The verdict on one criterion: met, not met, or the share of a level (0-1)."""
+
+_WORDS: Final[Mapping[str, bool | None]] = {
+    **dict.fromkeys(("yes", "true", "met", "pass", "passed", "present", "satisfied", "correct", "compliant"), True),
+    **dict.fromkeys(("no", "false", "not met", "unmet", "fail", "failed", "not present", "absent"), False),
+    **dict.fromkeys(("not satisfied", "unsatisfied", "incorrect", "not correct", "not compliant"), False),
+    **dict.fromkeys(("noncompliant", "non compliant", "1"), False) | {"1": True, "0": False},
+    **dict.fromkeys(("n/a", "not applicable", "unknown", "unclear", "cannot tell", "cannot assess"), None),
+}
+"""The verdict words that questions and formats ask for, and those of a judge that cannot tell."""
+MET_KEYS: Final = frozenset(
+    {"met", "criteria_met", "criterion_met", "is_met", "verdict", "level", "satisfied", "pass", "passed", "answer",
+     "judgment", "judgement", "result", "correct", "compliant", "present", "score"}
+)  # fmt: skip
+_SPELLED: Final = "|".join(
+    re.escape(word).replace(r"\ ", r"[\s_-]") for word in sorted(_WORDS, key=len, reverse=True) if len(word) > 1
+)
+_LABEL: Final = (
+    r"(?:(?:my|the|final|overall)\s){0,2}"
+    r"(?:verdict|criteria[\s_]met|criterion[\s_]met|met|answer|judge?ment|result|grade)"
+)
+LABELLED: Final = re.compile(
+    rf"\b{_LABEL}[*_\"'`]{{0,3}}\s{{0,2}}[:：=][*_\"'`\s]{{0,4}}(?P<word>{_SPELLED})(?![\w-])", re.IGNORECASE
+)
+_MARK: Final = re.compile(r"\[\[\s?(\w{1,12})\s?\]\]")
+_LINE: Final = re.compile(
+    rf"^[\s*_#-]{{0,6}}{_LABEL}[*_]{{0,3}}\s{{0,2}}(?:is\s)?[:：]?[*_\s]{{0,4}}(?P<word>{_SPELLED})[\s*_.]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FIRST: Final = re.compile(
+    r"[\s*_\"']{0,4}(?P<word>yes|no)[*_\"']{0,4}(?P<rest>[.,;:!\s–—-].*)", re.IGNORECASE | re.DOTALL
+)
+_YES_OR_NO: Final = re.compile(r"\b(?:yes|no)\b(?=\s*[.,;:!?]|\s*\Z)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictReading:
+    """The yes-or-no verdict read from a judge's reply: ``met`` is True, False, or None with the ``reason``."""
+
+    met: bool | None
+    outcome: Outcome
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The verdict on one criterion: its value, or the ``problem`` with it. ``undecided``: the judge cannot tell.
+
+    ``doubt``: it contradicts itself, so that nothing of the reply is read.
+    """
+
+    value: Met | None
+    problem: str | None = None
+    undecided: bool = False
+    reason: str | None = None
+    quote: str | None = None
+    doubt: bool = False
+
+
+def extract_verdict(text: str | None, *, format: str | None = None) -> VerdictReading:  # noqa: A002 - what people call it
+    """Extract yes (True) or no (False) from a judge's reply, or None if it does not state one of them clearly.
+
+    ``format`` names the format that the judge was asked for (docs/reading.md). Raises ConfigError for an unknown format
+    or a format without a verdict, and never because of the text. ``text`` None is an empty reply; anything else but
+    text is a ConfigError.
+    """
+    text = reply_text(text)
+    try:
+        if format is not None:
+            from calipers.replies.formats.known import format_named  # noqa: PLC0415 - most replies have no format
+            from calipers.replies.formats.values import stated_verdict  # noqa: PLC0415 - likewise
+
+            met = stated_verdict(text, format_named(format, "verdict"))
+            return VerdictReading(met, "strict", None if met is not None else "the judge decided neither")
+        return _read(condense_reply(text))
+    except Rejected as reject:
+        return VerdictReading(None, "rejected", reject.reason)
+
+
+def _read(text: str) -> VerdictReading:
+    body, node, outcome, surplus = document_of(text)
+    if node is not None:
+        row = read_row(node, {})
+        if row.doubt or surplus:
+            raise Rejected(row.problem if row.doubt and row.problem else WORDS_AROUND, doubt=True)
+        if not isinstance(row.value, bool):
+            raise Rejected(row.problem or "no verdict in the reply")
+        return VerdictReading(row.value, outcome)
+    if "{" in body and '"' in body:
+        raise Rejected("no verdict under the keys that were asked for")
+    return VerdictReading(read_single(body), "text")
+
+
+def document_of(text: str) -> tuple[str, Any, Outcome, bool]:
+    """Return the judge's answer, its JSON document (None if it has none), the outcome, and whether it has words around.
+
+    Several documents count as one if they are objects that state the same under equal keys. Raises Rejected.
+    """
+    whole = parse_strict_json(strip_fence(text)) if len(text) <= LIMIT else None
+    if isinstance(whole, dict | list) and not _MARK.fullmatch(text.strip()):
+        return text, whole, "strict", False
+    answer = judges_turn(text)
+    if answer is None:
+        raise Rejected(UNENDED, truncated=True)
+    body = unescaped(answer.strip())
+    if not body or len(body) > TOLERANT_LIMIT:
+        raise Rejected("the reply is too long to be read in part" if body else "the reply is empty")
+    documents = find_documents(_MARK.sub(lambda mark: " " * len(mark[0]), body))
+    if not documents:
+        return body, None, "text", False
+    if documents[-1].node is None:
+        raise Rejected("the JSON of the reply is too damaged to be read", doubt=True)
+    if documents[-1].cut:
+        raise Rejected("the reply ends inside its verdicts", truncated=True)
+    outcome: Outcome = "strict" if all(document.strict for document in documents) else "repaired"
+    return body, _merged(documents), outcome, has_words_around(body, documents, None)
+
+
+def _merged(documents: Sequence[Document]) -> Any:
+    """Return the only document of a reply, or one object of what all of its documents state. Raises Rejected."""
+    if len(documents) == 1:
+        return documents[0].node
+    merged: dict[Any, Any] = {}
+    for document in documents:
+        if not pairs_of(document.node):
+            raise Rejected("several documents, or words around the verdicts", doubt=True)
+        for key, value in pairs_of(document.node):
+            if repr(merged.setdefault(key, value)) != repr(value):
+                raise Rejected(TWO_VERDICTS, doubt=True)
+    return merged
+
+
+def read_single(body: str) -> bool:
+    """Return the verdict of a reply in words about a single criterion. Raises Rejected."""
+    body = strip_fence(body)
+    row = read_scalar(body, {})
+    if isinstance(row.value, bool):
+        return row.value
+    marks = _MARK.findall(body)
+    lines = [found["word"] for found in _LINE.finditer(body)]
+    first = _FIRST.fullmatch(body)
+    said = {read_scalar(word, {}).value for word in [*marks, *lines]}
+    if first and not said:
+        rest = {word.casefold() for word in _YES_OR_NO.findall(first["rest"])}
+        said = {first["word"].casefold() == "yes"} if rest <= {first["word"].casefold()} else {True, False}
+    if len(said) > 1:
+        raise Rejected(TWO_VERDICTS, doubt=True)
+    met = said.pop() if said else None
+    if not isinstance(met, bool):
+        raise Rejected("no verdict in the reply")
+    return met
+
+
+def read_row(value: Any, levels: Mapping[str, float]) -> Row:
+    """Return the verdict in the JSON value of one criterion: a scalar, or an object with a key such as ``met``."""
+    pairs = pairs_of(value)
+    if not pairs:
+        return Row(None, "a list where a verdict belongs") if isinstance(value, list) else read_scalar(value, levels)
+    fields: dict[str, Any] = {}
+    repeated = any(repr(fields.setdefault(plain_key(key), item)) != repr(item) for key, item in pairs)
+    stated = [item for key, item in fields.items() if key in MET_KEYS and not isinstance(item, dict | list)]
+    read = [read_scalar(item, levels) for item in stated]
+    words = [item for key, item in fields.items() if isinstance(item, str) and key not in MET_KEYS]
+    row = next((row for row in read if row.value is not None), read[0] if read else Row(None, "no verdict in it"))
+    if any(fields.get(key) for key in ("error", "refusal")):
+        return Row(None, ERROR_BESIDE, doubt=True)
+    if repeated or len({row.value for row in read if row.value is not None}) > 1:
+        return Row(None, TWO_VERDICTS, doubt=True)
+    said = {read_scalar(found["word"], {}).value for text in words for found in LABELLED.finditer(text[:4000])}
+    if isinstance(row.value, bool) and said - {row.value, None}:
+        return Row(None, CONTRADICTED, doubt=True)
+    reason = next((fields[key] for key in ("reason", "explanation", "why", "rationale", "reasoning", "justification")
+                   if isinstance(fields.get(key), str) and fields[key].strip()), None)  # fmt: skip
+    quote = fields.get("quote")
+    return Row(row.value, row.problem, row.undecided, reason, quote if isinstance(quote, str) else None)
+
+
+def read_scalar(value: object, levels: Mapping[str, float]) -> Row:
+    """Return the verdict that a scalar states: a boolean, 0 or 1, a verdict word, or the name of a level."""
+    if value is None:
+        return Row(None, "the judge could not tell", undecided=True)
+    if levels:
+        share = None if isinstance(value, bool) else _share(str(value)[:400], levels)
+        return Row(None, "none of the levels that were asked for") if share is None else Row(float(share))
+    if isinstance(value, bool):
+        return Row(value)
+    if isinstance(value, int | float):
+        return Row(value == 1) if value in (0, 1) else Row(None, f"{value:.6g} is neither met nor not met")
+    word = _folded(str(value)[:400])
+    if word not in _WORDS:
+        lead = re.match(r"(yes|no)[.,;:!](?=\s|\Z)", word)
+        rest = set(_YES_OR_NO.findall(word[lead.end() :])) if lead else set()
+        if lead is None or rest - {lead[1]} or re.match(r"\s*but\b", word[lead.end() :]):
+            return Row(None, "its value is neither met nor not met")
+        word = lead[1]
+    met = _WORDS[word]
+    return Row(met) if met is not None else Row(None, "the judge could not tell", undecided=True)
+
+
+def _share(text: str, levels: Mapping[str, float]) -> float | None:
+    """Return the share of the level that ``text`` names. The case must match if two levels differ only in case."""
+    if text in levels:
+        return levels[text]
+    found = {share for name, share in levels.items() if _folded(name) == _folded(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _folded(text: str) -> str:
+    bare = text.strip(" \r\n\t*`\"'.[]{}").casefold()
+    return re.sub(r"(?<=\w)-(?=\w)|[\s_]+", " ", bare).strip()

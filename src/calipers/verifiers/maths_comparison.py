@@ -1,0 +1,202 @@
+r"""Compares two mathematical answers with math-verify. Runs in the sandbox, which stops it if it takes too long.
+
+math-verify says yes or no. Here a no counts only where both answers were read as mathematics over the same variables,
+because a right answer that could not be read must not be taken for a wrong one.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+import sympy
+from latex2sympy2_extended import NormalizationConfig
+from math_verify import LatexExtractionConfig, parse, verify
+
+Compared = tuple[bool | None, str]
+
+_CONFIG: Final = LatexExtractionConfig(
+    boxed_match_priority=0,
+    normalization_config=NormalizationConfig(
+        basic_latex=True, units=False, malformed_operators=True, nits=True, boxed="all", equations=False
+    ),
+)
+_WORDS: Final = re.compile(r"\\(?:text(?:bf|rm|it)?|mbox|mathrm)\s*\{([^{}]*)\}(\s*\^\s*(?:\{\s*\d+\s*\}|\d+))?")
+_BARE_UNIT: Final = re.compile(r"(?<=\d)\s*([A-Za-z]{2,}(?: [a-z]+)*)\.?$")
+_BASE: Final = re.compile(r"(?<=\d)_\s*(?:\{([^{}]*)\}|(\d))")
+_JOINED: Final = re.compile(r"\s*,?\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*")
+_SPACE: Final = re.compile(r"\\[!,;: ]|~|\\(?:q?quad|left|right|displaystyle)(?![a-zA-Z])|\s")
+_THOUSANDS: Final = re.compile(r"(?<=\d)(?:\\[,!; ]|\{,\}|,\\!)\s*(?=(?:\\!\s*)?\d{3}(?!\d))")
+_DEGREES: Final = re.compile(r"\^\s*(?:\\circ|\{\s*\\circ\s*\})|\\degree(?![a-z])|°")
+_ROW_GAP: Final = re.compile(r"(?<=\\\\)\s*\[[^\]]*(?:pt|em|ex)\]")
+_ROOT: Final = re.compile(r"\\sqrt\s*(\d+)")
+_PERCENT: Final = re.compile(r"\\?%|\s*(?:\\text\s*\{\s*)?\bpercent\b(?:\s*\})?")
+_OPTION: Final = re.compile(r"\(?([A-Z])\)?")
+_RATIO: Final = re.compile(r"\d+(?::\d+)+")
+_UNREAD: Final = re.compile(
+    r"\?|:|\}\d\d|\\[dt]?frac\s*\d{3}|\\(?:mathbb|emptyset|varnothing|ldots|dots|cdots)(?![a-zA-Z])"
+)
+_POINTS: Final = tuple(map(sympy.Rational, ("-137/100", "-61/100", "43/100", "179/100", "314/100")))
+_EXACT, _ROUNDED, _CLOSE = 1e-60, 1e-12, 0.02
+
+
+def compare(expected: str, given: str) -> Compared:
+    """Return whether ``given`` equals ``expected``, both bare LaTeX, or None with the reason why that is unknown."""
+    gold, text = _plain(expected), _plain(given)
+    letters = [_OPTION.fullmatch(one) for one in (gold, text)]
+    if gold == text or (gold.isalpha() and len(gold) > 1 and gold.casefold() == text.casefold()):
+        met: bool | None = True
+    elif not re.search(r"[^\W_]", text):
+        met = False
+    elif letters[0] and letters[1]:
+        met = letters[0][1] == letters[1][1]
+    else:
+        try:
+            met = _compare_formulas(expected, given)
+        except _UnclearError as unclear:
+            return None, str(unclear)
+    if met is None:
+        return None, f"whether {given!r:.80} equals the expected answer cannot be decided"
+    return met, "" if met else f"the answer is {given!r:.80}"
+
+
+class _UnclearError(Exception):
+    """Raised for answers that cannot be compared. The message says why."""
+
+
+def _compare_formulas(expected: str, given: str) -> bool | None:
+    (gold, gold_words), (answer, words) = _without_words(expected), _without_words(given)
+    if gold_words and words and gold_words != words:
+        raise _UnclearError("the words or units differ")
+    if _RATIO.fullmatch(_plain(gold)) and _RATIO.fullmatch(_plain(answer)):
+        return None if _reduced(_plain(gold)) == _reduced(_plain(answer)) else False
+    for formula, stated in ((gold, expected), (answer, given)):
+        if not re.search(r"[\d\\]|^[a-z]$|[-+*/^=!]", formula) or _UNREAD.search(formula):
+            raise _UnclearError(f"{stated!r:.80} is not a formula that can be compared")
+    left, right = _read(gold), _read(answer)
+    if left is None or right is None:
+        raise _UnclearError(f"{expected if left is None else given!r:.80} cannot be read as a formula")
+    met = _equal(left, right)
+    if not met and ("%" in gold_words) != ("%" in words) and all(isinstance(one, sympy.Expr) for one in (left, right)):
+        met = _equal(left, 100 * right) if "%" in gold_words else _equal(100 * left, right)
+    return met
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub("", _WORDS.sub(r"\1\2", _THOUSANDS.sub("", text))).strip("{}.$")
+
+
+def _reduced(ratio: str) -> list[int]:
+    numbers = [int(part) for part in ratio.split(":")]
+    return [number // (math.gcd(*numbers) or 1) for number in numbers]
+
+
+def _without_words(text: str) -> tuple[str, list[str]]:
+    """Return a formula without its units, currency, percent sign, number base and other words, and these words."""
+    found = ["%"] if _PERCENT.search(text) else []
+    text = text.replace("∞", r"\infty ").replace("π", r"\pi ").replace("−", "-")
+    text = _PERCENT.sub("", _JOINED.sub(", ", _THOUSANDS.sub("", text))).replace(r"\$", "")
+    text = _ROOT.sub(r"\\sqrt{\1}", _ROW_GAP.sub("", text)).strip().rstrip(".").strip()
+
+    def keep(match: re.Match[str]) -> str:
+        word = "".join(part or "" for part in match.groups())
+        found.append(re.sub(r"[\s{}~.]|s$", "", word.lower()))
+        return ""
+
+    for pattern in (_WORDS, _BASE, _BARE_UNIT):
+        text = pattern.sub(keep, text).strip()
+    if not re.search(r"\\(?:sin|cos|tan|cot|sec|csc)", text):
+        text = _DEGREES.sub("", text)
+    if text.count(r"\pm") == 1:
+        text = ", ".join(text.replace(r"\pm", sign) for sign in "+-")
+    return text.strip(), [word for word in found if word and word != "degree"]
+
+
+def _read(text: str) -> Any:
+    found = parse(f"\\boxed{{{text}}}", [_CONFIG], fallback_mode="no_fallback", parsing_timeout=None)
+    return found[0] if found and not isinstance(found[0], str) else None
+
+
+def _equal(left: Any, right: Any) -> bool | None:
+    if isinstance(left, sympy.Expr) and isinstance(right, sympy.Expr):
+        return _equal_expressions(left, right)
+    if _is_verified(left, right, 12):
+        sets = [isinstance(one, sympy.FiniteSet) for one in (left, right)]
+        others = [isinstance(one, sympy.Tuple | sympy.Expr) for one in (left, right)]
+        return None if any(sets) and any(others) else True
+    if _symbols(left) != _symbols(right) and _symbols(left) and _symbols(right):
+        return None
+    return None if _is_verified(left, right, 2) else False
+
+
+def _is_verified(left: Any, right: Any, digits: int) -> bool:
+    return bool(verify(left, right, float_rounding=digits, numeric_precision=30, timeout_seconds=None))
+
+
+def _symbols(value: Any) -> set[str]:
+    return {str(symbol) for symbol in getattr(value, "free_symbols", ())}
+
+
+def _equal_expressions(left: Any, right: Any) -> bool | None:
+    """Compare two expressions at several values of their variables.
+
+    Undecided are rounded numbers that are close, and variables that only one has, if they may be units or constants.
+    """
+    mine, others = _symbols(left), _symbols(right)
+    if mine - others and others - mine:
+        return None  # the same answer in other letters, perhaps
+    if left.has(sympy.oo) != right.has(sympy.oo):
+        return False
+    if mine != others:
+        # Left out may be an added constant, or a factor such as a unit, which doubles the value when it doubles.
+        wide, narrow = (left, right) if mine > others else (right, left)
+        added = _difference(wide, narrow, dict.fromkeys(mine ^ others, 0))
+        factor = _difference(wide, 2 * narrow, dict.fromkeys(mine ^ others, 2))
+        return None if any(one is None or one < _ROUNDED for one in (added, factor)) else False
+    apart = _difference(left, right, {})
+    if apart is None:
+        return None
+    rounded = bool(left.atoms(sympy.Float) | right.atoms(sympy.Float))
+    if apart < (_ROUNDED if rounded else _EXACT):
+        return True
+    return None if rounded and apart < _CLOSE and not (_is_decimal(left) and _is_decimal(right)) else False
+
+
+def _is_decimal(value: Any) -> bool:
+    return bool(value.is_Float or (value.is_Rational and 10**12 % value.q == 0))
+
+
+def _difference(left: Any, right: Any, fixed: Mapping[str, int]) -> float | None:
+    """Return by what part of their size two expressions differ at most, for several values of the other variables."""
+    names = sorted((_symbols(left) | _symbols(right)) - set(fixed))
+    found: list[float] = []
+    for turn in range(len(_POINTS) if names else 1):
+        values = {name: _POINTS[(turn + place * 2) % len(_POINTS)] for place, name in enumerate(names)} | dict(fixed)
+        try:
+            exact = [one.subs({each: values[str(each)] for each in one.free_symbols}).doit() for one in (left, right)]
+            if (gap := exact[0] - exact[1]).is_Rational:
+                found.append(float(gap != 0))
+                continue
+            a, b = (sympy.N(one, 80) for one in exact)
+            size = max(abs(a), abs(b))
+            found.append(0.0 if size == 0 else float(abs(a - b) / size))
+        except (TypeError, ValueError, ArithmeticError, AttributeError):
+            continue
+    return max(found) if found and not any(map(math.isnan, found)) else None
+
+
+def warm_up() -> None:
+    """Load what the libraries import late, because the sandbox forbids reading files later."""
+    logging.disable(logging.CRITICAL)
+    forms = (
+        "1", "x+1", r"\frac12", r"\{1,2\}", "(1,2)", "x=2", "x<3", r"\sin x", "[0,1)", "3i", r"\ln(x+1)", "0.5", "n!",
+        r"\begin{pmatrix}1\\2\end{pmatrix}", r"(-\infty,0]\cup[1,2)", r"1\pm\sqrt{2}", r"\binom{4}{2}", "50\\%",
+        r"|x|", r"x\in[1,2]", r"e^{i\pi}", "1,2",
+    )  # fmt: skip
+    for one, other in pairwise((*forms, *forms[::2])):
+        compare(one, other)
+        compare(one, f"{one}+0")

@@ -1,0 +1,224 @@
+"""What a refusal names is left out, nothing else is, and it ends; every provider's refusals end in a verdict."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calipers
+from backends.asking import SCHEMA, question
+from calipers.backends.connect import find_backend
+from calipers.backends.limits.retry import Retrying
+from calipers.backends.negotiation import Negotiated, Step, Terms, schema_without, step_down
+from calipers.backends.providers.openai_compatible import chat_body
+from calipers.backends.transport.refusals import Refusal, read_refusal
+from calipers.backends.transport.reply import HttpReply
+from calipers.types import Completion, JudgeRequest
+from calipers.types.encoding import EncodedDict
+from groups import FOUR, group_of
+from servers.dialects import DIALECTS
+from servers.faulty_server import FaultyServer
+
+PARAMS = {"temperature": 0.0, "seed": 1, "n": 1, "top_p": 0.9}
+GARBLED = "The model produced output that does not match the expected peg-native format"
+_MORE_CALLS_THAN_A_PERFECT_SERVER_NEEDS = 3
+
+
+def body_of(*refused: str, newer: bool = False, limit: int | None = None, schema: Any = SCHEMA) -> dict[str, Any]:
+    terms = Terms(frozenset(refused), limit)
+    return chat_body(question(schema=schema, params=PARAMS), terms, model="m", newer_names=newer)
+
+
+def step(status: int, said: Any, body: dict[str, Any] | None = None) -> Step | None:
+    answer = {"error": {"message": said}} if isinstance(said, str) else said
+    refusal = read_refusal(HttpReply(status, {}, json.dumps(answer).encode()), ())
+    return step_down(refusal, body or body_of(), Negotiated.required)
+
+
+def test_bodies_ask_for_what_is_not_refused() -> None:
+    whole = body_of()
+    assert whole["response_format"]["json_schema"] == {"name": "verdict", "strict": True, "schema": SCHEMA}
+    assert {name: whole[name] for name in PARAMS} == PARAMS
+    assert body_of("json_schema")["response_format"] == {"type": "json_object"}
+    assert "response_format" not in body_of("json_schema", "json_object")
+    assert "response_format" not in body_of(schema=None)
+    assert (body_of(newer=True)["max_completion_tokens"], body_of(limit=500)["max_tokens"]) == (2000, 500)
+    assert body_of("max_tokens")["max_completion_tokens"] == 2000
+    written = body_of(schema=EncodedDict(SCHEMA))["response_format"]
+    assert written.text == json.dumps(whole["response_format"], separators=(",", ":"))
+
+
+def test_a_keyword_leaves_a_schema_but_never_a_property_of_its_name() -> None:
+    schema = {"type": "object", "properties": {"maxLength": {"type": "string", "maxLength": 9}}}
+    assert schema_without(schema, {"maxLength"})["properties"] == {"maxLength": {"type": "string"}}
+
+
+_STEPS: list[tuple[int, Any, set[str] | int | None]] = [
+    (400, "Unsupported value: 'temperature' does not support 0 with this model.", {"temperature"}),
+    (400, "Unsupported parameter: 'max_tokens' is not supported with this model.", {"max_tokens"}),
+    (400, {"error": {"message": "nope", "param": "seed"}}, {"seed"}),
+    (422, "Unexpected fields in the request: {'seed', 'response_format', 'n'}", {"seed", "json_schema", "n"}),
+    (422, {"detail": [{"loc": ["body", "top_p"], "msg": "Extra inputs are not permitted"}]}, {"top_p"}),
+    (400, "This model does not support response format `json_schema`.", {"json_schema"}),
+    (400, "Failed to initialize samplers: std::exception", {"json_schema"}),
+    (404, "No endpoints found that can handle the requested parameters.", {"json_schema"}),
+    (500, "Input should be 'text' or 'json_object'", {"json_schema"}),
+    (400, "Invalid schema for response_format 'verdict': 'minimum' is not permitted.", {"json_schema"}),
+    (400, "Json mode response is not supported when enable_thinking is true: json mode thinking",
+     {"json_schema", "json_object"}),
+    (400, "This model only support stream mode", {"unstreamed"}),
+    (400, "max_tokens is too large: 2000. This model supports at most 1024 completion tokens", 1024),
+    (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 512]", 512),
+    (400, "It has a maxOutputTokens value of 2000 but the supported range is from 1 (inclusive) to 513 (exclusive)",
+     512),
+    (400, "This model's maximum context length is 2048 tokens and it has 100 input tokens", 1948),
+    (400, "messages must not be empty", None),
+    (401, "temperature", None),
+    (404, "seed: model not found", None),
+    (429, "temperature too high, come back later", None),
+    (500, "worker died while it compiled json_schema", None),
+    (400, "Unsupported parameter: 'logprobs'", None),
+    (400, "an error in a sentence with a minimum of stop words and n of them", None),
+]  # fmt: skip
+
+
+def test_a_refusal_leaves_out_what_it_names_and_nothing_else() -> None:
+    wrong = []
+    for status, said, meant in _STEPS:
+        wanted = None if meant is None else Step(limit=meant) if isinstance(meant, int) else Step(frozenset(meant))
+        if (found := step(status, said)) != wanted:
+            wrong.append((said, found))
+    assert not wrong
+    refused = "'response_format.type' must be 'text'"
+    assert step(400, refused, body_of("json_schema")) == Step(frozenset({"json_object"}))
+    assert step(400, refused, body_of("json_schema", "json_object")) is None
+    fewer = {"model": "m", "top_logprobs": 20}
+    assert step(400, "top_logprobs must be at most 5", fewer) == Step(frozenset({"top_logprobs>5"}))
+
+
+@given(st.text(max_size=200), st.sampled_from([400, 404, 422, 500]))
+def test_every_step_leaves_out_something_that_was_sent(said: str, status: int) -> None:
+    """So that stepping down always ends."""
+    for word in ("temperature", "seed", "'n'", "json_schema", "max_tokens", "response_format"):
+        found = step(status, f"{said} {word} unsupported")
+        if found is not None and found.limit is None:
+            after = body_of(*found.refused)
+            assert after != body_of()
+            assert len(json.dumps(after)) <= len(json.dumps(body_of())) + len("completion_")
+
+
+class Judge(Negotiated):
+    """Asked with ``_negotiate`` only."""
+
+    endpoint = "here"
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        raise NotImplementedError
+
+
+Rule = Callable[[Mapping[str, Any]], tuple[int, str]]
+
+
+async def negotiated(judge: Judge, rule: Rule, **params: Any) -> tuple[HttpReply | Refusal, list[Mapping[str, Any]]]:
+    """What became of a question, and the bodies that were sent."""
+    request, bodies = question(params=params), []
+
+    async def send(body: Mapping[str, Any]) -> HttpReply:
+        bodies.append(body)
+        status, message = rule(body)
+        return HttpReply(status, {}, json.dumps({"error": {"message": message}}).encode())
+
+    settled = await judge._negotiate(request, lambda terms: chat_body(request, terms, model="m"), send, secrets=())
+    return settled, bodies
+
+
+async def test_what_was_cured_by_leaving_out_is_remembered_logged_once_and_learned_by_a_later_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def rule(body: Mapping[str, Any]) -> tuple[int, str]:
+        return (400, "unsupported parameter: temperature") if "temperature" in body else (200, "")
+
+    judge, later = Judge("m"), Judge("m")
+    for _ in range(3):
+        settled, bodies = await negotiated(judge, rule, temperature=0.5)
+        assert isinstance(settled, HttpReply)
+    assert len(bodies) == 1
+    assert caplog.messages == ["m at here refuses temperature: questions are sent without"]
+    later.learn(json.loads(json.dumps(judge.learned())))
+    assert len((await negotiated(later, rule, temperature=0.5))[1]) == 1
+
+
+async def test_what_leaving_out_does_not_cure_teaches_nothing_and_ends() -> None:
+    judge = Judge("m")
+    settled, bodies = await negotiated(judge, lambda body: (400, f"unsupported: {', '.join(body)}"))
+    assert isinstance(settled, Refusal)
+    assert (len(bodies) <= 8, judge.refused) == (True, frozenset())
+
+    def wants_and_refuses_streams(body: Mapping[str, Any]) -> tuple[int, str]:
+        return 400, "'stream' is not allowed" if body.get("stream") else "only support stream mode"
+
+    settled, bodies = await negotiated(judge, wants_and_refuses_streams)
+    assert isinstance(settled, Refusal)
+    assert len(bodies) <= 8
+
+
+@pytest.mark.parametrize(
+    ("params", "forms"), [({}, [True, True, False]), ({"temperature": 0}, [True, False]), ({"seed": 0}, [True, False])]
+)
+async def test_a_garbled_answer_is_asked_for_again_only_where_it_may_come_out_otherwise(
+    params: Mapping[str, Any], forms: list[bool]
+) -> None:
+    judge = Judge("m")
+    settled, bodies = await negotiated(
+        judge, lambda body: (500, GARBLED) if "response_format" in body else (200, ""), **params
+    )
+    assert isinstance(settled, HttpReply)
+    assert ["response_format" in body for body in bodies] == forms
+    assert not judge.refused, "the next question is worth asking in the form again"
+
+
+def test_another_model_that_answers_is_logged_once_and_may_refuse_less(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, logger="calipers.negotiation")
+    judge = Judge("m", refused=["seed"])
+    for model, version in (("m", "v1"), ("m", "v1"), ("m", "v2"), ("m", "v1"), ("m", "v2")):
+        judge._answered(Completion("{}", model=model, fingerprint=version))
+    assert len(caplog.messages) == 1
+    assert "m (v2)" in caplog.messages[0]
+    assert judge.refused == frozenset()
+    for number in range(100):
+        judge._answered(Completion("{}", model=f"m{number}"))
+    assert len(judge.learned()["served"]) == 8
+
+
+async def _at_once(_: float) -> None:
+    """A sleep for tests."""
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+async def test_every_dialect_ends_in_a_verdict_or_a_finding(faulty: FaultyServer, name: str) -> None:
+    dialect = DIALECTS[name]
+    faulty.script(dialect.server())
+    url = f"http://127.0.0.1:{faulty.port}{dialect.query}" if dialect.query else faulty.url
+    backend = find_backend(dialect.judge, base_url=url, api_key="k", timeout=5)
+    judge = calipers.Judge(Retrying(backend, sleep=_at_once), calls={"params": dialect.params}, question={"reasks": 0})
+
+    first = await judge.score_group(group_of(FOUR, group_id="first"))
+    assert len(faulty.posts) <= 1 + _MORE_CALLS_THAN_A_PERFECT_SERVER_NEEDS
+    if dialect.finding is not None:
+        assert first.status in {"failed", "abstained"}
+        assert set(first.rewards) == {None}
+        assert re.search(dialect.finding, first.trajectories[0].reason or "")
+        return
+    assert (first.status, first.warnings) == ("scored", ())
+
+    asked = len(faulty.posts)
+    second = await judge.score_group(group_of(FOUR, group_id="second", question="Another?"))
+    assert second.status == "scored"
+    assert len(faulty.posts) - asked == dialect.again

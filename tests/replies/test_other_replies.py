@@ -1,0 +1,191 @@
+"""Verdicts, checklists, choices and rankings are read where they stand in a place of their own, and formats as data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.errors import ConfigError
+from calipers.replies import extract_checklist, extract_choice, extract_ranking, extract_scores, extract_verdict
+from calipers.replies.formats.known import format_named, known_formats
+from calipers.replies.proposed import names_by_criterion, proposed_criteria
+
+FORMATS = Path(__file__).parents[1] / "fixtures" / "formats.jsonl"
+TEXTS = {"1": "Is 42.", "2": "Is wrong."}
+
+
+def test_a_verdict_is_a_word_in_a_place_of_its_own():
+    cases = {
+        "Yes.": True, "No, it is not.": False, "PASS": True, "not met": False, "[[1]]": True, "[[0]]": False,
+        "It is fine.\n\n**Verdict:** MET": True, '{"explanation": "It does.", "criteria_met": true}': True,
+        '{"verdict": "NOT_PRESENT"}': False, '{"met": "Yes. It does."}': True, "<think>No.</think>Yes.": True,
+        "Yes<|im_end|>\nNo": True, "Yes.\nassistant\nNo.": True, '{"met": true}<|im_end|>{"met": false}': True,
+        '{"explanation": "VERDICT: NOT MET", "criteria_met": true}': None, '{"error": "x", "met": true}': None,
+        "[[1]] or [[0]]": None, "Yes. No.": None, "Partly.": None, "": None,
+        '{"met": 0.5}': None, "Nice weather.": None,
+        'Sure: {"met": true}': None, '{"met": true}\n{"met": false}': None, "The answer says yes": None,
+    }  # fmt: skip
+    assert {text: extract_verdict(text).met for text in cases} == cases
+
+
+def test_rows_of_a_checklist_are_matched_by_what_they_carry():
+    right, swapped = {"1": True, "2": False}, {"1": False, "2": True}
+    cases = {
+        '{"1": true, "2": false}': right, '{"criterion_1": "met", "criterion_2": "unmet"}': right,
+        '{"0": true, "1": false}': right, '{"verdicts": ["PRESENT", "NOT PRESENT"]}': right, "1. yes\n2. no": right,
+        '{"1": {"reason": "so", "met": true}, "2": {"met": 0}}': right, '{"1": true}\n{"2": false}': right,
+        '[{"criterion": "Is wrong.", "met": false}, {"criterion": "Is 42.", "met": true}]': right,
+        '[{"number": 2, "met": false}, {"number": 1, "met": true}]': right, "Is 42: met\nIs wrong: not met": right,
+        '[{"idx": 0, "met": true}, {"idx": 1, "met": false}]': right, '{"Is 42.": true, "Is wrong.": false}': right,
+        '[{"met": false}, {"met": true}]': swapped, '{"1": true, "2": false}</s>{"1": false, "2": true}': right,
+        '[{"criterion": "Else", "met": false}, {"criterion": "Is 42.", "met": true}]': {},
+        '[{"id": "B", "met": false}, {"id": "A", "met": true}]': {}, '{"1": true, "2": false, "3": true}': {},
+        '{"1": {"criterion": "Is wrong.", "met": false}, "2": true}': {}, '{"error": "x", "1": true, "2": false}': {},
+        '{"1": {"reason": "Verdict: not met", "met": true}, "2": false}': {}, '{"1": true, "1": false, "2": true}': {},
+        'So: {"1": true, "2": false}': {}, '{"1": true, "2": false}\nNo, swap them.': {}, '{"1": true, "2": fal': {},
+    }  # fmt: skip
+    assert {text: extract_checklist(text, ["1", "2"], texts=TEXTS).verdicts for text in cases} == cases
+    around = extract_checklist('So: {"1": true, "2": false}', ["1", "2"])
+    assert (around.doubt, around.doubted) == (True, right)
+
+
+def test_a_value_that_is_no_verdict_loses_only_its_criterion():
+    values: list[Any] = [7, 0.5, "yes, but only in part", ["yes"], {}]
+    for value in values:
+        reading = extract_checklist(json.dumps({"1": value, "2": False}), ["1", "2"])
+        assert (reading.verdicts, reading.undecided) == ({"2": False}, frozenset()), value
+    for unknown in (None, "N/A", "Cannot tell"):
+        assert extract_checklist(json.dumps({"1": unknown, "2": False}), ["1", "2"]).undecided == {"1"}
+
+
+def test_levels_are_read_by_name_and_reasons_and_quotes_come_along():
+    levels = {"1": {"none": 0.0, "partly": 0.5, "fully": 1.0}}
+    assert extract_checklist('{"1": {"level": "Partly"}}', ["1"], levels=levels).verdicts == {"1": 0.5}
+    assert extract_checklist('{"1": {"level": "half"}}', ["1"], levels=levels).verdicts == {}
+    reading = extract_checklist('{"1": {"quote": "rest", "reason": "says so", "met": true}}', ["1"])
+    assert (reading.reasons, reading.quotes) == ({"1": "says so"}, {"1": "rest"})
+    assert extract_checklist('{"1": true}', ["1"], finish_reason="length").truncated
+
+
+def test_a_choice_stands_alone_is_marked_or_is_a_verdict_sentence():
+    cases = {
+        "A": "A", "Output (b)": "B", "**Answer B**": "B", "[[A]]": "A", "My final verdict is: [[B]]": "B",
+        "Choice: C": "tie", "tie": "tie", '{"winner": "Assistant A", "reason": "B is long"}': "A", "I choose B.": "B",
+        "B is long.\n\nTherefore, Output (a) is better.": "A",
+        "Therefore, based on it all, Assistant B is better.": "B",
+        "[[A]]<|im_end|>[[B]]": "A", "<think>[[B]]</think>[[A]]": "A", "Choice: B\nReason: Response A is wordy.": "B",
+        "[[A]] or [[B]]": None, "Neither is better.": None,
+        "Therefore, neither Output (a) nor Output (b) is better.": None,
+        "Output (a) is not better.": None, "If brevity counts, Output (a) is better.": None, "Both have merits.": None,
+        '{"winner": "D"}': None, "": None, "Output (a) is better. Therefore, Output (b) is better.": None,
+    }  # fmt: skip
+    assert {text: extract_choice(text, ["A", "B"], tie="C").choice for text in cases} == cases
+    long = "Answer 1 is more detailed, while 2 is short. Therefore, I choose 3 as the two are equivalent."
+    assert (extract_choice(long, [1, 2], tie="3").choice, extract_choice(long, [1, 2]).choice) == ("tie", None)
+    assert extract_choice("m", ["M", "m"]).choice == "m"
+
+
+def test_a_ranking_is_all_that_the_reply_says():
+    cases = {
+        "[2] > [3] > [1]": (2, 3, 1), "2] > [3] > [1]": (2, 3, 1), "Ranking: [2] > [3] > [1]": (2, 3, 1),
+        '{"ranking": ["2", 3, "Passage 1"]}': (2, 3, 1), "1. Passage 2\n2. Passage 3\n3. Passage 1": (2, 3, 1),
+        "[2] > [2] > [9] > [1]": (2, 1), "2, 3, 1": (2, 3, 1), "1. [2] 2. [3] 3. [1]": (2, 3, 1),
+        "From worst to best: [2] > [3] > [1]": (), "[2] > [3] > [1]\nNo, swap them.": (), "> [2] > [1]": (),
+        '{"ranks": {"1": 2, "2": 1}}': (), '{"order": "worst first", "ranking": [1, 2, 3]}': (), "All are equal.": (),
+        "[1] The Government of": (), "[] > []": (), "": (),
+    }  # fmt: skip
+    assert {text: extract_ranking(text, [1, 2, 3]).ranking for text in cases} == cases
+    partial = extract_ranking("[2] > [2] > [9] > [1]", [1, 2, 3])
+    assert (partial.missing, partial.dropped, partial.outcome) == ((3,), ("[2]", "[9]"), "partial")
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def read(row: dict[str, Any]) -> Any:
+    """What the reader of the row's kind says: a label, scores by id, a bool, ids in order; None for nothing."""
+    text, name = row["text"], row["format"]
+    match row["reader"]:
+        case "choice":
+            return extract_choice(text, row["labels"], format=name).choice
+        case "scores":
+            return extract_scores(text, row["ids"], scale=tuple(row["scale"]), format=name).scores or None
+        case "verdict":
+            return extract_verdict(text, format=name).met
+        case _:
+            return list(extract_ranking(text, row["ids"], format=name).ranking) or None
+
+
+def test_replies_of_other_judges_are_read_as_their_formats_say():
+    rows = [json.loads(line) for line in FORMATS.read_text(encoding="utf-8").splitlines()]
+    found = [(row["text"], read(row), row["truth"]) for row in rows]
+    wrong = [one for one in found if one[1] not in (None, one[2])]
+    assert len(wrong) <= 6, wrong
+    assert sum(got == truth for _, got, truth in found) >= 335
+    assert {row["format"] for row in rows} == set(known_formats())
+
+
+def test_every_format_has_one_name_a_place_and_something_to_read():
+    names = [re.sub("_", "", name) for one in known_formats().values() for name in (one.name, *one.aliases)]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    for form in known_formats().values():
+        assert all([form.reads, form.judges, form.example])
+        assert form.places or form.keys or form.order or form.numbers == "named"
+        assert all("VALUE" in place for place in form.places)
+    assert format_named("MT-Bench") is known_formats()["mt_bench"]
+
+
+def test_unfit_formats_are_errors_that_name_what_fits():
+    with pytest.raises(ConfigError, match=r"'mt_bnch'; did you mean 'mt_bench'\?.*arena_hard"):
+        extract_choice("[[A]]", ["A", "B"], format="mt_bnch")
+    with pytest.raises(ConfigError, match=r"'simpleqa'.*extract_choice or extract_verdict"):
+        extract_scores("A", ["a"], format="simpleqa")
+
+
+def test_marks_stand_for_labels_in_order_and_scores_go_to_the_callers_scale():
+    assert extract_choice("[[A]]", ["gpt", "qwen"], format="mt_bench").choice == "gpt"
+    assert extract_choice("[[A]]", ["B", "A"], format="mt_bench").choice == "A"
+    assert extract_choice("M", [7, 9], format="alpaca_eval").choice == 9
+    assert extract_choice("[[B>>A]]", ["A", "B"], format="arena_hard").margin == 1.0
+    assert extract_choice("10 1", ["a", "b"], format="vicuna").margin == 1.0
+    assert extract_scores("[RESULT] 5", ["a"], format="prometheus").scores == {"a": 5}
+    assert extract_scores("[RESULT] 2", ["a"], scale=(-1, 1), format="prometheus").scores == {"a": -0.5}
+    assert extract_scores("[RESULT] 2", ["a"], scale=(0, 5), format="prometheus").scores == {"a": 2}
+    clamped = extract_scores("[RESULT] 7", ["a"], format="prometheus", out_of_range="clamp")
+    assert (clamped.scores, clamped.adjusted) == ({"a": 5}, "clamp")
+    assert extract_scores("[RESULT] 1", ["a"], format="prometheus", finish_reason="length").truncated
+    assert extract_scores("Step 1.\nUsefulness: 4", ["a"], scale=(0, 4), format="g_eval").scores == {"a": 4}
+    assert extract_verdict('Output "[[1]]" if it holds. [[0]]', format="verif").met is False
+
+
+@given(st.sampled_from(sorted(known_formats())), st.text(st.sampled_from('[]{}AB:"1 5/\n.>mM'), max_size=60))
+def test_no_text_raises_in_any_format(name: str, text: str):
+    reads = known_formats()[name].reads
+    if "choice" in reads:
+        extract_choice(text, ["A", "B"], format=name)
+    if "scores" in reads:
+        extract_scores(text, ["A"], format=name)
+    if "verdict" in reads:
+        extract_verdict(text, format=name)
+    if "ranking" in reads:
+        extract_ranking(text, ["A", "B"], format=name)
+
+
+# --- criteria that a model proposes ---
+
+
+def test_proposed_criteria_are_read_from_any_depth():
+    lies = '{"text": "Lies.", "points": -3, "veto": true}'
+    reply = f'Here:\n{{"criteria": [{{"text": "Is 42.", "points": 5}}, {lies}, {{"points": 2}}]}}'
+    assert [(one.text, one.points, one.veto) for one in proposed_criteria(reply)] == [
+        ("Is 42.", 5, False),
+        ("Lies.", -3, True),
+    ]
+    assert names_by_criterion('{"met": {"1": ["KB"]}}', "met") == {"1": ("KB",)}

@@ -1,0 +1,176 @@
+"""Scores are read by structure: the whole reply is one verdict, or the reading says why not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from calipers.errors import ConfigError
+from calipers.replies import extract_scores
+
+IDS = ("KB", "BC")
+OWN, OTHER = '{"KB": 90, "BC": 10}', '{"KB": 10, "BC": 90}'
+READ = {"KB": 90.0, "BC": 10.0}
+ENDS = (
+    "<|im_end|>\n<|im_start|>assistant\n", "<|eot_id|>", "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    "<|end|><|user|>x<|assistant|>", "<|endoftext|>", "<|return|>", "</s>", "<end_of_turn>\n<start_of_turn>model\n",
+    "<｜end▁of▁sentence｜>", "<|END_OF_TURN_TOKEN|>", "[INST] again [/INST]", "\nassistant\n", "assistant\n\n",
+    "\nHuman: again\nAssistant: ", "\n\nUser: x\n", "\n### Instruction:\nagain\n### Response:\n",
+    "\nuser\nx\nassistant\n",
+    "<|im_end|>\n<think>x</think>",
+)  # fmt: skip
+
+
+def mismatches(cases: dict[str, object], ids: tuple[str, ...] = IDS) -> list[str]:
+    """The replies whose scores on 0-100 are not as expected, or that are in doubt for another reason than expected."""
+    found = []
+    for text, expected in cases.items():
+        reading = extract_scores(text, ids, scale=(0, 100), finish_reason="stop")
+        wrong = reading.scores != expected if isinstance(expected, dict) else str(expected) not in str(reading.reason)
+        if wrong or (not isinstance(expected, dict) and reading.scores):
+            found.append(f"{text!r}: {reading.scores} {reading.reason}")
+    return found
+
+
+def test_forms_that_say_one_thing_are_read():
+    cases = {
+        '{"explanations": {"KB": "a", "BC": "b"}, "scores": {"KB": 90, "BC": 10}}',
+        '{"scores": [{"id": "KB", "score": 90}, {"id": "BC", "score": "10"}]}',
+        '[{"attempt":"KB","score":90,"reason":"KB has 3 errors"},{"attempt":"BC","score":10}]',
+        '{"KB": {"score": 9, "max_score": 10}, "BC": {"score": 1, "max_score": 10}}', '{"KB": "9/10", "BC": "10 %"}',
+        '{"scores": {"kb": 90, "Attempt BC": 10}}', '{"name": "submit", "arguments": {"scores": ' + OWN + "}}",
+        "[90, 10]", '{"scores": [90, 10]}', "90, 10", OWN + "\n" + OWN, '{"KB": 90}\n{"BC": 10}', json.dumps(OWN),
+        "```json\n" + OWN + "\n```", "<answer>" + OWN + "</answer>", "Here are the scores:\n" + OWN,
+        "<think>" + OTHER + "</think>" + OWN, OTHER + "</think>" + OWN, "Assistant: " + OWN,
+        "<|channel|>analysis<|message|>" + OTHER + "<|end|><|start|>assistant<|channel|>final<|message|>" + OWN,
+        "{'KB': 90, 'BC': 10,}", '{KB: 90, "BC": 10}', '{"KB": 90, // good\n"BC": 10}',
+        '{"scores": {"KB": 90, "BC": 10}',
+        "KB: 90\nBC: 10", "Scores:\n- **KB**: 90/100\n- **BC**: 10/100", "KB = 90, BC = 10",
+        "| KB | 90 |\n| BC | 10 |", "| rank | attempt | score |\n|---|---|---|\n| 1 | KB | 90 |\n| 2 | BC | 10 |",
+        '{"scores": {"KB": 90, "BC": 10}, "explanations": {"KB": "printed <|im_end|> {", "BC": "</think>"}}',
+    }  # fmt: skip
+    assert mismatches(dict.fromkeys(cases, READ)) == []
+
+
+def test_what_follows_the_judges_first_turn_is_not_its_verdict():
+    assert mismatches({OWN + end + OTHER: READ for end in ENDS}) == []
+    assert mismatches({"KB: 90\nBC: 10\n" + end.lstrip("\n") + "KB: 10\nBC: 90": READ for end in ENDS[:8]}) == []
+
+
+def test_doubt_has_its_reason():
+    cases: dict[str, object] = {
+        "Sure! " + OWN: "words around", OWN + "\nActually, swap the two.": "words around", "> " + OWN: "words around",
+        "Hier meine Noten:\n" + OWN: "words around", "KB: 90\nBC: 10\nThe rest is fine.": "words around",
+        '{"scores": ' + OWN + ', "note": "swap them"}': "words around", "KB wrote:\n" + OWN: "words around",
+        OWN + "\n" + OTHER: "two verdicts", '{"draft": ' + OTHER + ', "scores": ' + OWN + "}": "two verdicts",
+        '{"KB": 90, "BC": 10, "KB": 20}': "two different", '{"KB": 90, "BC": 10, "ZZ": 5}': "not asked about",
+        '{"scores": ' + OWN + ', "scores": ' + OTHER + "}": "twice",
+        '{"KB": {"score": 90, "reason": "Score: 30/100"}, "BC": {"score": 10}}': "explanation contradicts",
+        '{"explanations": {"KB": "fine.\\n**KB: 30**", "BC": ""}, "scores": ' + OWN + "}": "explanation contradicts",
+        '{"explanations": {"KB": "I cannot evaluate it"}, "scores": {"KB": 0, "BC": 61}}': "explanation contradicts",
+        '{"error": "content policy", "scores": {"KB": 0, "BC": 0}}': "error beside",
+        '{"scores": [{"id": "KB", "explanation": "...", "score": 0}, {"id": "BC", "score": 0}]}': "template",
+        '{"KB": 90, "BC": ': "ends inside", '{"KB": 90 {"BC": 1}': "too damaged", "<think>hm " + OWN: "never ends",
+        "KB: 90 tests\nBC: 10 tests": "no verdict", "| id | errors |\n|---|---|\n| KB | 90 |\n| BC | 10 |": "column",
+        "**KB:** 53 - wrong - **20/100**\n**BC:** 42 - right - **90/100**": "no verdict",
+        "KB: $7 \\times 8 = 53$. 20/100\nBC: $42$. 90/100": "no verdict", "": "empty", "I refuse.": "no verdict",
+    }  # fmt: skip
+    assert mismatches(cases) == []
+
+
+@pytest.mark.parametrize("key", ["answers", "final_answers", "self_reported_scores", "example_output", "penalties",
+                                 "draft_scores", "confidence", "ranks", "output"])  # fmt: skip
+def test_numbers_under_other_keys_are_no_scores_in_any_form(key: str):
+    whole = json.dumps({key: {"KB": 53, "BC": 42}}, indent=1)
+    damaged = whole.replace("42", "42,")
+    assert mismatches(dict.fromkeys([whole, damaged, "So: " + whole, "// x\n" + whole], "keys that were asked")) == []
+
+
+def test_scores_that_may_be_on_another_scale_are_doubt():
+    cases: dict[str, object] = {
+        '{"KB": 7, "BC": 10}': "scale", "9, 2": "scale", '{"KB": 1, "BC": 0}': "scale",
+        '{"KB": 0.99, "BC": 7}': "scale",
+        '{"KB": 0.5, "BC": 70}': "scale", '{"KB": 120, "BC": 30}': "scale", '{"KB": "9/10", "BC": 6}': "scale",
+        '{"KB": 0, "BC": 0}': {"KB": 0.0, "BC": 0.0}, '{"KB": 11, "BC": 3}': {"KB": 11.0, "BC": 3.0},
+    }  # fmt: skip
+    assert mismatches(cases) == []
+    assert extract_scores("7", ["x"], scale=(0, 100)).doubted == {"x": 7.0}
+
+
+def test_numbers_off_the_scale_are_put_right_only_if_asked():
+    text = '{"1": 7, "2": 10, "3": 5}'
+    ids = ("1", "2", "3")
+    rules = {rule: extract_scores(text, ids, out_of_range=rule) for rule in ("reask", "rescale", "rank", "clamp")}
+    assert {rule: (list(one.scores.values()), one.adjusted) for rule, one in rules.items()} == {
+        "reask": ([], None),
+        "rescale": ([0.7, 1.0, 0.5], "rescale"),
+        "rank": ([0.5, 1.0, 0.0], "rank"),
+        "clamp": ([1.0, 1.0, 1.0], "clamp"),
+    }
+
+
+def test_one_unreadable_number_loses_only_its_candidate():
+    for raw in ('"high"', "null", "true", "NaN", "1e9", '"0.5-0.7"', '"90 (was 40)"', '"1,000"', "[]"):
+        reading = extract_scores(f'{{"scores": {{"KB": {raw}, "BC": 50}}}}', IDS, scale=(0, 100))
+        assert (reading.scores, reading.outcome) == ({"BC": 50.0}, "partial"), raw
+        assert "KB" in reading.missing
+
+
+def test_a_single_candidate_needs_no_name_and_its_labelled_last_line_counts():
+    cases = {"8": 8, "[[8]]": 8, '{"score": 8, "explanation": "x"}': 8, "Good.\n\n**Score:** 8/10": 8,
+             "Step 1: read it.\nUsefulness: 4": 4, "It is fine.\nUsefulness Score: 0": 0,
+             "Usefulness: 3\nOn reflection:\nUsefulness: 4": None, "Score: 8. To get Score: 9 it needs tests.": None,
+             "It has 3 errors.": None}  # fmt: skip
+    read = {text: extract_scores(text, ["x"], scale=(0, 10)).scores.get("x") for text in cases}
+    assert read == cases
+
+
+def test_the_end_of_a_cut_reply_is_not_trusted():
+    assert extract_scores("KB: 90\nBC: 5", IDS, scale=(0, 100)).scores == {"KB": 90.0}
+    cut = extract_scores(OWN[:-4], IDS, scale=(0, 100), finish_reason="length")
+    assert (cut.scores, cut.truncated) == ({}, True)
+
+
+def test_words_around_keep_the_values_for_the_next_reply():
+    assert extract_scores("Sure! " + OWN, IDS, scale=(0, 100)).doubted == READ
+    assert extract_scores(OWN + OTHER, IDS, scale=(0, 100)).doubted == {}
+    assert extract_scores("Sure! " + '{"KB": 90}', IDS, scale=(0, 100)).doubted == {}
+
+
+def test_bad_arguments_are_named():
+    for arguments in ({"scale": (1, 0)}, {"scale": (0, float("inf"))}, {"out_of_range": "clip"}, {"format": "mt_bnch"}):
+        with pytest.raises(ConfigError, match=str(next(iter(arguments)))):
+            extract_scores(OWN, IDS, **arguments)
+    with pytest.raises(ConfigError, match="ids"):
+        extract_scores(OWN, [1, 2])  # type: ignore[list-item]
+    with pytest.raises(ConfigError, match="bytes"):
+        extract_scores(OWN.encode(), IDS)  # type: ignore[arg-type]
+    assert extract_scores(None, IDS).reason == "the reply is empty"
+
+
+NAMES = st.lists(st.text("BCDFGHJKLM", min_size=2, max_size=3), min_size=1, max_size=6, unique=True)
+
+
+@given(NAMES, st.data())
+def test_the_json_asked_for_is_read_whatever_the_explanations_say(ids: list[str], data: st.DataObject):
+    scores = {id_: data.draw(st.integers(11, 100)) for id_ in ids}
+    words = st.text(st.characters(exclude_categories=["Cs"]), max_size=60).filter(
+        lambda text: not any(word in text.lower() for word in ("score", "...", "…", "<", *map(str.lower, ids)))
+    )
+    asked = {"explanations": {id_: data.draw(words) for id_ in ids}, "scores": scores}
+    for text in (json.dumps(asked), json.dumps(asked, ensure_ascii=False, indent=1)):
+        reading = extract_scores(text, ids, scale=(0, 100))
+        assert (reading.scores, reading.outcome) == (scores, "strict")
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from("{}[]\",:'KB C90.\n/%<think>|`-ascore"), max_size=200))
+@example("[" * 3000)
+@example('{"KB": 1e999999}')
+def test_no_text_raises_and_every_id_is_scored_or_missing(text: str):
+    reading = extract_scores(text, IDS, scale=(0, 100))
+    assert reading.scores.keys() | reading.missing.keys() == set(IDS)
+    assert all(0 <= score <= 100 for score in reading.scores.values())
