@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
@@ -72,7 +73,7 @@ def _ready(said: bytes) -> bool:
 
 
 class Proxy:
-    """Forwards each connection to one of ``ports``; three in ten are cut or delayed."""
+    """Forwards each connection to the one of ``ports`` for its group; three in ten are cut or delayed."""
 
     def __init__(self, ports: Sequence[int], draw: random.Random) -> None:
         self._ports, self._draw = ports, draw
@@ -99,9 +100,10 @@ class Proxy:
             self.cut += 1
             request = draw.randrange(1, 700) if fault == "request" else None
             answer = {"waiting": 0, "answer": draw.randrange(1, 300)}.get(fault)
-        with suppress(OSError):
-            theirs, to_them = await asyncio.open_connection("127.0.0.1", draw.choice(self._ports))
-            pumps = [asyncio.create_task(pump(reader, to_them, request))]
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            theirs, to_them = await asyncio.open_connection("127.0.0.1", self._ports[_group(head) % len(self._ports)])
+            pumps = [asyncio.create_task(pump(reader, to_them, request, head))]
             pumps.append(asyncio.create_task(pump(theirs, writer, answer)))
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
             for task in pumps:
@@ -110,10 +112,19 @@ class Proxy:
         writer.transport.abort()
 
 
-async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None) -> None:
-    """Forward until the end, or until ``most`` bytes are through."""
+def _group(head: bytes) -> int:
+    """Return the number in the header X-Group-Id; a connection of a worker has requests for one group."""
+    found = re.search(rb"\r\nX-Group-Id: ([0-9a-f]+)\r\n", head)
+    return int(found[1], 16) if found else 0
+
+
+async def pump(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, most: int | None, first: bytes = b""
+) -> None:
+    """Forward ``first`` and the rest until the end, or until ``most`` bytes are through."""
     with suppress(OSError):
-        while data := await reader.read(65536):
+        while data := first or await reader.read(65536):
+            first = b""
             writer.write(data if most is None else data[:most])
             await writer.drain()
             if most is not None and len(data) >= most:

@@ -126,7 +126,9 @@ async def test_clients_that_never_come_back_leave_nothing_behind(faulty: FaultyS
     faulty.script(worth())
     async with served(faulty, wait=2.0) as server:
         bodies = [
-            rollout(index, 10, group=f"g{group}", rubric=f"Of {group}.") for group in range(20) for index in range(2)
+            rollout(index, 40 + 30 * index, group=f"g{group}", rubric=f"Of {group}.")
+            for group in range(20)
+            for index in range(2)
         ]
         callers = [asyncio.ensure_future(server.post("/v1/rollouts", body)) for body in bodies]
         await until(lambda: server.service.counts.in_flight == len(bodies))

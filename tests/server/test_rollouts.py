@@ -70,11 +70,9 @@ async def test_a_client_that_gave_up_keeps_its_place_and_asks_again(faulty: Faul
         assert questions(faulty) == 1
 
 
-async def test_at_the_deadline_a_quorum_is_judged_and_a_late_member_is_told(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_at_the_deadline_a_quorum_is_judged_and_a_late_member_is_told(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, wait=0.3) as server:
+    async with served(faulty, wait=0.3) as server:
         assert rewards(await server.rollouts(*THREE[:2])) == [0.2, 0.9]
         (late,) = await server.rollouts(THREE[2])
         assert (late.status, late.body["status"], late.body["reward"]) == (200, "late", None)

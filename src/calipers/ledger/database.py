@@ -9,21 +9,17 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
 
 from calipers.errors import LedgerError
 from calipers.ledger.compression import Damaged, decompress_text
 from calipers.types.encoding import without_lone_surrogates
 
-if TYPE_CHECKING:
-    from calipers.ledger.gatherings import Gatherings
-
 T = TypeVar("T")
 
 FORMAT: Final = 5
 """The newest format of ledgers, which this version writes. 2 added log-probabilities, 3 the cost of failed calls, 4
-runs that processes share, and 5 an index of groups by name, and groups that servers gather together. Postgres begins
-with 4.
+runs that processes share, and 5 an index of groups by name. Postgres begins with 4.
 """
 
 Row: TypeAlias = tuple[Any, ...]
@@ -156,10 +152,6 @@ class WritableLedger(ReadableLedger):
 
     def release(self, key: str) -> None:
         """Give up the claim to the request ``key``, with the next commit."""
-
-    def gatherings(self) -> Gatherings | None:
-        """Return the groups that servers with this ledger gather together; None if only one server may have it."""
-        return None
 
 
 def as_stored(value: Any) -> Any:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from calipers.judging.preparing import EarlySearch
 from calipers.server.agreement import (
@@ -23,7 +23,7 @@ from calipers.server.agreement import (
     size_conflict,
     trajectory_of,
 )
-from calipers.server.answered import AnsweredGroup, AnsweredGroups, mark, recorded_name
+from calipers.server.answered import MARK, AnsweredGroup, AnsweredGroups, mark, recorded_name
 from calipers.server.answers import answer_of, late_answer
 from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import Rollout, RolloutAnswer
@@ -35,6 +35,11 @@ from calipers.types import Trajectory, TrajectoryGroup
 
 Key: TypeAlias = tuple[str, str]
 """The run and the id of a group."""
+
+_ROUTING: Final = (
+    "if several servers share the ledger, a proxy must send all requests for a group to the same one: route them by "
+    "the header X-Group-Id"
+)
 
 MakeCohorts: TypeAlias = Callable[[Callable[[Hashable], object]], Cohorts]
 
@@ -91,12 +96,16 @@ class Rollouts:
     """A tenant's rollouts on the server. ``room`` bounds how many may wait.
 
     ``cohorts`` makes the cohorts that judge their groups; it gets the function to call with the key of a group that
-    takes no more rollouts. ``early`` searches rollouts that arrive together.
+    takes no more rollouts. ``early`` searches rollouts that arrive together. ``routed``: a proxy must send all rollouts
+    of a group to one of several servers; the reason why an incomplete group has no rewards says so.
 
     ``repeated`` and ``late`` count requests for rollouts that were there already, and rollouts that came too late.
     """
 
-    def __init__(self, cohorts: MakeCohorts, answered: AnsweredGroups, room: Room, early: EarlySearch) -> None:
+    def __init__(
+        self, cohorts: MakeCohorts, answered: AnsweredGroups, room: Room, early: EarlySearch, *, routed: bool = False
+    ) -> None:
+        self._routed = routed
         self._cohorts, self._answered, self._room = cohorts(self._closed), answered, room
         self._early = early
         self._open: dict[Key, _Gathering] = {}
@@ -131,6 +140,12 @@ class Rollouts:
             return found
         result = await found.finished()
         return found.answer or answer_of(rollout.group_id, rollout.index, result)
+
+    def is_whole(self, group: TrajectoryGroup) -> bool:
+        """Whether every rollout of a group that is judged now came here, or was reported lost."""
+        served = group.extra[MARK]
+        gathering = self._open[served["run"], served["group_id"]]
+        return len(gathering.members) == gathering.size
 
     async def _searched(self, key: Key, trajectory: Trajectory) -> None:
         """Search a rollout. Meanwhile its siblings need not look in the ledger for their group: it is not there."""
@@ -228,7 +243,10 @@ class Rollouts:
             return
         answered = {}
         for index, one in members.items():
-            one.answer = answer_of(key[1], index, one.result.result())
+            result = one.result.result()
+            if self._routed and len(members) < gathering.size:
+                result = replace(result, reason=f"{result.reason}; {_ROUTING}")
+            one.answer = answer_of(key[1], index, result)
             answered[index] = one.seen, one.answer
         self._answered.add(key, AnsweredGroup(gathering.size, digest_of_shared(gathering.common), answered))
 

@@ -136,8 +136,6 @@ class Service:
     def start(self) -> None:
         """Begin what the server does without being asked. Needs a running event loop."""
         load_search()
-        for tenant in self._tenants.values():
-            tenant.start()
 
     def drain(self, grace: float = 0.0) -> None:
         """Take no more requests to the server, and ask the callers of incomplete groups to come again.

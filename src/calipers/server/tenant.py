@@ -14,16 +14,15 @@ from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
 from calipers.server.answered import AnsweredGroups, RecordedGroups
 from calipers.server.engines.seats import Seats
-from calipers.server.gathered import HowJudged
 from calipers.server.problems import RefusalError, draining
 from calipers.server.rollouts import Rollouts
 from calipers.server.room import Room
-from calipers.server.shared_rollouts import SharedRollouts
 from calipers.server.tokens import TenantSettings
 from calipers.server.whole import WholeGroups
 from calipers.trainers.cohorts.cohort import Cohorts
 from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
 from calipers.trainers.no_signal.run import JudgedRun
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 
 PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "miles": 300.0, "nemo_gym": None}
 """Seconds after which an engine gives up a request and sends it again; None means that it waits for ever.
@@ -81,12 +80,14 @@ class Tenant:
         self.judge = make_judge(settings, self.ledger, self.monitor)
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.recorded = RecordedGroups(self.ledger)
+        self._is_one_of_several = self.ledger is not None and self.ledger.claims
         scored = self.run.wrap(self.judge.score_group)
+        self._scored = scored
         self._all_cohorts: list[Cohorts] = []
 
         def cohorts(on_closed: Callable[[Hashable], object]) -> Cohorts:
             made = Cohorts(
-                scored,
+                self._scored_if_whole if self._is_one_of_several else scored,
                 size=1,
                 preparing=partial(self.judge.preparing, early=self.early),
                 quorum=limits.quorum,
@@ -98,17 +99,22 @@ class Tenant:
             return made
 
         answered = AnsweredGroups(self.recorded, quorum=limits.quorum)
-        shared = None if self.ledger is None else self.ledger.gatherings()
-        self.rollouts: Rollouts | SharedRollouts
-        if shared is None:
-            self.rollouts = Rollouts(cohorts, answered, room, self.early)
-        else:
-            preparing = partial(self.judge.preparing, early=self.early)
-            how = HowJudged(scored, preparing, limits.quorum, self.run.lost_before_judging)
-            self.rollouts = SharedRollouts(shared, answered, room, self.early, how, wait=limits.wait)
+        self.rollouts = Rollouts(cohorts, answered, room, self.early, routed=self._is_one_of_several)
         self.groups = WholeGroups(scored, self.recorded, room)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
         self.engines = {name: Seats(self._cohorts_for(patience), room) for name, patience in PATIENCE_OF.items()}
+
+    async def _scored_if_whole(self, group: TrajectoryGroup) -> GroupResult:
+        """Judge a group of a ledger that several servers may share, unless some of its rollouts never came.
+
+        They may have reached another server, so that each would judge a part of the group.
+        """
+        if self.rollouts.is_whole(group):
+            return await self._scored(group)
+        why = "not all rollouts of its group reached this server"
+        self.run.lost_before_judging(group.group_id, why)
+        rows = tuple(TrajectoryResult(one.id, "abstained", reason=why) for one in group.trajectories)
+        return GroupResult(group.group_id, "abstained", rows)
 
     def _cohorts_for(self, patience: float | None) -> Callable[[Callable[[Hashable], object]], Cohorts]:
         wait = self.limits.wait if patience is None else min(self.limits.wait, _FOR_SIBLINGS * patience)
@@ -143,11 +149,6 @@ class Tenant:
         """Return how many requests to the server were for a rollout or group that was there already."""
         return self.rollouts.repeated + self.groups.repeated + sum(one.repeated for one in self.engines.values())
 
-    def start(self) -> None:
-        """Begin what the server does without being asked. Needs a running event loop."""
-        if isinstance(self.rollouts, SharedRollouts):
-            self.rollouts.start()
-
     def drain(self) -> None:
         """Ask the callers of all groups that still wait for rollouts to come again: the server is about to end."""
         self.rollouts.drain()
@@ -162,15 +163,11 @@ class Tenant:
         for cohorts in self._all_cohorts:
             await cohorts.finish()
         await self.groups.finish()
-        if isinstance(self.rollouts, SharedRollouts):
-            await self.rollouts.finish()
 
     async def aclose(self) -> None:
         """Release all callers of the server, and close the judge's connections and the ledger."""
         for cohorts in self._all_cohorts:
             await cohorts.aclose()
-        if isinstance(self.rollouts, SharedRollouts):
-            await self.rollouts.aclose()
         await self.judge.__aexit__(None, None, None)
         if self.ledger is not None:
             self.ledger.close()

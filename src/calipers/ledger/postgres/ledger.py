@@ -20,7 +20,6 @@ from calipers.ledger.postgres.address import Address
 from calipers.ledger.postgres.claims import RELEASE, Claims, Granted
 from calipers.ledger.postgres.connection import Connection, LoopThread
 from calipers.ledger.postgres.errors import REMEDY_OF_DAMAGE
-from calipers.ledger.postgres.gatherings import PostgresGatherings
 from calipers.ledger.postgres.schema import lock_of, prepare, require_ledger, roll_back
 from calipers.ledger.postgres.values import from_postgres, numbered, to_postgres
 from calipers.ledger.tables import ANSWERS, GROUPS, Table
@@ -71,7 +70,6 @@ class PostgresLedger(WritableLedger):
         self._writer = Connection(self._address, patience)
         self._reader = Connection(self._address, patience, self._register)
         self._claims = Claims(self._reader)
-        self._gatherings = PostgresGatherings(self._address, self._thread, patience)
         prepared = partial(prepare if create else require_ledger, address=self._address)
         await self._writer.run("opened", prepared, again=False)
         await self._reader.run("opened", lambda connection: connection.execute("SELECT 1"), again=False)
@@ -134,10 +132,6 @@ class PostgresLedger(WritableLedger):
         """Give up the claim to the request ``key``, with the ledger's next commit."""
         self._claims.held.discard(key)
         self.put(RELEASE, (key, self._claims.worker))
-
-    def gatherings(self) -> PostgresGatherings:
-        """Return the groups that servers with this ledger gather together."""
-        return self._gatherings
 
     def put(self, statement: str, values: Row) -> None:
         """Queue a write to the ledger. It is safe after a later ``commit`` or ``close`` has returned."""
@@ -244,7 +238,6 @@ class PostgresLedger(WritableLedger):
         await self._claims.stop(LedgerError(f"{self.name}: the ledger is closed."))
         await self._writer.close()
         await self._reader.close()
-        await self._gatherings.disconnect()
 
 
 def _wake(waiting: Sequence[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]], error: LedgerError | None) -> None:

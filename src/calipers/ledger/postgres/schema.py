@@ -18,8 +18,11 @@ def _sql(name: str) -> str:
     return files("calipers.ledger.postgres").joinpath(name).read_text(encoding="utf-8")
 
 
+_BY_NAME: Final = "CREATE INDEX groups_by_name ON groups USING hash (group_id);"
+"""Servers find groups by name. Names may be longer than an index of another kind takes."""
+
 STEPS: Final[Mapping[int, tuple[str, str]]] = {
-    5: (_sql("gatherings.sql"), "DROP INDEX groups_by_name; DROP TABLE gatherings, gathered"),
+    5: (_BY_NAME, "DROP INDEX groups_by_name"),
 }
 """By format: what takes the tables from the format before to this one, and back. Format 4 was the first in Postgres."""
 
@@ -79,7 +82,7 @@ async def prepare(
             return
         if not await connection.fetchval("SELECT to_regnamespace($1) IS NOT NULL", f'"{address.schema}"'):
             await connection.execute(f'CREATE SCHEMA "{address.schema}"')
-        await connection.execute(_sql("tables.sql") + _sql("gatherings.sql"))
+        await connection.execute(_sql("tables.sql") + _BY_NAME)
         await connection.execute("INSERT INTO ledger_format VALUES ($1)", FORMAT)
 
 

@@ -1,4 +1,4 @@
--- The tables of a ledger in Postgres, in a schema of their own, as of format 4; gatherings.sql adds those of format 5. A
+-- The tables of a ledger in Postgres, in a schema of their own, as of format 4. A
 -- change of a table is a new format (see schema.py). The columns are those of SQLite; rowid counts answers and groups in the order of their commits.
 CREATE TABLE ledger_format (format BIGINT NOT NULL);
 CREATE TABLE answers (
