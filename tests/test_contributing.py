@@ -72,7 +72,7 @@ def test_the_judge_that_the_page_adds_owes_and_keeps_what_all_judges_do(copy: Pa
     assert done.returncode == 0, done.stdout + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed, done.stdout
-    assert int(passed[1]) > 15, done.stdout
+    assert int(passed[1]) > 5, done.stdout
 
 
 def test_the_examples_are_written_as_the_linters_want_them(copy: Path) -> None:

@@ -129,7 +129,7 @@ async def test_a_judge_whose_answers_are_neither_extreme_takes_what_is_in_the_ra
 
 
 def _quality(group_id: str, trajectory_id: str) -> float:
-    return random.Random(f"{group_id} {trajectory_id}").random()
+    return random.Random(f"{group_id} {trajectory_id}").uniform(0.3, 1)
 
 
 async def test_an_option_that_cannot_work_is_an_error_as_in_the_run():

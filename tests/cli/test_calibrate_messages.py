@@ -49,7 +49,7 @@ def scores(asked: Asked) -> Answer:
     question = asked.body["messages"][-1]["content"]
     named = re.search(r"Score these attempts: ([^.\n]+)\.", question)
     keys = named[1].split(", ") if named else []
-    return said(json.dumps({"scores": {key: 10 * place for place, key in enumerate(keys)}}))
+    return said(json.dumps({"scores": {key: 20 + 10 * place for place, key in enumerate(keys)}}))
 
 
 @pytest.fixture

@@ -115,8 +115,8 @@ def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    ({"rubirc": "Be kind."}, "not used: the unknown key 'rubirc'; did you mean 'rubric'?"),
-    ({"rubricks": []}, "did you mean 'rubrics'?"),
+    ({"rubirc": "Be kind."}, "not used: 'rubirc'; criteria are read from 'rubric'"),
+    ({"rubricks": ["Be kind."]}, "not used: 'rubricks'"),
     ({"constraints": {"soft": ["Be kind."]}}, "not used: the group's 'constraints'"),
     ({"extra_info": {"checkers": ["[llm] a"], "functions": [""]}}, "not used: the rules in extra_info.checkers"),
     ({"functions": ["def check_following(r): return True"]}, "not used: the rules in functions"),

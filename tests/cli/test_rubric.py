@@ -56,7 +56,7 @@ def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, 
     assert "# it never separates the trajectories of a group" in written
     assert [one.text for one in calipers.read_rubric("r.toml").criteria] == ["States the sum 42."]
     calls = len(faulty.posts)
-    assert calls == 2 + 2 * 4 * 2 + 1  # the last to examine the server, whose judge needs no schema
+    assert calls == 2 + 2 * 4 * 2
     assert run(*flags)[0] == 0
     assert Path("r.toml").read_text(encoding="utf-8") == written
     assert len(faulty.posts) == calls

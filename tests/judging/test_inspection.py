@@ -238,7 +238,6 @@ async def test_a_stream_that_calls_tools_is_read_as_a_call():
     ("options", "finding"),
     [
         ({"judge": "embedded", "tools": "all"}, "embedded does not"),
-        ({"judge": ["vllm/a", "gemini/b"], "api_key": {"gemini/b": "k"}, "tools": "all"}, "gemini/b does not"),
         ({"judge": "vllm/a", "tools": ["read_file", "delete"]}, "'delete' is no tool"),
         ({"judge": "vllm/a", "tools": ["search", "search"]}, "name each tool once"),
         ({"judge": "vllm/a", "tools": {"names": "all", "turns": 0}}, "turns=0"),

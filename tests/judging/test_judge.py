@@ -798,7 +798,7 @@ async def test_a_judge_that_is_left_holds_no_connection(faulty: FaultyServer):
 
 
 def open_sessions(judge: calipers.Judge) -> list[Any]:
-    return [owned.session for seat in judge._judges for owned in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has
+    return [session for seat in judge._judges for _, session in seat.bare._http()._sessions.values()]  # type: ignore[attr-defined]  # what a judge at a server has
 
 
 @pytest.mark.parametrize("name", ["criteria.txt", "rubrics/tiny.toml", "a.json", "b.md"])

@@ -53,7 +53,7 @@ async def test_a_rubric_anywhere_in_the_metadata_is_used_and_rules_are_told_of(f
         assert await reward(GROUP, [sample("worth 20", **row), sample("worth 90", **row)]) == [0.2, 0.9]
     with pytest.warns(UserWarning, match="the rules in instruction_id_list of the data set's rows: not used"):
         await reward(GROUP, [sample("worth 30", **rules), sample("worth 90", **rules)])
-    with pytest.warns(UserWarning, match="'checklist'; criteria or standards are read from 'rubric'"):
+    with pytest.warns(UserWarning, match="'checklist'; criteria are read from 'rubric'"):
         await reward(GROUP, [sample(f"worth {points}", checklist=["Kind?"]) for points in (40, 90)])
     asked = [json.dumps(post) for post in faulty.posts]
     assert ["Only limericks." in one for one in asked] == [True, True, False, False]

@@ -130,8 +130,11 @@ class StandIn(SimulatedJudge):
 
 
 def _some_quality(group_id: str, trajectory_id: str) -> float:
-    """Return an opinion on a trajectory that differs between siblings, so that no reply is a tie."""
-    return int.from_bytes(hashlib.blake2s(f"{group_id}\x1f{trajectory_id}".encode(), digest_size=4).digest()) / 2**32
+    """Return an opinion on a trajectory that differs between siblings, so that no reply is a tie, and is far from 0, so
+    that no score is in doubt.
+    """
+    digest = hashlib.blake2s(f"{group_id}\x1f{trajectory_id}".encode(), digest_size=4).digest()
+    return 0.25 + 0.75 * int.from_bytes(digest) / 2**32
 
 
 def _middling_quality(group_id: str, trajectory_id: str) -> float:

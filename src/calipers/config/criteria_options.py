@@ -23,7 +23,7 @@ class Criteria(Group):
     mode: CriteriaMode = choice(
         "off",
         CriteriaMode,
-        "auto: a model writes criteria for each prompt before any answer is judged, once for all its groups. For "
+        "With auto, a model writes criteria for each prompt before any answer is judged, once for all its groups. For "
         "groups without a rubric of their own.",
         key="criteria",
         section=QUESTION,

@@ -230,7 +230,7 @@ async def test_two_are_compared_by_one_choice_with_a_probability_each(faulty: Fa
     completion = await _judge(faulty).complete(_pair())
     ((name, asked),) = faulty.posts[0]["questions"].items()
     assert (name, asked["type"], list(asked["criteria"])) == ("better", "choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": 70.0, "DF": 30.0}
+    assert json.loads(completion.text)["scores"] == {"BC": "70/100", "DF": "30/100"}
     assert json.loads(completion.reasoning) == {"better": {"BC": 0.7, "DF": 0.3}}
     assert json.loads(completion.text)["explanations"]["BC"] == "better with a probability of 0.70"
 
@@ -240,7 +240,7 @@ async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
     completion = await _judge(faulty, "decisions").complete(_pair(max_score=9))
     (asked,) = faulty.posts[0]["questions"]
     assert (asked["type"], [one["value"] for one in asked["choices"]]) == ("choice", ["BC", "DF"])
-    assert json.loads(completion.text)["scores"] == {"BC": 2.25, "DF": 6.75}
+    assert json.loads(completion.text)["scores"] == {"BC": "2.25/9", "DF": "6.75/9"}
 
 
 @pytest.mark.parametrize("route", ROUTES)

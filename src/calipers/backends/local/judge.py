@@ -71,9 +71,10 @@ class Local(FullBackend):
         if isinstance(opinions, str):
             raise PermanentError("refused", f"outside what the local judge {self._model.title} learned: {opinions}")
         asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
+        top = request.max_score  # written beside each score: a low one is not taken for one of a smaller scale
         reply = {
             "explanations": {key: opinion.explanation for key, opinion in asked.items()},
-            "scores": {key: round(opinion.score * request.max_score, 2) for key, opinion in asked.items()},
+            "scores": {key: f"{round(opinion.score * top, 2):g}/{top}" for key, opinion in asked.items()},
         }
         shares = {key: _distribution(opinion.score, self._model.stderr) for key, opinion in asked.items()}
         return Completion(

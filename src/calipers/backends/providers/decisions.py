@@ -203,12 +203,9 @@ def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
     return json.dumps({"explanations": why, "scores": scores})
 
 
-def _written(score: float, top: int) -> float:
-    """Return a candidate's score, rounded for the reply.
-
-    Below 1 of 100 the score is rounded to a whole number, because 0.4 would be read as a score on a scale of 0 to 1.
-    """
-    return round(score) if top == 100 and score < 1 else round(score, 2)
+def _written(score: float, top: int) -> str:
+    """Return a candidate's score with its scale, so that low scores are not taken for those of a smaller scale."""
+    return f"{round(score, 2):g}/{top}"
 
 
 def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError:
