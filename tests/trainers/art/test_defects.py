@@ -93,7 +93,7 @@ async def test_01_with_a_ledger_an_equal_question_is_paid_once(tmp_path: Path) -
 
 
 async def test_01_asking_for_litellms_cache_is_no_type_error() -> None:
-    assert await rewards(group_of("worth 1", "worth 9"), ContentJudge(), extra_litellm_params={"caching": True})
+    assert await rewards(group_of("worth 20", "worth 90"), ContentJudge(), extra_litellm_params={"caching": True})
 
 
 async def test_01_two_equal_groups_in_flight_share_one_call() -> None:
