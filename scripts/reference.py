@@ -149,7 +149,7 @@ def _prose(paragraphs: list[str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("[", "\\[").replace("*", "\\*")
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {"options.md": options_page, "commands.md": commands_page}
