@@ -262,7 +262,7 @@ def test_the_endpoint_holds_no_credentials() -> None:
 
 
 async def test_credentials_in_the_address_are_sent_and_own_headers_win(faulty: FaultyServer) -> None:
-    url = faulty.url.replace("127", "user:pass@127")
+    url = faulty.url.replace("//127", "//user:pass@127")
     await OpenAICompatible("m", base_url=url).complete(question())
     assert faulty.asked[0].headers["authorization"] == "Basic dXNlcjpwYXNz"
     await _judge(faulty, headers={"Authorization": "Token abc"}).complete(question())

@@ -11,8 +11,6 @@ export const FLAGS = {
   flipped: "a judge preferred another candidate when the order changed, by more than the error where that is known",
   "against-gold": "a candidate's advantage has the other sign than its gold's",
   close: "the lead of the best candidate is smaller than its 95 % error",
-  escalated: "a cascade's cheaper judge was not sure, failed or is no longer trusted: another judge scored the group",
-  checked: "a cascade's cheaper judge was sure, and its last judge scored the group as a check",
   tied: "all rewards are equal, so the group teaches nothing",
   reasked: "a question was asked again because its answer could not be used",
   shortened: "something was left out to fit the judge's context window",
