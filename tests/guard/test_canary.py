@@ -67,7 +67,7 @@ def test_all_kinds_and_all_places_come_up_and_the_same_question_draws_the_same()
     assert drawn == [SURE.frame(dataclasses.replace(ASK, number=number), VIEW) for number in range(200)]
 
 
-def kinds(candidates: Mapping[str, str]) -> set[str]:
+def kinds(candidates: dict[str, str]) -> set[str]:
     view = render(group_of(candidates))
     drawn = [SURE.frame(dataclasses.replace(ASK, number=number), view) for number in range(20)]
     texts = {str(request.view.candidates[4].messages[-1]["content"]) for request in drawn}
