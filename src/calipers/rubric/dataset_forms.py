@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
-from calipers.rubric.dataset_rules import turn_prompt
-
 ALIASES: Final[Mapping[str, str]] = {"criterion_text": "text"}
 """Other names of a criterion's fields: that of HealthBench Professional."""
 
@@ -40,10 +38,8 @@ def _neighbours_swapped(word: str) -> Iterator[str]:
 def row_prompt(row: Mapping[str, Any]) -> Any:
     """Return a data set's prompt, as text or a list of messages, from whichever field holds it; None if none does.
 
-    An ``input`` follows its ``instruction`` after an empty line. Of Multi-IF's turns it is the first.
+    An ``input`` follows its ``instruction`` after an empty line.
     """
-    if (first := turn_prompt(row, 1)) is not None:
-        return first
     conversation = row.get("conversation")
     if isinstance(conversation, Mapping) and conversation.get("messages"):
         return conversation["messages"]

@@ -58,11 +58,6 @@ def read_constraints(
     row = _object(ground_truth)
     if "instruction_id_list" in row:
         return _instructions(row, instruction, rules)
-    if named := [name for name in ("open_instruct", "turns_of_instructions") if name in row]:
-        raise InputError(
-            f"{named[0]}: open-instruct's own checks and Multi-IF's turns are not read; write instruction_id_list and "
-            "kwargs of IFEval, or rules of your own"
-        )
     checkers, functions = _texts(row, "checkers"), _texts(row, "functions")
     if len(checkers) != len(functions):
         raise InputError(f"functions: {len(functions)} given for {len(checkers)} checkers; give one for each checker")

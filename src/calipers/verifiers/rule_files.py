@@ -32,7 +32,7 @@ _SHOWN: Final = "calipers score --reference shows it to the judge"
 _SOFT: Final = "the judge is asked about the group's constraints alone"
 _UNASKED: Final = "the group's rules decide alone, and no judge is asked"
 _OWN: Final = ("rules", "soft")
-_OF_ROWS: Final = ("checkers", "functions", "instruction_id_list", "open_instruct", "turns_of_instructions")
+_OF_ROWS: Final = ("checkers", "functions", "instruction_id_list")
 """Keys of rules as data sets state them, which ``constraints.read_constraints`` reads."""
 _SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap", "only_open")
 _T = TypeVar("_T")
