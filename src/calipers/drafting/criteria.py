@@ -76,52 +76,9 @@ def read_proposals(completion: Completion, group_id: str) -> tuple[Proposal, ...
 
 ALIKE = 0.6
 """Two texts count as the same criterion if they share at least this part of their words (Jaccard index)."""
-_FILLERS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "attempt",
-        "but",
-        "by",
-        "does",
-        "each",
-        "every",
-        "for",
-        "from",
-        "has",
-        "have",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "this",
-        "to",
-        "was",
-        "were",
-        "when",
-        "where",
-        "which",
-        "while",
-        "with",
-        "agent",
-        "response",
-        "answer",
-        "user",
-    ]
+_FILLER = re.compile(
+    "an?|and|any|are|as|at|attempt|but|by|does|each|every|for|from|has|have|in|into|is|its?|of|on|or|that|the|their|them|then"
+    "|this|to|was|were|when|where|which|while|with|agent|response|answer|user"
 )
 _WORD = re.compile(r"[^\W_]+")
 _NEGATIONS = frozenset({"not", "no", "never", "without", "fails", "avoids", "lacks", "omits"})
@@ -175,7 +132,7 @@ def _alike(one: Proposal, other: Proposal) -> bool:
 def _words(text: str) -> frozenset[str]:
     """Return the meaningful words of a criterion, without the most common endings."""
     found = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if word not in _FILLERS)
+    return frozenset(re.sub(r"(?<=\w{3})(?:ing|ed|es|s)$", "", word) for word in found if not _FILLER.fullmatch(word))
 
 
 LEAST_AGREEMENT = 0.75
