@@ -21,8 +21,7 @@ from calipers.rubric.unused_standards import unused_standards
 from calipers.types import Rubric
 from calipers.types.encoding import finite_number, printable, to_json_text, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
-from calipers.verifiers.constraints import RulesAs
-from calipers.verifiers.rule_files import own_constraints
+from calipers.verifiers.constraints import RulesAs, own_constraints
 
 _KEY = re.compile(r"'[\w.]+'")
 
