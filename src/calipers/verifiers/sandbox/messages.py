@@ -1,5 +1,4 @@
-"""Encode plain Python data with its types as JSON and decode it: arguments for the sandbox, and values from the
-sandbox.
+"""The messages between the fork server and its client, and plain Python data in them with its types, as JSON.
 
 Pure, and safe for data from foreign code: no name is looked up, no function called and no object built except those
 here.
@@ -7,9 +6,33 @@ here.
 
 from __future__ import annotations
 
+import json
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
+
+_LENGTH = struct.Struct(">I")
+
+
+def pack_message(message: Any) -> bytes:
+    """Encode a message between sandbox and client. Escaping it to ASCII keeps half a surrogate pair."""
+    text = json.dumps(message, separators=(",", ":")).encode("ascii")
+    return _LENGTH.pack(len(text)) + text
+
+
+def unpack_message(buffer: bytearray) -> Any | None:
+    """Remove the sandbox's first complete message from ``buffer`` and return it. None if no message is complete yet."""
+    if len(buffer) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack_from(buffer)
+    end = _LENGTH.size + length
+    if len(buffer) < end:
+        return None
+    message = json.loads(buffer[_LENGTH.size : end])
+    del buffer[:end]
+    return message
+
 
 _DEEPEST: Final = 50
 MOST_MEMBERS: Final = 10_000
