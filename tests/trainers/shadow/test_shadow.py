@@ -19,7 +19,7 @@ from calipers import Judge
 from calipers.cli import app
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import FullBackend
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.testing import SimulatedJudge
 from calipers.trainers.shadow import Shadow
 from calipers.trainers.shadow.comparison import advantages, compare, read_shadow
@@ -76,7 +76,7 @@ def test_a_judge_by_name_has_a_ledger_beside_its_records(tmp_path: Path):
     shadowed(lengths, made, num_generations=4)(**given())
     assert made.close() == 0
     (ledger,) = tmp_path.glob("*.ledger.db")
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         assert len(reader.rows("SELECT key FROM answers")) == 1
     assert None not in records(tmp_path)[0]["judge"]
 
