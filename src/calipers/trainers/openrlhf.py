@@ -56,11 +56,7 @@ def agent_executor(
     plus the agent's own. If any rollout of a group stays unscored, the judge's reward is the same for the whole group.
     With ``reference`` the question contains the prompt's label as the reference answer. A label may be JSON with a
     rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
-    used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-
-    Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. These errors end the run: InputError for
-    an agent's own reward that is not finite, ConfigError for a judge that refuses every question, CalipersError when
-    patience runs out.
+    used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)

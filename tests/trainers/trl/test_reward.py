@@ -119,9 +119,9 @@ def test_a_rubric_column_and_a_reference_column_reach_the_judge():
     system = judge.asked[0].messages[0]["content"]
     assert "Only brevity counts.\n\nFor this task there is a reference" in system
     assert "forty-two" in system
-    with pytest.raises(ConfigError, match="no column 'answer'; the columns that TRL passes on are: prompt, completion_ids"):
+    with pytest.raises(ConfigError, match=r"no column 'answer'; .*: prompt, completion_ids"):
         called(reward, ["worth 1", "worth 2"])
-    with pytest.raises(ConfigError, match="no column 'rub'; its columns are: completion_ids"):
+    with pytest.raises(ConfigError, match=r"no column 'rub'; .*: prompt, completion_ids"):
         called(reward_func(judge, num_generations=2, rubric_column="rub"), ["worth 1", "worth 2"])
     with pytest.raises(ConfigError, match="only_reward='yes': write True, False, or None"):
         reward_func(judge, num_generations=2, only_reward="yes")  # type: ignore[arg-type]
