@@ -174,7 +174,7 @@ def _service(options: dict[str, Any], tenants: tuple[TenantSettings, ...]) -> Se
             raise ConfigError(f"{options['tokens']}: [{tenant.name}]: {error}") from None
 
     room = Room(rollouts=options["max_waiting"], size=options["max_waiting_mb"] * _MEGABYTE)
-    room.require_fits(limits.body)
+    room.share(len(tenants)).require_fits(limits.body)
     ledger = options["ledger"] or _LEDGER
     return Service(tenants, make_judge, ledger=ledger, room=room, limits=limits)
 

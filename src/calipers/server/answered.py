@@ -14,7 +14,7 @@ from typing import Any, Final
 from calipers.errors import LedgerError
 from calipers.inputs import as_group
 from calipers.ledger.answers import require_object
-from calipers.ledger.database import ReadableLedger
+from calipers.ledger.database import WritableLedger
 from calipers.server.answers import answer_of
 from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import RolloutAnswer
@@ -47,7 +47,8 @@ class RecordedGroup:
 
 def recorded_name(run: str, group_id: str) -> str:
     """Return the id under which the ledger has a group of the server."""
-    return f"{run}:{group_id}" if run else group_id
+    # A colon at the beginning is that of a group without a run, whose id has a colon itself.
+    return f"{run}:{group_id}" if run or ":" in group_id else group_id
 
 
 def mark(run: str, group_id: str, size: int | None = None) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def mark(run: str, group_id: str, size: int | None = None) -> dict[str, Any]:
 class RecordedGroups:
     """The groups that the server's ledger holds, by name. Without a ledger there are none."""
 
-    def __init__(self, ledger: ReadableLedger | None) -> None:
+    def __init__(self, ledger: WritableLedger | None) -> None:
         self._ledger = ledger
 
     async def find(self, run: str, group_id: str) -> RecordedGroup | None:
@@ -78,9 +79,10 @@ class RecordedGroups:
                 return RecordedGroup(group, self._ledger.decoded(result, require_object))
         return None
 
-    async def require_readable(self) -> None:
-        """Raise LedgerError if the server's ledger cannot be read now."""
+    async def require_usable(self) -> None:
+        """Raise LedgerError if the server's ledger cannot be read now, or its last write failed and would again."""
         if self._ledger is not None:
+            await self._ledger.require_writable()
             await self._ledger.look_up("SELECT 1 FROM runs LIMIT 1")
 
 

@@ -30,7 +30,18 @@ from calipers.server.openapi import openapi
 from calipers.server.operations import Call, CallerGoneError, Operation
 from calipers.server.own_routes import OWN
 from calipers.server.problems import RefusalError, draining, refusal_for, short_of
-from calipers.server.requests import Receive, Scope, Send, header, patience, query_of, read_body, request_id
+from calipers.server.requests import (
+    Receive,
+    Scope,
+    Send,
+    header,
+    patience,
+    query_of,
+    read_body,
+    request_id,
+    require_own_page,
+)
+from calipers.server.room import Room
 from calipers.server.service import Service
 from calipers.types.encoding import printable
 
@@ -80,6 +91,12 @@ def server_app(service: Service) -> Application:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         asked = endpoints.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if asked is None and scope["type"] == "http" and not service.tokens:
+            try:
+                require_own_page(scope)
+            except RefusalError as refusal:
+                await _send(send, refusal.status, _problem(refusal, request_id(scope)), [])
+                return
         await (asked or others)(scope, receive, send)
 
     return application
@@ -139,11 +156,13 @@ class Endpoint:
 
     async def _call(self, scope: Scope, receive: Receive) -> Call:
         service = self._service
+        if not service.tokens:
+            require_own_page(scope)
         tenant = service.tenant_of(header(scope, b"authorization"))
         query = query_of(scope)
         parameters = {one.name: one.read(query) for one in self._operation.parameters}
         async with service.reading():
-            body = (await read_body(scope, receive, service.limits.body)).removeprefix(_BYTE_ORDER_MARK)
+            body = await self._body(scope, receive, tenant.room)
         if service.draining:  # asked last, because the server may have begun to end while the body arrived
             raise draining()
 
@@ -152,6 +171,20 @@ class Endpoint:
                 pass
 
         return Call(tenant, body, parameters, gone)
+
+    async def _body(self, scope: Scope, receive: Receive, room: Room) -> bytes:
+        counted = 0
+
+        def arrive(size: int) -> None:
+            nonlocal counted
+            counted += size
+            room.arrive(size)
+
+        try:
+            body = await read_body(scope, receive, self._service.limits.body, arrive)
+        finally:
+            room.arriving -= counted
+        return body.removeprefix(_BYTE_ORDER_MARK)
 
     def _refusal(self, refusal: RefusalError, name: str) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
         _log.warning(
@@ -175,7 +208,7 @@ class _Pages:
 
     async def metrics(self, request: Request) -> Response:
         tenant = self._service.tenant_of(header(request.scope, b"authorization"))
-        page = await metrics_page(self._service.counts, self._service.room, tenant, draining=self._service.draining)
+        page = await metrics_page(self._service.counts, tenant.room, tenant, draining=self._service.draining)
         return Response(page, media_type=CONTENT_TYPE)
 
     async def openapi(self, _: Request) -> Response:

@@ -12,6 +12,7 @@ from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 Kind: TypeAlias = Literal[
     "bad_json",
     "unauthorized",
+    "forbidden",
     "not_found",
     "method_not_allowed",
     "too_slow",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
 from calipers.server.operations import CallerGoneError
 from calipers.server.problems import RefusalError, invalid
+from calipers.server.running import is_loopback
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -40,8 +43,8 @@ def patience(scope: Scope) -> int | None:
     return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
 
 
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Return the body of a request to the server.
+async def read_body(scope: Scope, receive: Receive, most: int, arrive: Callable[[int], None]) -> bytes:
+    """Return the body of a request to the server; ``arrive`` counts its bytes if it comes in pieces.
 
     Raises RefusalError for a compressed body (415) and for more than ``most`` bytes (413), and CallerGoneError.
     """
@@ -56,10 +59,12 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     if not message.get("more_body") and message["type"] == "http.request" and len(body) <= most:
         return body
     chunks, size = [body], len(body)
+    arrive(size)
     while message["type"] == "http.request" and message.get("more_body") and size <= most:
         message = await receive()
         chunks.append(message.get("body", b""))
         size += len(chunks[-1])
+        arrive(len(chunks[-1]))
     if message["type"] != "http.request":
         raise CallerGoneError
     if size > most:
@@ -72,12 +77,31 @@ def query_of(scope: Scope) -> dict[str, str]:
     text = scope.get("query_string", b"")
     if not text:
         return {}
-    from urllib.parse import parse_qsl  # noqa: PLC0415 - most requests have no query
-
     try:
         return dict(parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32))
     except ValueError as error:
         raise invalid(f"the query of the URL cannot be read: {error}") from None
+
+
+def require_own_page(scope: Scope) -> None:
+    """Raise RefusalError (403) for a request that a page of another host sent, or that names another host.
+
+    For a server without tokens, which only this machine can reach: a browser on it must not lend its reach to any page.
+    """
+    origin = header(scope, b"origin")
+    host = b"//" + (header(scope, b"host") or b"")
+    for name, value in (("Host", host), ("Origin", origin)):
+        if value is not None and not _is_own(value.decode("latin-1")):
+            message = f"the header {name} does not name this machine; give the server a token (--tokens) to allow that"
+            raise RefusalError(403, "forbidden", message)
+
+
+@lru_cache(maxsize=64)
+def _is_own(address: str) -> bool:
+    try:
+        return is_loopback(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
 
 
 def _compressed() -> RefusalError:

@@ -89,6 +89,7 @@ class _Gathering:
     common: TrajectoryGroup
     members: dict[int, _Member] = field(default_factory=dict)
     held: int = 0
+    counted: int = 0
 
 
 class Rollouts:
@@ -206,6 +207,7 @@ class Rollouts:
         try:
             self._room.hold(size, held=gathering.held)
             gathering.held += size
+            gathering.counted += 1
             result = self._cohorts.enter(key, trajectory, size=gathering.size, group=gathering.common)
         except BaseException:
             if not gathering.members and not self._cohorts.is_open(key):
@@ -251,7 +253,7 @@ class Rollouts:
 
     def _forget(self, key: Key, gathering: _Gathering) -> None:
         del self._open[key]
-        self._room.release(gathering.size, gathering.held)
+        self._room.release(gathering.counted, gathering.held)
 
 
 def _require_agreeing(rollout: Rollout, gathering: _Gathering) -> None:

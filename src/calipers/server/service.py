@@ -33,7 +33,7 @@ _LEDGER_SECONDS: Final = 2.0
 
 
 class Service:
-    """The tenants of a server, and the room that they share. It belongs to one event loop.
+    """The tenants of a server, each with its share of the ``room``. It belongs to one event loop.
 
     ``ledger`` is for tenants that name none of their own: the file itself if there is one tenant, otherwise a file for
     each of them beside it. ``clock`` returns seconds. Raises ConfigError and LedgerError.
@@ -49,7 +49,7 @@ class Service:
         limits: Limits,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.room, self.limits, self.counts = room, limits, Counts()
+        self.room, self.limits, self.counts = room.share(len(tenants)), limits, Counts()
         self.tokens = any(one.digest is not None for one in tenants)
         self.draining = False
         self._ends = 0.0
@@ -59,7 +59,7 @@ class Service:
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         ledgers = ledgers_of(self._settings, ledger)
         self._tenants = {
-            one.name: Tenant(one, make_judge, ledger=ledgers[one.name], room=room, limits=limits)
+            one.name: Tenant(one, make_judge, ledger=ledgers[one.name], room=room.share(len(tenants)), limits=limits)
             for one in self._settings
         }
         self._checked: tuple[float, str | None] | None = None
@@ -178,11 +178,11 @@ async def _ledger_fails(tenant: Tenant) -> str | None:
     why, logged = None, ""
     try:
         async with asyncio.timeout(_LEDGER_SECONDS):
-            await tenant.recorded.require_readable()
+            await tenant.recorded.require_usable()
     except TimeoutError:
         why = logged = f"the ledger did not answer within {_LEDGER_SECONDS:g} seconds"
     except CalipersError as error:  # it names the database, which is nothing for callers
-        why, logged = "the ledger cannot be read; the server's log says why", str(error)
+        why, logged = "the ledger cannot be used; the server's log says why", str(error)
     if why is not None:
         _log.warning("tenant %s is not ready: %s", tenant.settings.name, logged)
     return why

@@ -64,7 +64,7 @@ class Limits:
 
 
 class Tenant:
-    """A tenant of the server. ``make_judge`` makes its judge, which records in ``ledger``. All tenants share ``room``.
+    """A tenant of the server. ``make_judge`` makes its judge, which records in ``ledger``; ``room`` is the tenant's.
 
     Raises ConfigError and LedgerError.
     """
@@ -72,7 +72,7 @@ class Tenant:
     def __init__(
         self, settings: TenantSettings, make_judge: MakeJudge, *, ledger: str | None, room: Room, limits: Limits
     ) -> None:
-        self.settings, self.limits = settings, limits
+        self.settings, self.limits, self.room = settings, limits, room
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.early = EarlySearch()
         self.ledger = None if ledger is None else open_ledger(ledger)

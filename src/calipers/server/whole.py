@@ -78,11 +78,7 @@ class WholeGroups:
     def _begun(self, key: Key, seen: str, group: TrajectoryGroup, size: int) -> tuple[str, asyncio.Task[bytes]]:
         members = len(group.trajectories)
         self._room.admit(members)
-        try:
-            self._room.hold(size)
-        except BaseException:
-            self._room.release(members, 0)
-            raise
+        self._room.hold(size, members=members)
         task = asyncio.get_running_loop().create_task(self._judged(key, group))
         self._judging[key] = seen, task
         task.add_done_callback(partial(self._done, key, seen, members, size))
