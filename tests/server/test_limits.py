@@ -17,12 +17,11 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 import msgspec
 
 from calipers.errors import ConfigError
-from calipers.server.agreement import size_conflict
-from calipers.server.answered import recorded_name
+from calipers.server.answered import recorded_name, size_conflict
 from calipers.server.forms import Rollout
 from calipers.server.requests import patience
 from calipers.server.room import Room
-from calipers.server.tokens import TenantSettings
+from calipers.server.tenant import TenantSettings
 from http_judge import worth
 from served import rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -195,12 +194,17 @@ async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty:
 async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
     async def cut(*parts: bytes) -> bool:
         reader, writer = await asyncio.open_connection(host, port)
-        with contextlib.suppress(ConnectionError):
+        try:
             for part in parts:
                 writer.write(part)
                 await writer.drain()
             return await asyncio.wait_for(reader.read(), 5) == b""
-        return True
+        except ConnectionError:
+            return True
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
 
     async with served(faulty) as server:
         host, port = server.url.removeprefix("http://").split(":")

@@ -16,9 +16,9 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 
 from calipers.server.answered import AnsweredGroups
 from calipers.server.forms import Rollout
-from calipers.server.problems import RefusalError
 from calipers.server.rollouts import Rollouts
-from calipers.server.tokens import TenantSettings
+from calipers.server.room import RefusalError
+from calipers.server.tenant import TenantSettings
 from http_judge import worth
 from served import PROMPT, Reply, questions, rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -311,7 +311,7 @@ async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitte
 
 async def test_bytes_are_bounded_too(faulty: FaultyServer, store: str | None) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, size=500, body=2000) as server:
+    async with served(faulty, ledger=store, size=780, body=2000) as server:
         waiting = asyncio.ensure_future(server.rollouts({**THREE[0], "rubric": "x" * 600}))
         await until(lambda: server.waiting >= 1)
         (refused,) = await server.rollouts(rollout(0, group="h"))

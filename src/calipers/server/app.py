@@ -1,7 +1,4 @@
-"""The ASGI application: every route checks token and size, calls its operation, and answers JSON.
-
-Not responsible for sockets and signals (``running``), or for what an operation does.
-"""
+"""The ASGI application: every route checks token and size, calls its operation, and answers JSON."""
 
 from __future__ import annotations
 
@@ -20,17 +17,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from calipers.errors import CalipersError
-from calipers.monitoring.prometheus import CONTENT_TYPE
-from calipers.server.counts import metrics_page
-from calipers.server.engines.nemo_gym import NEMO_GYM
-from calipers.server.engines.openrlhf import OPENRLHF
-from calipers.server.engines.remote_rm import MILES, SLIME
+from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
+from calipers.server.engines import ENGINES
 from calipers.server.forms import Health, Problem, Waiting
 from calipers.server.openapi import openapi
-from calipers.server.operations import Call, CallerGoneError, Operation
 from calipers.server.own_routes import OWN
-from calipers.server.problems import RefusalError, draining, refusal_for, short_of
 from calipers.server.requests import (
+    Call,
+    CallerGoneError,
+    Operation,
     Receive,
     Scope,
     Send,
@@ -41,9 +36,40 @@ from calipers.server.requests import (
     request_id,
     require_own_page,
 )
-from calipers.server.room import Room
-from calipers.server.service import Service
+from calipers.server.room import RefusalError, Room, draining, refusal_for, short_of
+from calipers.server.service import Counts, Service
+from calipers.server.tenant import Tenant
 from calipers.types.encoding import printable
+
+
+async def metrics_page(counts: Counts, room: Room, tenant: Tenant, *, draining: bool) -> str:
+    """Return the server's page for Prometheus, as one tenant may see it: its own groups and its judge's health."""
+    health = await tenant.monitor.metrics_in_pieces()
+    gauges = {
+        "server_rollouts_waiting": float(room.taken),
+        "server_rollouts_waiting_limit": float(room.most),
+        "server_bytes_waiting": float(room.taken_bytes),
+        "server_bytes_waiting_limit": float(room.most_bytes),
+        "server_requests_in_flight": float(counts.in_flight),
+        "server_groups_open": float(tenant.gathering),
+        "server_draining": float(draining),
+    }
+    lines = ["# TYPE calipers_server_requests_total counter"]
+    for (path, status), number in sorted(counts.requests.items()):
+        lines.append(f'calipers_server_requests_total{{path="{path}",status="{status}"}} {number}')
+    lines.append("# TYPE calipers_server_request_seconds_total counter")
+    lines += [
+        f'calipers_server_request_seconds_total{{path="{path}"}} {seconds:.6f}'
+        for path, seconds in sorted(counts.seconds.items())
+    ]
+    lines += [
+        "# TYPE calipers_server_repeated_total counter",
+        f"calipers_server_repeated_total {tenant.repeated}",
+        "# TYPE calipers_server_late_total counter",
+        f"calipers_server_late_total {tenant.rollouts.late}",
+    ]
+    return "".join(f"{line}\n" for line in lines) + exposition(gauges) + exposition(health)
+
 
 _log = logging.getLogger("calipers.server")
 _ENCODER: Final = msgspec.json.Encoder()
@@ -58,7 +84,7 @@ _LEFT: Final = 499
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPERATIONS: Final = (*OWN, OPENRLHF, SLIME, MILES, *NEMO_GYM)
+OPERATIONS: Final = (*OWN, *ENGINES)
 
 
 def server_app(service: Service) -> Application:

@@ -9,7 +9,7 @@ import msgspec
 
 from calipers._version import __version__
 from calipers.server.forms import Health, Problem, Waiting
-from calipers.server.operations import Operation
+from calipers.server.requests import Operation
 
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEMS: Final = {

@@ -1,4 +1,4 @@
-"""Runs the server: its socket, its event loop, and how it ends on SIGTERM. Not responsible for requests (``app``)."""
+"""Runs the server: its socket, its event loop, and how it ends on SIGTERM."""
 
 from __future__ import annotations
 

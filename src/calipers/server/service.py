@@ -5,20 +5,59 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from calipers.errors import CalipersError, ConfigError
+from calipers.errors import CalipersError, ConfigError, LedgerError
 from calipers.guard.injection import find_attacks
 from calipers.ledger.opening import is_postgres, ledger_name
-from calipers.ledger.reading import ledger_path
-from calipers.server.counts import Counts
-from calipers.server.problems import RefusalError, draining, too_slow
-from calipers.server.room import Room
-from calipers.server.tenant import Limits, MakeJudge, Tenant
-from calipers.server.tokens import TenantSettings, tenant_named, token_of
+from calipers.ledger.reading import FileReader, ledger_path, require_regular
+from calipers.server.room import RefusalError, Room, draining, too_slow
+from calipers.server.tenant import Limits, MakeJudge, Tenant, TenantSettings, tenant_named, token_of
+
+
+@contextmanager
+def only_server_of(ledgers: Iterable[str | None]) -> Iterator[None]:
+    """Be the only server of these ledgers while the block runs; a killed server holds nothing. Postgres is shared.
+
+    Raises LedgerError if another server has one of them. A file beside the ledger is locked, where the system can.
+    """
+    with ExitStack() as held:
+        for one in ledgers:
+            if one is not None and not is_postgres(one):
+                path = ledger_path(one)
+                _require_ledger(path)
+                beside = path.with_name(f"{path.name}.server")
+                try:
+                    file = held.enter_context(beside.open("ab"))
+                except OSError as error:
+                    raise LedgerError(f"{path}: the ledger cannot be opened: {error.strerror}") from error
+                _lock(file, path)
+        yield
+
+
+def _require_ledger(path: Path) -> None:
+    """Raise LedgerError for a ledger that cannot be opened, before a file is put beside it."""
+    if require_regular(path if path.name else Path()) is not None:
+        FileReader(path).close()
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise LedgerError(
+            f"{path}: another server has this ledger. Several servers need a ledger in Postgres: --ledger postgresql://..."
+        ) from error
+
 
 _log = logging.getLogger("calipers.server")
 
@@ -30,6 +69,15 @@ _TO_READ: Final = 60.0
 _TO_READ_AT_THE_END: Final = 1.0
 _LEDGER_SECONDS: Final = 2.0
 """Seconds within which the ledger must answer; what asks whether the server is ready waits a few seconds at most."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Requests to the server by path and status, since it started. ``in_flight`` are those without an answer yet."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    in_flight: int = 0
 
 
 class Service:

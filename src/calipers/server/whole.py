@@ -1,4 +1,4 @@
-"""Whole groups: one request, one result, judged once however often it is sent. Not responsible for judging."""
+"""Whole groups: one request, one result, judged once however often it is sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 from calipers.inputs import as_group
 from calipers.ledger import group_digest
 from calipers.server.answered import RecordedGroups, marked_group, shown_result
-from calipers.server.problems import conflict
-from calipers.server.room import Room
+from calipers.server.room import Room, conflict
 from calipers.types import GroupResult, TrajectoryGroup
 from calipers.types.encoding import to_json
 

@@ -2,7 +2,7 @@
 
 Two rollouts of a prompt may have the same text, so a text that comes twice need not be one rollout. Whether a caller
 has left decides: a rollout whose caller left before its answer was sent has a free seat, which the same text takes
-over. Not responsible for rollouts that arrive under a group's id (``server.rollouts``).
+over.
 """
 
 from __future__ import annotations
