@@ -60,8 +60,8 @@ def test_every_option_has_a_sentence_a_flat_name_a_row_in_the_docs_and_a_flag_wh
 ) -> None:
     assert option.help.endswith(".")
     assert option.help[0].isupper()
-    place = f"`{option.group}` `{option.name}`" if option.group else f"`{option.name}`"
-    assert any(line.startswith(f"| {place}") for line in PAGE.splitlines())
+    place = f"`{option.group}.{option.name}`" if option.group else f"`{option.name}`"
+    assert any(line.startswith((f"| {place}", f"| [{place}]")) for line in PAGE.splitlines())
     flags = {flag: one for one in app.commands["score"].params if isinstance(one, click.Option) for flag in one.opts}
     assert (f"--{option.flag}" in flags) is bool(option.section)
     if option.section:

@@ -18,7 +18,7 @@ from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
 from calipers.trainers.no_signal.rewards import NEUTRAL, with_exact_ties
 from calipers.trainers.no_signal.run import float_reward, is_group_scored
-from calipers.trainers.openrlhf.reply import group_key, member_of, reply_for, shared_by
+from calipers.trainers.openrlhf import group_key, member_of, reply_for, shared_by
 from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
 from calipers.types.encoding import to_json
 
