@@ -143,7 +143,8 @@ async def read_body(scope: Scope, receive: Receive, most: int, arrive: Callable[
     if not message.get("more_body") and message["type"] == "http.request" and len(body) <= most:
         return body
     chunks, size = [body], len(body)
-    arrive(size)
+    if size <= most:
+        arrive(size)
     while message["type"] == "http.request" and message.get("more_body") and size <= most:
         message = await receive()
         chunks.append(message.get("body", b""))
