@@ -47,3 +47,25 @@ async def test_rollouts_of_different_prompts_in_one_group_are_warned_about() -> 
     for second, is_warned in (("6*7?", False), ("5*5?", True)):
         result = await calipers.score_group([rollout("6*7?", "42"), rollout(second, "25")], judge="embedded")
         assert any("the prompts of '1' and '2' differ" in line for line in result.warnings) is is_warned
+
+
+@pytest.mark.parametrize(
+    ("prompts", "named"),
+    [
+        (([("system", "It is 10:00:01"), ("user", "6*7?")], [("system", "It is 10:00:02"), ("user", "6*7?\n")]), None),
+        (([("user", [{"type": "text", "text": "6*7?"}])], [("user", "6*7?")]), None),
+        (([], [("user", "6*7?")], [("user", "5*5?")]), ("2", "3")),
+    ],
+)
+async def test_prompts_differ_only_in_what_users_ask(
+    prompts: tuple[list[tuple[str, object]], ...], named: tuple[str, str] | None
+) -> None:
+    rollouts = [
+        [{"role": role, "content": text} for role, text in (*prompt, ("assistant", f"{number}"))]
+        for number, prompt in enumerate(prompts)
+    ]
+    result = await calipers.score_group(rollouts, judge="embedded")
+    about = [line for line in result.warnings if line.startswith("the prompts of")]
+    assert [line.partition(" differ")[0] for line in about] == (
+        [f"the prompts of {named[0]!r} and {named[1]!r}"] if named else []
+    )

@@ -350,3 +350,23 @@ def test_the_narrower_of_two_windows_counts() -> None:
     told = window_from_refusal(question(9000), 8192, 9000, Window(4096, 3.0))
     assert told is not None
     assert told.tokens == 4096
+
+
+def test_old_screenshots_are_left_out_before_a_group_does_not_fit() -> None:
+    def screen(place: int, number: int) -> Message:
+        url = {"url": f"data:image/png;base64,{place}{number:03}"}
+        return {"role": "tool", "tool_call_id": f"x{number}", "content": [{"type": "image_url", "image_url": url}]}
+
+    bodies = [
+        (*(one for n in range(9) for one in (turn(n, "")[0], screen(place, n))), answer(f"Done {place}"))
+        for place in range(2)
+    ]
+    view = render(group(*bodies))
+    whole = FRAME(Ask(0, (0, 1), (0, 1)), view)
+    window = Window(9000, BYTES_PER_TOKEN)
+    fitted = fit_question(whole, window, FRAME)
+    assert isinstance(fitted, Fitted)
+    assert not fitted.omitted
+    assert estimated_tokens(fitted.request, window.bytes_per_token) <= window.tokens
+    assert 2 <= text_bytes_and_images(fitted.request)[1] < 18
+    assert all(f"Done {place}" in shown(fitted.request.view, place) for place in range(2))

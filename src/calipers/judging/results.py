@@ -252,17 +252,30 @@ def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple
 
 
 def _different_prompts(group: TrajectoryGroup) -> list[str]:
-    """Return a warning if the trajectories begin with different prompts: GRPO compares answers to the same one."""
-    first, *others = (
-        [one.get("content") for one in takewhile(lambda one: one["role"] != "assistant", member.messages)]
-        for member in group.trajectories
-    )
-    for member, prompt in zip(group.trajectories[1:], others, strict=True):
-        if prompt != first and prompt and first:
-            names = f"{group.trajectories[0].id!r} and {member.id!r}"
+    """Return a warning if the trajectories begin with different prompts: GRPO compares answers to the same one.
+
+    Only what users say counts: system prompts may name the time.
+    """
+    prompts = [(member.id, prompt) for member in group.trajectories if (prompt := _first_request(member))]
+    for name, prompt in prompts[1:]:
+        if prompt != prompts[0][1]:
+            names = f"{prompts[0][0]!r} and {name!r}"
             remedy = "put rollouts of other prompts into groups of their own"
             return [f"the prompts of {names} differ, and a group compares answers to one prompt; {remedy}"]
     return []
+
+
+def _first_request(member: Trajectory) -> list[object]:
+    """Return what users say before the agent's first message: words, and what is no text."""
+    begin = takewhile(lambda one: one["role"] != "assistant", member.messages)
+    contents = [one.get("content") for one in begin if one["role"] == "user"]
+    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [
+        piece
+        for part, text in zip(parts, texts, strict=True)
+        for piece in (text.split() if isinstance(text, str) else [part])
+    ]
 
 
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:

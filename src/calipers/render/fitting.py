@@ -1,9 +1,9 @@
 """Makes a question fit a judge's context window, and states every gap that this makes.
 
 One rule for all candidates: each may be equally long. A longer one loses the middles of its longest texts, down to
-``_SHORTEST`` characters a text, and then whole turns from its middle. The task, tool definitions, what users say and a
-candidate's last answer are never cut; a candidate that is too long even so is not shown. A layout line, which content
-cannot forge, replaces what is left out::
+``_SHORTEST`` characters a text, and then whole turns from its middle. The task, tool definitions and a candidate's last
+answer are never cut, and what users say later goes with whole turns only. A candidate that is too long even so is not
+shown. A layout line, which content cannot forge, replaces what is left out::
 
     @kom result c1 search
     {"rows": [{"id": 1, "name"
@@ -114,16 +114,22 @@ class _Question:
         """Return the estimated number of tokens around the transcript: instructions, rubric and output format."""
         view = self.request.view
         parts = (*view.head, *(part for item in self.request.ask.order for part in view.candidates[item].body))
-        return self.tokens_needed - _bytes(parts) / self.window.bytes_per_token
+        images = sum(isinstance(part, Image) for part in parts)
+        return self.tokens_needed - _bytes(parts) / self.window.bytes_per_token - _IMAGE_TOKENS * images
 
     def size_for(self, items: Iterable[int]) -> int:
-        """Return how many characters the transcript's head and the candidates ``items`` may have together.
+        """Return how many characters the transcript's head and the candidates ``items`` may have together."""
+        return self._characters(self.tokens_allowed - self.tokens_around, items)
 
-        The number follows from the average number of bytes of their characters.
-        """
+    @property
+    def image(self) -> int:
+        """Return the number of characters that takes as many tokens as an image."""
+        return self._characters(_IMAGE_TOKENS, self.request.ask.order)
+
+    def _characters(self, tokens: float, items: Iterable[int]) -> int:
+        """Return how many characters have ``tokens``, from the average number of bytes of the characters shown."""
         view = self.request.view
         every = (*view.head, *(part for item in items for part in view.candidates[item].body))
-        tokens = self.tokens_allowed - self.tokens_around
         return int(tokens * self.window.bytes_per_token * count_characters(every) / max(1, _bytes(every)))
 
     def shortened(self, view: RenderedGroup, ask: Ask, items: Sequence[int]) -> JudgeRequest | None:
@@ -131,22 +137,22 @@ class _Question:
 
         None if that is impossible.
         """
-        size = self.size_for(items)
+        size, count, around = self.size_for(items), len(ask.order), self.tokens_around
         for _ in range(_MAX_TRIES):
-            shorter = shorten_group(view, size, shown=len(ask.order), among=items) if size > 0 else None
+            shorter = shorten_group(view, size, shown=count, among=items, image=self.image) if size > 0 else None
             if shorter is None:
                 return None
             shown = self.frame(ask, shorter)
             estimated = estimated_tokens(shown, self.window.bytes_per_token)
             if estimated <= self.tokens_allowed:
                 return shown
-            size = int(size * self.tokens_allowed / estimated) - 1
+            size = int(size * (self.tokens_allowed - around) / (estimated - around)) - 1
         return None
 
     def without_the_longest(self) -> Fitted | Unfit:
         """Return the question about as many of its candidates as fit the window; the longest are omitted first."""
         view, ask = self.request.view, self.request.ask
-        least_of, needs = _minimum_lengths(view)
+        least_of, needs = _minimum_lengths(view, self.image)
         real = [item for item in ask.order if view.candidates[item].members]
         least = 1 if view.rubrics else min(2, len(real))  # with fewer candidates there is nothing to compare
         left = list(ask.order)
@@ -166,10 +172,11 @@ class _Question:
 
     def _too_long(self, item: int, need: int, others: int) -> str:
         """Return why a candidate is too long to be shown beside ``others`` other candidates, and the remedy."""
+        has_images = any(isinstance(part, Image) for part in self.request.view.candidates[item].body)
         reason = (
             f"it is too long for the judge's context window of {self.window.tokens} tokens"
             f"{f' beside {others} other{chr(115) * (others > 1)}' if others else ''}: {need:,} characters of it, "
-            "including its last answer, are never left out"
+            f"{f'an image counted as {self.image:,}, and ' * has_images}including its last answer, are never left out"
         )
         if others and need <= self.size_for([item]):
             return f"{reason}. Show fewer at once (protocol='pointwise', at_once=), or {_LARGER}"
@@ -178,7 +185,7 @@ class _Question:
     def _unfit(self, real: Sequence[int], needs: Sequence[int]) -> Unfit:
         """Return the failure, which names the longest part of the question: instructions, what all share, or who."""
         view, ask = self.request.view, self.request.ask
-        head = _outline(_without_unused_exhibits(view, ()).head, view).least
+        head = _outline(_without_unused_exhibits(view, ()).head, view, image=self.image).least
         victim = max(set(real) & set(ask.members), key=lambda item: (needs[item], -item), default=None)
         around = self.tokens_around * self.window.bytes_per_token
         omitted: dict[int, str] = {}
@@ -260,19 +267,21 @@ def _size(text: str) -> int:
 # --- shortening ---
 
 
-def shorten_group(view: RenderedGroup, size: int, *, shown: int, among: Sequence[int]) -> RenderedGroup | None:
+def shorten_group(
+    view: RenderedGroup, size: int, *, shown: int, among: Sequence[int], image: int = 0
+) -> RenderedGroup | None:
     """Return the transcript ``view``, shortened so that its head and any ``shown`` of the candidates ``among`` have at
-    most ``size`` characters.
+    most ``size`` characters. An image counts as ``image`` characters.
 
     None if it cannot be shortened enough, and the same object if it fits. What all candidates share is shortened too if
     it takes more than half of ``size``. ``Candidate.messages``, ``Candidate.elided`` and ``RenderedGroup.warnings``
     state the gaps.
     """
-    lengths = sorted((count_characters(view.candidates[item].body) for item in among), reverse=True)[:shown]
-    if count_characters(view.head) + sum(lengths) <= size:
+    lengths = sorted((_length(view.candidates[item].body, image) for item in among), reverse=True)[:shown]
+    if _length(view.head, image) + sum(lengths) <= size:
         return view
-    outlines = {item: _outline(view.candidates[item].body, view, view.candidates[item]) for item in among}
-    head = _outline(view.head, view)
+    outlines = {item: _outline(view.candidates[item].body, view, view.candidates[item], image) for item in among}
+    head = _outline(view.head, view, image=image)
     kept = {name for one in (head, *outlines.values()) for name in one.kept_exhibits}
     head = replace(
         head, blocks=tuple(replace(one, can_be_cut=False) if one.exhibit in kept else one for one in head.blocks)
@@ -281,7 +290,8 @@ def shorten_group(view: RenderedGroup, size: int, *, shown: int, among: Sequence
     if plan is None:
         return None
     short_head = head.written(plan, view.marker)
-    share = _equal_share(lengths, size - len(short_head[0]))
+    short_parts = _parts_of_text(short_head[0], view.head)
+    share = _equal_share(lengths, size - _length(short_parts, image))
     candidates = list(view.candidates)
     for item, outline in outlines.items():
         own = outline.plan(share)
@@ -295,7 +305,7 @@ def shorten_group(view: RenderedGroup, size: int, *, shown: int, among: Sequence
             elided=(*candidate.elided, *gaps),
         )
     warnings = (*view.warnings, *(f"shared by all: {gap}" for gap in short_head[1]))
-    return replace(view, head=_parts_of_text(short_head[0], view.head), warnings=warnings, candidates=tuple(candidates))
+    return replace(view, head=short_parts, warnings=warnings, candidates=tuple(candidates))
 
 
 def omission_lines(before: RenderedGroup, after: RenderedGroup, order: Iterable[int]) -> tuple[str, ...]:
@@ -324,7 +334,7 @@ class _Block:
     """One block of a transcript: layout ``before``, a ``text`` that may be cut, and its line end ``after``.
 
     ``turn`` is -1 in the head. ``exhibit`` is the name of the exhibit that the block defines, ``see`` of the one that
-    it refers to.
+    it refers to. ``images`` is what its images add to its length.
     """
 
     before: str
@@ -334,10 +344,11 @@ class _Block:
     turn: int = -1
     exhibit: str = ""
     see: str = ""
+    images: int = 0
 
     @property
     def length(self) -> int:
-        return len(self.before) + len(self.text) + len(self.after)
+        return len(self.before) + len(self.text) + len(self.after) + self.images
 
     @property
     def least(self) -> int:
@@ -399,7 +410,7 @@ class _Outline:
         for is_dropped, run in groupby(self.blocks, lambda one: one.turn in plan.dropped):
             blocks = list(run)
             if is_dropped:
-                turns, size = len({one.turn for one in blocks}), sum(one.length for one in blocks)
+                turns, size = len({one.turn for one in blocks}), sum(one.length - one.images for one in blocks)
                 written.append(f"{marker} {_turns_gap(turns, size)}\n")
                 dropped, characters = dropped + turns, characters + size
                 continue
@@ -430,7 +441,13 @@ def _equal_share(lengths: Sequence[int], room: int) -> int:
     return _UNLIMITED
 
 
-def _outline(parts: Sequence[Part], view: RenderedGroup, candidate: Candidate | None = None) -> _Outline:
+def _length(parts: Iterable[Part], image: int) -> int:
+    return sum(image if isinstance(part, Image) else len(part) for part in parts)
+
+
+def _outline(
+    parts: Sequence[Part], view: RenderedGroup, candidate: Candidate | None = None, image: int = 0
+) -> _Outline:
     """Return the blocks of a candidate's transcript, or of the head.
 
     What is said before the agent's first message is the task, and its last text is its answer: both stay as they are.
@@ -455,7 +472,10 @@ def _outline(parts: Sequence[Part], view: RenderedGroup, candidate: Candidate | 
         task = {turns[number] for number in range(first) if roles[number] != "tool"}
         stay = task | ({turns[answer]} if answer >= 0 else set()) | {max(turns, default=-1)}
     blocks = tuple(
-        _block(text, word, view.marker, roles[number] if number >= 0 else "", is_answer=0 <= answer == number)
+        replace(
+            _block(text, word, view.marker, roles[number] if number >= 0 else "", is_answer=0 <= answer == number),
+            images=image * len(_PLACE.findall(text)),
+        )
         for text, word, number in zip(texts, words, numbers, strict=True)
     )
     if candidate is None:
@@ -515,13 +535,13 @@ def _block(text: str, word: str, marker: str, role: str, *, is_answer: bool) -> 
     )
 
 
-def _minimum_lengths(view: RenderedGroup) -> tuple[Sequence[int], Sequence[int]]:
+def _minimum_lengths(view: RenderedGroup, image: int) -> tuple[Sequence[int], Sequence[int]]:
     """Return the lengths to which each candidate of a transcript can be cut: alone, and with the exhibits it uses."""
-    outlines = [_outline(one.body, view, one) for one in view.candidates]
+    outlines = [_outline(one.body, view, one, image) for one in view.candidates]
     kept = {name for one in outlines for name in one.kept_exhibits}
     exhibits = {
         one.exhibit: one.length if one.exhibit in kept else one.least
-        for one in _outline(view.head, view).blocks
+        for one in _outline(view.head, view, image=image).blocks
         if one.exhibit
     }
     used = [{block.see for block in one.blocks} for one in outlines]

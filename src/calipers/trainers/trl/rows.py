@@ -6,6 +6,7 @@ the call. TRL is never imported.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -249,7 +250,10 @@ def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
 
 
 def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
-    """Return a column of the data set by its name, or None. Raises ConfigError if a ``required`` column is missing."""
+    """Return a column of the data set by its name, or None. Its NaNs, as data frames show what is missing, become None.
+
+    Raises ConfigError if a ``required`` column is missing.
+    """
     if name is None or given.get(name) is None:
         if name is not None and required:
             known = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"
@@ -260,4 +264,4 @@ def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool
     column = given[name]
     if not isinstance(column, list | tuple):
         raise InputError(f"{name!r} is a {type(column).__name__}, not a column of the data set")
-    return column
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in column]
