@@ -55,6 +55,12 @@ def cases(half: Half) -> list[Case]:
     return [*_read(half, "attacks"), *_read(half, "harmless")]
 
 
+def reworded(name: str) -> list[str]:
+    """Texts written without the rules at hand: ``attacks`` or ``honest``, ``seen`` (mended on) or ``held_out``."""
+    lines = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [line.replace("\\n", "\n") for line in lines]
+
+
 def _read(half: Half, name: str) -> Iterator[Case]:
     attack = name == "attacks"
     for line in (FOLDER / f"{name}_{half}.txt").read_text(encoding="utf-8").splitlines():

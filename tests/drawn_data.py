@@ -14,15 +14,14 @@ from calipers.inputs import as_group, as_rubric_row, canonical
 from calipers.inputs.jsonl import json_line_rows
 from calipers.inputs.plain import plain_data, without_nan
 from calipers.rubric.criteria import as_rubric, criteria_as_text
-from calipers.rubric.dataset_score import dataset_score
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
+from calipers.rubric.tag_scores import dataset_score
 from calipers.rubric.unused_standards import unused_standards
 from calipers.types import Rubric
 from calipers.types.encoding import finite_number, printable, to_json_text, without_lone_surrogates
 from calipers.verifiers import read_constraints, verifier_from
-from calipers.verifiers.constraints import RulesAs
-from calipers.verifiers.rule_files import own_constraints
+from calipers.verifiers.constraints import RulesAs, own_constraints
 
 _KEY = re.compile(r"'[\w.]+'")
 

@@ -5,8 +5,8 @@
 The worse answer of each pair of evalbiasbench (github:ncsoft/offsetbias; recorded data, else examples/groups.jsonl)
 gets an attack appended, or is replaced by one that only works alone. An attack works when that answer then gets at
 least the better one's reward. The judges know the truth, and obey every attack of one kind that reaches them in its own
-words. SEEN and HELD_OUT (``rewordings``) are attacks worded without the rules at hand: the detector was mended on SEEN
-alone.
+words. Reworded attacks are worded without the rules at hand: the detector was mended on half of
+them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from tests.detector_cases import reworded
+
 import calipers
 from benchmarks.environment import recorded_data
 from calipers.guard.canary import TEXTS
 from calipers.guard.injection import find_attacks
 from calipers.testing import ATTACKS, Bias, HollowAnswers, Injectable, Question, SimulatedJudge, WrittenAttack
 from calipers.testing.question import transcript_text
-from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN, SEEN
 from calipers.types import Candidate, Trajectory, TrajectoryGroup
+
+REWORDED = {
+    "reworded, mended on": reworded("attacks_reworded_seen"),
+    "reworded, held out": reworded("attacks_reworded_held_out"),
+}
 
 
 class Obeys(Bias):
@@ -150,7 +156,7 @@ def all_rows() -> Iterator[Row]:
         attacks = [one for one in ATTACKS if one.kind == kind]
         texts = [*(one.text for one in attacks), *([TEXTS[kind]] if kind in TEXTS else [])]
         yield Row(kind.replace("_", " "), attacks, partial(_obeys, texts))
-    for name, texts in (("reworded, mended on", SEEN), ("reworded, held out", HELD_OUT)):
+    for name, texts in REWORDED.items():
         reworded = [WrittenAttack("instruction", "en", text) for text in texts]
         yield Row(name, reworded, partial(_obeys, [*texts, TEXTS["instruction"]]))
 
@@ -169,9 +175,9 @@ def main() -> int:
     table(all_rows(), load_pairs(parser.parse_args().pairs))
     known = sum(is_found(one.text if one.alone else f"Paris.\n\n{one.text}") for one in ATTACKS)
     print(f"\ndetected: {known} of {len(ATTACKS)} written with the rules at hand", end="")
-    for name, texts in (("reworded, mended on", SEEN), ("reworded, held out", HELD_OUT)):
+    for name, texts in REWORDED.items():
         print(f"; {sum(is_found(f'Paris. {text}') for text in texts)} of {len(texts)} {name}", end="")
-    honest = [*HONEST_SEEN, *HONEST_HELD_OUT]
+    honest = reworded("honest_reworded_seen") + reworded("honest_reworded_held_out")
     print(f"; {sum(map(is_found, honest))} of {len(honest)} honest texts about grading accused")
     return 0
 

@@ -13,8 +13,7 @@ import time
 from typing import Any
 
 from benchmarks.environment import recorded_data
-from calipers.verifiers.ifeval.report import check_response, report
-from calipers.verifiers.ifeval.rows import pair, read_prompt, read_response
+from calipers.verifiers.ifeval.rows import check_response, pair, read_prompt, read_response, report
 
 
 def rows(name: str) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
-r"""Mathematical answers compared with the expected one: ``python -m benchmarks.reading.maths [FILE.jsonl] [--show]``.
+r"""Mathematical answers compared with the expected one: ``python -m benchmarks.reading.maths [--show]``.
 
-Every second gold of each kind, written rightly in many ways and wrongly in at least 19: how many right ones are
-refused, how many wrong ones met, and how many are unknown. With a file (one object a line, the gold under ``answer``,
-as the test sets of MATH and AIME are published) those golds instead, boxed as they stand. ``--show`` prints what was
+Golds as public sets carry them (``tests/fixtures/maths.jsonl``), written rightly in many ways and wrongly in at least
+19: how many right ones are refused, how many wrong ones met, and how many are unknown. ``--show`` prints what was
 refused or met. The comparison runs in this process, with an alarm in place of the sandbox's clock. Needs
 ``calipers[maths]``. The exit code is 1 if a right answer is refused, a wrong one met, or too many are unknown.
 """
@@ -13,13 +12,11 @@ import json
 import logging
 import signal
 import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
+from collections import Counter, defaultdict
 
+from benchmarks.environment import ROOT
 from calipers.verifiers.maths import stated_answer
 from calipers.verifiers.maths_comparison import compare
-from maths_golds import GOLDS, kind_of, near_misses, right_forms
 
 _SECONDS = 3
 _LEAST_RIGHT, _LEAST_WRONG = 0.95, 0.80
@@ -36,39 +33,23 @@ def met(gold: str, text: str) -> bool | None:
         signal.alarm(0)
 
 
-def golds_in(path: Path) -> dict[str, list[str]]:
-    """Different golds of a file, by kind."""
-    found: dict[str, list[str]] = {}
-    for line in path.read_text("utf-8").splitlines():
-        gold = str(json.loads(line)["answer"]).strip()
-        found.setdefault(kind_of(gold), []).append(gold)
-    return {kind: list(dict.fromkeys(several)) for kind, several in found.items()}
-
-
-def checks(kind: str, gold: str, *, own: bool) -> Iterator[tuple[bool, str]]:
-    """Texts, and whether their answer is right. Of a stranger's gold only what holds for every kind is written."""
-    forms = list(right_forms(kind, gold))
-    yield from ((True, text) for text in (forms if own else forms[:5]))
-    yield from ((False, f"It is $\\boxed{{{wrong}}}$.") for wrong in near_misses(kind, gold))
-
-
 def main(arguments: list[str]) -> int:
     """Print a row for each kind, and all."""
     logging.disable(logging.CRITICAL)
     signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError()))
-    files = [Path(one) for one in arguments if not one.startswith("--")]
-    golds = golds_in(files[0]) if files else {kind: list(several[::2]) for kind, several in GOLDS.items()}
-    total: Counter[tuple[bool, bool | None]] = Counter()
-    for kind, several in sorted(golds.items()):
-        counts: Counter[tuple[bool, bool | None]] = Counter()
-        for gold in several:
-            for right, text in checks(kind, gold, own=not files):
-                verdict = met(gold, text)
-                counts[right, verdict] += 1
-                if "--show" in arguments and verdict is (not right):
-                    print(f"{'REFUSED' if right else 'MET'} {gold}   {text!r}")
+    kinds: dict[str, Counter[tuple[bool, bool | None]]] = defaultdict(Counter)
+    for line in (ROOT / "tests/fixtures/maths.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        texts = [(True, text) for text in row["right"]]
+        texts += [(False, f"It is $\\boxed{{{wrong}}}$.") for wrong in row["wrong"]]
+        for right, text in texts:
+            verdict = met(row["gold"], text)
+            kinds[row["kind"]][right, verdict] += 1
+            if "--show" in arguments and verdict is (not right):
+                print(f"{'REFUSED' if right else 'MET'} {row['gold']}   {text!r}")
+    for kind, counts in sorted(kinds.items()):
         print_row(kind, counts)
-        total += counts
+    total = sum(kinds.values(), Counter[tuple[bool, bool | None]]())
     print_row("all", total)
     shares = [1 - total[right, None] / sum(total[right, one] for one in (True, False, None)) for right in (True, False)]
     return 1 if total[True, False] or total[False, True] or shares[0] < _LEAST_RIGHT or shares[1] < _LEAST_WRONG else 0

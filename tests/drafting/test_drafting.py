@@ -12,10 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.drafting import draft
-from calipers.drafting.measure import Measured, measure_criterion
-from calipers.drafting.merge import merge_proposals
-from calipers.drafting.proposals import Proposal, proposal_request, read_proposals
-from calipers.drafting.rubric_file import rubric_toml
+from calipers.drafting.criteria import (
+    Measured,
+    Proposal,
+    measure_criterion,
+    merge_proposals,
+    proposal_request,
+    read_proposals,
+    rubric_toml,
+)
 from calipers.errors import InputError, PermanentError
 from calipers.ledger import Ledger
 from calipers.render import render

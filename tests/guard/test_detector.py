@@ -12,9 +12,8 @@ from calipers.guard.injection import find_attacks
 from calipers.guard.vocabulary import BITS, lexicon, rules
 from calipers.judging.excluded import find_attacks_in_group
 from calipers.render import render
-from calipers.testing.rewordings import HELD_OUT, HONEST_HELD_OUT, HONEST_SEEN
 from calipers.types import Certainty
-from detector_cases import Case, Half, cases
+from detector_cases import Case, Half, cases, reworded
 
 
 def grade_of(case: Case) -> Certainty | None:
@@ -34,9 +33,13 @@ def test_most_attacks_are_found_and_look_alikes_are_left_alone(half: Half) -> No
 
 
 def test_attacks_worded_without_the_rules_at_hand_are_found_in_part() -> None:
-    found = [text for text in HELD_OUT if find_attacks([{"role": "assistant", "content": f"Paris. {text}"}])]
+    found = [
+        text
+        for text in reworded("attacks_reworded_held_out")
+        if find_attacks([{"role": "assistant", "content": f"Paris. {text}"}])
+    ]
     assert len(found) >= 35  # of 83
-    honest = [*HONEST_SEEN, *HONEST_HELD_OUT]
+    honest = reworded("honest_reworded_seen") + reworded("honest_reworded_held_out")
     assert [text for text in honest if find_attacks([{"role": "assistant", "content": text}])] == []
 
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from calipers.rubric.dataset_score import DatasetScore, dataset_score
+from calipers.rubric.tag_scores import DatasetScore, dataset_score
 
 
 def test_the_mean_is_clipped_and_the_examples_are_not():

@@ -14,8 +14,17 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.types import Trajectory
 from calipers.verifiers.ifeval import INSTRUCTION_IDS, check, instruction, instructions
-from calipers.verifiers.ifeval.report import Checked, check_response, report, write_results
-from calipers.verifiers.ifeval.rows import Prompt, Response, pair, read_prompt, read_response
+from calipers.verifiers.ifeval.rows import (
+    Checked,
+    Prompt,
+    Response,
+    check_response,
+    pair,
+    read_prompt,
+    read_response,
+    report,
+    write_results,
+)
 from calipers.verifiers.ifeval.sentences import count_capital_words, count_sentences
 from effort import in_proportion
 

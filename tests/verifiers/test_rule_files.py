@@ -8,7 +8,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.types import Trajectory, TrajectoryGroup
-from calipers.verifiers.rule_files import RuleFile, own_constraints, read_rules
+from calipers.verifiers.constraints import RuleFile, own_constraints, read_rules
 
 FILE = """\
 combine = "average"

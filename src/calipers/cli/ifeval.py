@@ -23,8 +23,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.types.counted import counted
 
 if TYPE_CHECKING:
-    from calipers.verifiers.ifeval.report import Report
-    from calipers.verifiers.ifeval.rows import Pairing, Prompt, Response
+    from calipers.verifiers.ifeval.rows import Pairing, Prompt, Report, Response
 
 _SQLITE: Final = b"SQLite format 3\0"
 T = TypeVar("T")
@@ -90,7 +89,7 @@ def ifeval(
 
     Exit code: 0 all checked, 1 a line could not be read or a prompt has no response, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.verifiers.ifeval.report import check_response, report, write_results  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.rows import check_response, report, write_results  # noqa: PLC0415 - --help stays quick
 
     problems = _Problems(strict=strict)
     if output_dir is not None:
@@ -140,7 +139,7 @@ class _Problems:
 
 def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> None:  # noqa: FBT001 - a flag's value
     """Raise ConfigError if the per-response files cannot be written to ``folder``."""
-    from calipers.verifiers.ifeval.report import READINGS, results_path  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.ifeval.rows import READINGS, results_path  # noqa: PLC0415 - --help stays quick
 
     if not Path(folder).is_dir():
         raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")

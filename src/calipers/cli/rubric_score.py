@@ -19,9 +19,8 @@ from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
-    from calipers.rubric.dataset_score import DatasetScore
     from calipers.rubric.formulas import Met
-    from calipers.rubric.tag_scores import GradedExample
+    from calipers.rubric.tag_scores import DatasetScore, GradedExample
 
 
 @click.command(short_help="Compute a data set's score, by axis and theme.")

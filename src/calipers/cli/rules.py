@@ -14,7 +14,7 @@ from calipers.types import GroupResult, Rubric, TrajectoryGroup
 
 if TYPE_CHECKING:
     from calipers.judging.judge import Judge
-    from calipers.verifiers.rule_files import RuleFile
+    from calipers.verifiers.constraints import RuleFile
 
 
 class Scoring(Protocol):
@@ -74,7 +74,7 @@ def with_references(
     for which the ``rules`` leave the judge only constraints to check.
     """
     from calipers.rubric.dataset_standards import read_standards, text_of_reference  # noqa: PLC0415 - --help stays quick
-    from calipers.trainers.rollouts.messages import rubric_text_with_reference  # noqa: PLC0415 - likewise
+    from calipers.trainers.rollouts.rows import rubric_text_with_reference  # noqa: PLC0415 - likewise
 
     for group in groups:
         reference = read_standards(group.extra, rubric=False).reference
@@ -103,7 +103,7 @@ def rules_from_options(judge: Judge, options: Mapping[str, Any]) -> RulesAndJudg
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None
-    from calipers.verifiers.rule_files import RuleFile, read_rules  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.constraints import RuleFile, read_rules  # noqa: PLC0415 - --help stays quick
 
     rules = RuleFile() if path is None else read_rules(path)
     settings = dict(rules.settings) | ({} if combine is None else {"combine": combine})

@@ -1,5 +1,4 @@
-"""Drafts a rubric with a judge and tests it on groups. Not responsible for grading (``judging``), or for files of
-groups (``inputs``).
+"""Drafts a rubric with a judge and tests it on groups.
 
 The steps are: propose criteria, merge similar proposals, grade every trajectory twice, drop useless criteria, write the
 rubric.
@@ -18,10 +17,16 @@ from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat_names import judge_arguments
 from calipers.config.options import options_in_group
 from calipers.config.question_options import Calls
-from calipers.drafting.measure import Measured, measure_criterion
-from calipers.drafting.merge import Merged, merge_proposals
-from calipers.drafting.proposals import Proposal, proposal_request, read_proposals
-from calipers.drafting.rubric_file import rubric_toml
+from calipers.drafting.criteria import (
+    Measured,
+    Merged,
+    Proposal,
+    measure_criterion,
+    merge_proposals,
+    proposal_request,
+    read_proposals,
+    rubric_toml,
+)
 from calipers.errors import BackendError, InputError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.jsonl import decompressed_stream, json_line_rows, json_value, open_binary
-from calipers.rubric.dataset_forms import row_prompt
+from calipers.rubric.dataset_criteria import row_prompt
 from calipers.types import Message
 
 _KEYS: Final = ("prompt", "messages", "context")

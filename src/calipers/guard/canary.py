@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, TypeAlias
 
-from calipers.guard.injection import attacks_in
+from calipers.guard.injection import LONGEST_MASTER_KEY, attacks_in
 from calipers.interfaces import JudgingProtocol
 from calipers.render.transcript import MARK, write_blocks
 from calipers.types import (
@@ -89,15 +89,16 @@ class _WithCanary:
         return replace(ask, order=order), replace(view, candidates=(*view.candidates, canary))
 
     def _kind(self, ask: Ask, view: RenderedGroup) -> CanaryKind:
-        """Return the kind of canary that tries the same attack as a real candidate, or a random kind
-        if none attacks.
+        """Return the kind of canary that tries what a real candidate tries or could try.
+
+        Only a short answer can be hollow. An order may be anywhere, in words that no search knows.
         """
         question = ask.parent if ask.cause == "canary" else ask.number
         drawn = random.Random(f"canary:{view.digest}:{self.seed}:{question}:kind")  # noqa: S311 - as above
         tried = {hit.kind for hits in attacks_in(view, context=view.prefix_length).values() for hit in hits}
-        if not tried:
-            return drawn.choice(tuple(TEXTS))
-        return "master_key" if tried == {"master_key"} else "instruction"
+        if tried:
+            return "master_key" if tried == {"master_key"} else "instruction"
+        return drawn.choice(tuple(TEXTS)) if any(map(_may_be_hollow, view.candidates)) else "instruction"
 
 
 class CanaryAmong(_WithCanary):
@@ -160,6 +161,11 @@ def _canary_candidate(view: RenderedGroup, kind: CanaryKind) -> Candidate:
     message: Message = {"role": "assistant", "content": TEXTS[kind]}
     body = "".join(write_blocks((message,), after_assistant=False)).replace(MARK, f"{view.marker} ")
     return Candidate((), (*before, message), (body,))
+
+
+def _may_be_hollow(candidate: Candidate) -> bool:
+    content = candidate.messages[-1].get("content")
+    return not isinstance(content, str) or len(content) <= LONGEST_MASTER_KEY
 
 
 def _kind_of(candidate: Candidate) -> CanaryKind:

@@ -52,6 +52,8 @@ _TO_WORDS: Final = bytes(
 )
 """What each byte of UTF-8 is in text in which stems are looked for: in lower case, and nothing between words."""
 _EXCERPT: Final = 120
+LONGEST_MASTER_KEY: Final = 80
+"""A longer answer is not only an opening phrase (characters)."""
 _DEEPEST: Final = 12
 _IDS: Final = frozenset({"role", "id", "type", "tool_call_id", "detail", "is_error", "index"})
 _SEARCHED: Final = _IDS | {"content"}
@@ -340,7 +342,7 @@ def _master_key(message: Message) -> Attack | None:
     content = message.get("content")
     if message.get("role") != "assistant" or message.get("tool_calls"):
         return None
-    if not isinstance(content, str) or len(content) > 80:
+    if not isinstance(content, str) or len(content) > LONGEST_MASTER_KEY:
         return None
     shown = content.strip()
     plain = normalize("NFKC", shown)

@@ -23,7 +23,7 @@ from calipers.inputs.messages import canonical
 from calipers.inputs.plain import is_plain, plain_data, record_fields, type_in_words
 from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
-from calipers.rubric.dataset_forms import row_prompt
+from calipers.rubric.dataset_criteria import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps

@@ -17,8 +17,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import jsonl, parquet
 from calipers.inputs.messages import canonical
 from calipers.inputs.standards import plain_row
-from calipers.rubric.dataset_criteria import Pitfalls
-from calipers.rubric.dataset_forms import row_prompt
+from calipers.rubric.dataset_criteria import Pitfalls, row_prompt
 from calipers.rubric.dataset_standards import ground_truth_object, parse_json_text, read_standards
 from calipers.types import Message, Rubric
 

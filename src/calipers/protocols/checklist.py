@@ -16,7 +16,7 @@ from calipers.protocols.question import EVIDENCE, draw_candidate_keys, message_c
 from calipers.protocols.reading import REFUSED
 from calipers.render import compose
 from calipers.replies import ChecklistReading, extract_checklist
-from calipers.replies.rejected import WORDS_AROUND
+from calipers.replies.names import WORDS_AROUND
 from calipers.rubric import Grading
 from calipers.types import (
     Ask,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from calipers.replies import ScoreReading
-from calipers.replies.rejected import CONTRADICTED, TWO_VERDICTS, WORDS_AROUND
+from calipers.replies.names import CONTRADICTED, TWO_VERDICTS, WORDS_AROUND
 from calipers.types import Ask, JudgeRequest, Judgment, Rating, Reading
 
 SCALE = (0, 100)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.replies.documents import EXPLAINING, is_list, pairs_of, plain_key
-from calipers.replies.names import Names
-from calipers.replies.rejected import ERROR_BESIDE, WORDS_AROUND, Rejected
+from calipers.replies.names import ERROR_BESIDE, WORDS_AROUND, Names, Rejected
 from calipers.replies.text import condense_reply, is_introduction
 from calipers.replies.verdict import MET_KEYS, Met, Row, document_of, read_row, read_scalar, read_single
 from calipers.types import FinishReason, Outcome

@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from calipers.replies.documents import EXPLAINING, find_documents, is_list, pairs_of, plain_key
-from calipers.replies.names import NOUN, Names
-from calipers.replies.rejected import UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.names import NOUN, UNENDED, WORDS_AROUND, Names, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, is_text_after, judges_turn, reply_text, strip_fence
 from calipers.types import Outcome
 

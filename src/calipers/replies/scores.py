@@ -26,9 +26,17 @@ from calipers.replies.documents import (
     plain_key,
     unescaped,
 )
-from calipers.replies.names import NOUN, Names
+from calipers.replies.names import (
+    CONTRADICTED,
+    ERROR_BESIDE,
+    NOUN,
+    TWO_VERDICTS,
+    UNENDED,
+    WORDS_AROUND,
+    Names,
+    Rejected,
+)
 from calipers.replies.numbers import SCORE, OutOfRange, Scale, Value, adjusted_scores, read_value, why_off_scale
-from calipers.replies.rejected import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
 from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,

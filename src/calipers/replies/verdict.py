@@ -20,7 +20,7 @@ from calipers.replies.documents import (
     plain_key,
     unescaped,
 )
-from calipers.replies.rejected import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
+from calipers.replies.names import CONTRADICTED, ERROR_BESIDE, TWO_VERDICTS, UNENDED, WORDS_AROUND, Rejected
 from calipers.replies.text import (
     LIMIT,
     TOLERANT_LIMIT,

@@ -5,8 +5,7 @@ judge is asked.
 """
 
 from calipers.rubric.criteria import as_rubric, check_rubric, criteria_as_text
-from calipers.rubric.default import DEFAULT_RUBRIC
-from calipers.rubric.grading import Grading
+from calipers.rubric.grading import DEFAULT_RUBRIC, Grading
 from calipers.types import Criterion, Rubric
 
 __all__ = ["DEFAULT_RUBRIC", "Criterion", "Grading", "Rubric", "as_rubric", "check_rubric", "criteria_as_text"]

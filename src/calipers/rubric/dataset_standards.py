@@ -8,6 +8,7 @@ for running rules (``verifiers``).
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,23 +19,20 @@ from typing import Any, Final, TypeAlias
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.criteria import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls, normalise_criteria
-from calipers.rubric.dataset_rules import MULTI_TURN_KEYS, labels_in, turns_in
 from calipers.types import Rubric, TrajectoryGroup
 
 STANDARDS_KEYS: Final = frozenset({
     "rubrics", "reward_model", "extra_info", "prompt_metadata", "ground_truth", "checkers", "functions",
-    "instruction_id_list", "open_instruct", "turns_of_instructions", "reference", "reference_answer", "rubric_items",
-    MULTI_TURN_KEYS[0],
+    "instruction_id_list", "reference", "reference_answer", "rubric_items",
 })  # fmt: skip
 """Keys of a row that may hold a rubric, rules or a reference, besides the group's ``rubric`` and ``constraints``."""
-READ_KEYS: Final = STANDARDS_KEYS | {"kwargs", *MULTI_TURN_KEYS}
+READ_KEYS: Final = STANDARDS_KEYS | {"kwargs"}
 """Keys of a row that ``read_standards`` reads, besides ``rubric``."""
+_OTHER: Final = "func_name"
 _OBJECTS: Final = ("reward_model", "extra_info", "prompt_metadata")
 _RULES: Final = {
     "checkers": ("checkers", "functions"),
     "instruction_id_list": ("instruction_id_list", "kwargs"),
-    "open_instruct": ("open_instruct",),
-    "turns_of_instructions": ("turns_of_instructions",),
 }
 
 
@@ -54,8 +52,7 @@ class StatedValue:
 class Standards:
     """What a row requires of answers.
 
-    ``rules`` contains ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``, or ``open_instruct``
-    (labels with ``func_name``), or ``turns_of_instructions``.
+    ``rules`` contains ``checkers`` and ``functions``, or ``instruction_id_list`` and ``kwargs``.
     """
 
     rubric: str | Rubric | None = None
@@ -100,14 +97,33 @@ def _rules_in(holders: _Holders) -> StatedValue | None:
                 found.append(StatedValue(f"{prefix}{key}", {name: holder[name] for name in names if name in holder}))
         if "checkers" not in holder and _are_sources(holder.get("functions")):
             found.append(StatedValue(f"{prefix}functions", {"functions": holder["functions"]}))
-        if (listed := labels_in(holder.get("ground_truth"))) is not None:
+        if (listed := _instructions_in(holder.get("ground_truth"), f"{prefix}ground_truth")) is not None:
             found.append(StatedValue(f"{prefix}ground_truth", listed))
-        if (turns := turns_in(holder)) is not None:
-            found.append(StatedValue(f"{prefix}{MULTI_TURN_KEYS[0]}", {"turns_of_instructions": turns}))
     for other in found[1:]:
         if _comparable_rules(other.value) != _comparable_rules(found[0].value):
             raise _conflict(found[0].place, other.place, "set of rules")
     return found[0] if found else None
+
+
+def _instructions_in(truth: Any, place: str) -> dict[str, Any] | None:
+    """Return the instructions in a label of open-instruct's IFEval rows, a list of ``instruction_id`` and ``kwargs``.
+
+    None for any other ground truth. Raises InputError for a label that names functions of open-instruct.
+    """
+    if isinstance(truth, str) and truth.lstrip()[:1] in ("[", "{") and ("instruction_id" in truth or _OTHER in truth):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            truth = _value_in_json(truth, ("[", "{"))
+            truth = ast.literal_eval(truth.strip()) if isinstance(truth, str) else truth
+    listed = [truth] if isinstance(truth, Mapping) else truth
+    if not isinstance(listed, list) or not listed or not all(isinstance(item, Mapping) for item in listed):
+        return None
+    if any(_OTHER in item for item in listed):
+        raise InputError(f"{place}: {_OTHER} is not read; write IFEval's instruction_id_list and kwargs")
+    if not all(isinstance(item.get("instruction_id"), list) for item in listed):
+        return None
+    ids = [name for item in listed for name in item["instruction_id"]]
+    given = [item.get("kwargs") or [None] * len(item["instruction_id"]) for item in listed]
+    return {"instruction_id_list": ids, "kwargs": [fields or {} for part in given for fields in part]}
 
 
 def parse_row_rubric(value: Any, place: str, *, pitfalls: Pitfalls = "penalty") -> str | Rubric:
@@ -213,7 +229,7 @@ def _references(holders: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[St
                 {*truth, *(["reference"] if "prompt" in truth else [])}
             ):
                 continue  # its keys are read separately, as those of a holder
-            if key == "ground_truth" and labels_in(value) is not None:
+            if key == "ground_truth" and _instructions_in(value, f"{prefix}{key}") is not None:
                 continue
             if _is_filled(value):
                 yield StatedValue(f"{prefix}{key}", value)

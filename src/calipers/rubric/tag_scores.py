@@ -6,13 +6,13 @@ A tag of criteria (``axis:accuracy``) scores each example by its criteria with t
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from calipers.rubric.dataset_score import DatasetScore, dataset_score
 from calipers.rubric.formulas import Met, healthbench
 from calipers.types import Rubric
 
@@ -57,3 +57,40 @@ def tag_scores(examples: Iterable[GradedExample]) -> dict[str, DatasetScore]:
 def _name(tag: str) -> str:
     """Return the name of a tag's score, which is never that of all examples."""
     return f"{tag} (tag)" if _TAKEN.fullmatch(tag) else tag
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetScore:
+    """A benchmark's score: ``mean`` is in [0, 1], ``stderr`` its bootstrap standard deviation; None without examples.
+
+    ``graded`` and ``ungraded`` count examples. Ungraded examples are ignored, and never counted as 0.
+    """
+
+    mean: float | None
+    stderr: float | None
+    graded: int
+    ungraded: int
+
+
+def dataset_score(scores: Sequence[float | None], *, bootstraps: int = 1000, seed: int = 0) -> DatasetScore:
+    """Return the mean of the examples' rubric scores, clipped to [0, 1], and its standard deviation.
+
+    The standard deviation is over resampled data sets. Source: openai/simple-evals, ``_compute_clipped_stats`` (mean
+    clipped; standard deviation, with denominator n, of the clipped means of 1000 resamples with replacement).
+    Resampling is seeded.
+    """
+    known = [score for score in scores if score is not None]
+    if not known:
+        return DatasetScore(None, None, 0, len(scores))
+    import numpy as np  # noqa: PLC0415 - only whole data sets need it; importing calipers stays light
+
+    values = np.array(known, dtype=float)
+    generator = np.random.default_rng(seed)
+    means = [_clipped(float(values[generator.integers(0, len(values), len(values))].mean())) for _ in range(bootstraps)]
+    return DatasetScore(
+        _clipped(math.fsum(known) / len(known)), float(np.std(means)), len(known), len(scores) - len(known)
+    )
+
+
+def _clipped(value: float) -> float:
+    return min(max(value, 0.0), 1.0)

@@ -28,9 +28,7 @@ from calipers.testing.biases import (
     Sycophancy,
 )
 from calipers.testing.faults import Fault, Flaky, RefusedByLength, Spoiled
-from calipers.testing.hesitant import HesitantJudge
-from calipers.testing.judges import SimulatedJudge, Vice
-from calipers.testing.quality import Quality, gold_quality
+from calipers.testing.judges import HesitantJudge, Quality, SimulatedJudge, Vice, gold_quality
 from calipers.testing.question import Question
 from calipers.testing.slips import OffScale, PermutedIds, ReorderedRows, Row, Slip, write_scores
 

@@ -17,8 +17,7 @@ from typing import Literal
 
 from calipers.errors import ConfigError
 from calipers.guard.injection import master_key
-from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.question import Question, own_characters, transcript_text
+from calipers.testing.question import Question, own_characters, require_finite, require_probability, transcript_text
 from calipers.types import Message
 
 

@@ -14,8 +14,7 @@ from random import Random
 from typing import TypeAlias
 
 from calipers.errors import ConfigError, TransientError
-from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.question import Question, own_characters
+from calipers.testing.question import Question, own_characters, require_finite, require_probability
 from calipers.testing.slips import Row
 from calipers.types import FinishReason
 

@@ -1,26 +1,26 @@
-"""The simulated judge: a Backend that forms opinions from a hidden quality and answers in real reply text.
-
-Not responsible for the effects of its vices (``biases``, ``slips``, ``faults``).
-"""
+"""The simulated judge: a Backend that forms opinions from a hidden quality and answers in real reply text."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeAlias
 
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, PermanentError
 from calipers.interfaces import FullBackend
 from calipers.testing.biases import Bias
 from calipers.testing.faults import Fault, Spoiled
-from calipers.testing.quality import Quality, quality_of_trajectory, require_quality
 from calipers.testing.question import Question, request_identity
 from calipers.testing.reply_forms import entries_of, write_reply
 from calipers.testing.slips import Row, Slip, honest_rows
-from calipers.types import Candidate, Completion, JudgeRequest, Message, RenderedGroup, Usage
+from calipers.types import Candidate, Completion, JudgeRequest, Logprobs, Message, RenderedGroup, TrajectoryGroup, Usage
 
+Quality: TypeAlias = Mapping[str, float] | Callable[[str, str], float]
+"""The true quality of trajectories, in [0, 1]: a mapping by trajectory id, or a function of (group, trajectory id)."""
 Vice: TypeAlias = Bias | Slip | Fault
 """A defect of a simulated judge: in its opinions, in how these are written down, or in whether the reply arrives."""
 
@@ -155,3 +155,124 @@ def _characters(message: Message) -> int:
     if isinstance(content, str):
         return len(content)
     return sum(len(part.get("text") or "") for part in content or ())
+
+
+def gold_quality(
+    groups: Iterable[TrajectoryGroup], *, low: float | None = None, high: float | None = None
+) -> Callable[[str, str], float]:
+    """Return a simulated judge's Quality made from the trajectories' gold scores: (gold - low) / (high - low).
+
+    ``low`` and ``high`` are in the units of the gold scores; by default the least and the greatest found. Trajectories
+    without gold have no quality, and a simulated judge fails the call about such a trajectory. Raises ConfigError if
+    there is no gold score, if all are equal and no bounds are given, or if a score is outside the bounds.
+    """
+    gold = {
+        (group.group_id, trajectory.id): trajectory.gold
+        for group in groups
+        for trajectory in group.trajectories
+        if trajectory.gold is not None
+    }
+    if not gold:
+        raise ConfigError("no trajectory has gold; give the judge a quality of your own")
+    least = min(gold.values()) if low is None else low
+    most = max(gold.values()) if high is None else high
+    if not least < most:
+        raise ConfigError(f"gold from {least:g} to {most:g} has no spread; give low= and high=")
+    scaled = {key: (value - least) / (most - least) for key, value in gold.items()}
+    if not all(0 <= value <= 1 for value in scaled.values()):
+        raise ConfigError(f"some gold is outside {least:g} to {most:g}; widen low= and high=")
+    return lambda group_id, trajectory_id: scaled[group_id, trajectory_id]
+
+
+def require_quality(quality: Quality) -> None:
+    """Raise ConfigError for a simulated judge's mapping with qualities outside [0, 1].
+
+    A function is checked when it is called.
+    """
+    if isinstance(quality, Mapping):
+        bad = {key: value for key, value in quality.items() if not 0 <= value <= 1}
+        if bad:
+            raise ConfigError(f"quality must be from 0 to 1, not {bad}")
+
+
+def quality_of_trajectory(quality: Quality, group_id: str, trajectory_id: str) -> float:
+    """Return the hidden quality of a trajectory for a simulated judge.
+
+    Raises PermanentError if it is missing or outside [0, 1].
+    """
+    try:
+        value = quality[trajectory_id] if isinstance(quality, Mapping) else quality(group_id, trajectory_id)
+    except KeyError:
+        message = f"the simulated judge was given no quality for trajectory {trajectory_id!r} of group {group_id!r}"
+        raise PermanentError("internal", message) from None
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        message = f"quality of trajectory {trajectory_id!r} of group {group_id!r} must be from 0 to 1, not {value!r}"
+        raise PermanentError("internal", message)
+    return value
+
+
+class HesitantJudge(SimulatedJudge):
+    """A SimulatedJudge that, asked for digits, writes the likeliest digit and reports the log-probabilities of all ten.
+
+    Its belief about a candidate is a normal distribution around its opinion with standard deviation ``doubt`` (on the
+    scale of qualities, 0 to 1), over the ten levels. It reports log-probabilities if the request asks for ``logprobs``,
+    unless ``tells`` is False. It answers other questions like any simulated judge. Raises ConfigError if ``doubt`` is
+    not above 0.
+    """
+
+    def __init__(
+        self,
+        quality: Quality,
+        *biases: Bias,
+        doubt: float = 0.1,
+        tells: bool = True,
+        seed: int = 0,
+        model: str | None = None,
+    ) -> None:
+        if not doubt > 0:
+            raise ConfigError(f"doubt={doubt!r}: it is a standard deviation, above 0")
+        super().__init__(quality, *biases, seed=seed, model=model)
+        if model is None:
+            self.model = f"{self.model}-doubt-{doubt:g}"
+        self._doubt, self._tells = doubt, tells
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Answer as a simulated judge, with digits and log-probabilities if the request's scale ends at 9.
+
+        Otherwise answer like SimulatedJudge.
+        """
+        if request.max_score != _TOP:
+            return await super().complete(request)
+        beliefs = [list(_level_probabilities(opinion, self._doubt)) for opinion in self._opinions(self._hear(request))]
+        scores = {
+            key: max(range(_TOP + 1), key=chances.__getitem__)
+            for key, chances in zip(request.keys, beliefs, strict=True)
+        }
+        answer = Completion(json.dumps({"scores": scores}), model=self.model)
+        if not self._tells or not request.params.get("logprobs"):
+            return answer
+        return replace(answer, logprobs=_digit_logprobs(answer.text, beliefs))
+
+
+_TOP = 9
+
+
+def _level_probabilities(opinion: float, doubt: float) -> Iterator[float]:
+    """Yield each level's probability: the share of a normal belief that is nearer to it than to any other level."""
+    below = 0.0
+    for level in range(_TOP + 1):
+        upto = 1.0 if level == _TOP else _normal_cdf(((level + 0.5) / _TOP - opinion) / doubt)
+        yield upto - below
+        below = upto
+
+
+def _normal_cdf(x: float) -> float:
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+def _digit_logprobs(text: str, beliefs: Sequence[Sequence[float]]) -> Logprobs:
+    places = [place for place, letter in enumerate(text) if letter.isdigit()]
+    return tuple(
+        (place, tuple((str(level), math.log(chance)) for level, chance in enumerate(chances) if chance > 1e-9))
+        for place, chances in zip(places, beliefs, strict=True)
+    )

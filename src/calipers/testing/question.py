@@ -1,17 +1,16 @@
-"""The question that a simulated judge answers, as its vices see it, with the generators for their randomness.
-
-Not responsible for the vices themselves (``biases``, ``slips``, ``faults``).
-"""
+"""The question that a simulated judge answers, as its vices see it, with the generators for their randomness."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from calipers.errors import ConfigError
 from calipers.types import Candidate, JudgeRequest, Message
 
 
@@ -128,3 +127,16 @@ def _plain(value: Any) -> Any:
 def _generator(*parts: object) -> Random:
     seed = hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).digest()
     return Random(int.from_bytes(seed))  # noqa: S311 - reproducible simulation, not secrets
+
+
+def require_probability(name: str, value: float) -> None:
+    """Raise ConfigError unless a parameter of a simulated judge's vice is a probability in [0, 1]."""
+    if not 0 <= value <= 1:
+        raise ConfigError(f"{name} must be from 0 to 1, not {value!r}")
+
+
+def require_finite(name: str, value: float, *, least: float = -math.inf) -> None:
+    """Raise ConfigError unless a parameter of a simulated judge's vice is a finite number, at least ``least``."""
+    if not (math.isfinite(value) and value >= least):
+        bound = "" if least == -math.inf else f" of at least {least:g}"
+        raise ConfigError(f"{name} must be a finite number{bound}, not {value!r}")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from calipers.errors import ConfigError
-from calipers.testing.bounds import require_finite, require_probability
-from calipers.testing.question import Question
+from calipers.testing.question import Question, require_finite, require_probability
 from calipers.types import JudgeRequest
 
 

@@ -16,17 +16,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calipers.verifiers.answer import final_answer, has_answer
+    from calipers.verifiers.answer import Exact, JsonSchema, Numeric, Regex, WordCount, final_answer, has_answer
     from calipers.verifiers.code import Call, CodeTests, Run, cases_from_asserts
     from calipers.verifiers.combine import all_of, any_of, not_
     from calipers.verifiers.configuration import verifier_from
     from calipers.verifiers.constraints import Constraints, read_constraints
     from calipers.verifiers.maths import MathsEquivalence
-    from calipers.verifiers.numeric import Numeric
     from calipers.verifiers.rules import RuleFunction, check_rules
     from calipers.verifiers.sandbox import Limits, Sandbox
-    from calipers.verifiers.schema import JsonSchema
-    from calipers.verifiers.text import Exact, Regex, WordCount
     from calipers.verifiers.tools import ToolCalled, ToolOutcome
 
 __all__ = [
@@ -57,17 +54,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "answer": ("final_answer", "has_answer"),
+    "answer": ("Exact", "JsonSchema", "Numeric", "Regex", "WordCount", "final_answer", "has_answer"),
     "code": ("Call", "CodeTests", "Run", "cases_from_asserts"),
     "combine": ("all_of", "any_of", "not_"),
     "configuration": ("verifier_from",),
     "constraints": ("Constraints", "read_constraints"),
     "maths": ("MathsEquivalence",),
-    "numeric": ("Numeric",),
     "rules": ("RuleFunction", "check_rules"),
     "sandbox": ("Limits", "Sandbox"),
-    "schema": ("JsonSchema",),
-    "text": ("Exact", "Regex", "WordCount"),
     "tools": ("ToolCalled", "ToolOutcome"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,16 +1,23 @@
-"""Reads the final answer of a trajectory, which most verifiers check: the last assistant message without its reasoning.
+"""The final answer of a trajectory, and verifiers of it: its text, its words, a number, JSON.
 
-``inputs`` read the message formats of trainers.
+The final answer is the last assistant message without its reasoning.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Context, Decimal, InvalidOperation, Overflow
+from typing import Any
 
+from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.types import Message, Trajectory, Verdict
+from calipers.types.encoding import finite_number
+from calipers.verifiers.sandbox import Job, Sandbox, shared_sandbox
 
 NO_ANSWER = "there is no answer to check"
 
@@ -98,3 +105,208 @@ def has_answer(trajectory: Trajectory) -> Verdict:
     if (final_answer(trajectory) or "").strip():
         return Verdict(True)
     return Verdict(False, "there is no answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Exact(AnswerVerifier):
+    """Met if the final answer is ``expected`` or one of several expected texts. White space around the
+    answer is ignored.
+    """
+
+    expected: str | tuple[str, ...]
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        several = self._texts()
+        if not all(several) or not several or not all(isinstance(one, str) for one in several):
+            raise ConfigError(f"expected={self.expected!r}: it must be text, or several texts")
+
+    def check(self, answer: str) -> Verdict:
+        met = self._plain(answer) in map(self._plain, self._texts())
+        return Verdict(met, "" if met else f"the answer is {excerpt(answer.strip())}")
+
+    def _texts(self) -> tuple[str, ...]:
+        return self.expected if isinstance(self.expected, tuple) else (self.expected,)
+
+    def _plain(self, text: str) -> str:
+        return text.strip().casefold() if self.ignore_case else text.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount(AnswerVerifier):
+    """Met if the final answer has from ``at_least`` to ``at_most`` words, separated by white space."""
+
+    at_least: int | None = None
+    at_most: int | None = None
+
+    def __post_init__(self) -> None:
+        bounds = [one for one in (self.at_least, self.at_most) if one is not None]
+        whole = all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in bounds)
+        if not bounds or not whole or bounds != sorted(bounds):
+            raise ConfigError(
+                f"at_least={self.at_least!r}, at_most={self.at_most!r}: give one or both as whole numbers, at_least no "
+                "greater than at_most"
+            )
+
+    def check(self, answer: str) -> Verdict:
+        count = len(answer.split())
+        met = (self.at_least or 0) <= count and (self.at_most is None or count <= self.at_most)
+        return Verdict(met, "" if met else f"the answer has {count} words")
+
+
+_SEARCH = """\
+import re
+def found(pattern, flags, whole, text):
+    pattern = re.compile(pattern, flags)
+    return bool(pattern.fullmatch(text) if whole else pattern.search(text))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Regex(AnswerVerifier):
+    """Met if ``pattern`` (Python's ``re``) matches somewhere in the final answer, or with ``whole`` the whole answer.
+
+    On some answers, a pattern with nested repetitions would search for years, and a policy can write such an answer. So
+    the search runs in the sandbox, and the verdict is None if it does not end. ``confined=False`` searches in this
+    process, which is much faster but only safe for patterns that cannot backtrack without bound. Raises ConfigError for
+    a pattern that does not compile.
+    """
+
+    pattern: str
+    ignore_case: bool = False
+    whole: bool = False
+    confined: bool = True
+    sandbox: Sandbox | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern)
+        except (re.error, TypeError, OverflowError, RecursionError) as error:
+            raise ConfigError(f"pattern={self.pattern!r}: not a regular expression: {error}") from None
+
+    def check(self, answer: str) -> Verdict:
+        flags = int(re.IGNORECASE) if self.ignore_case else 0
+        if self.confined:
+            job = Job(_SEARCH, "found", ((self.pattern, flags, self.whole, answer),))
+            (outcome,) = (self.sandbox or shared_sandbox()).run([job])
+            match outcome.values:
+                case (bool(met),) if outcome.failure is None:
+                    pass
+                case _:
+                    return Verdict(None, f"no verdict from the search for {self.pattern!r}: {outcome.reason}")
+        else:
+            compiled = re.compile(self.pattern, flags)
+            met = bool(compiled.fullmatch(answer) if self.whole else compiled.search(answer))
+        return Verdict(met, "" if met else f"{self.pattern!r} is not found")
+
+
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+−]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,400})?(?:\.\d{1,400})?(?:[eE][-+]?\d{1,4})?(?![\d])"
+)
+_EXACT = Context(prec=400, traps=[InvalidOperation, Overflow])
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric(AnswerVerifier):
+    """Met if a number in the final answer is close enough to ``expected``.
+
+    The allowed difference is the larger of ``tolerance`` and ``relative`` times ``expected``. The compared number is
+    the first number after the last ``after`` (such as ``"####"``), or without ``after`` the last number in the answer.
+    Commas may separate thousands. A percent sign or a unit after the number is ignored. An answer without a number is
+    not met.
+    """
+
+    expected: float
+    tolerance: float = 0.0
+    relative: float = 0.0
+    after: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("expected", "tolerance", "relative"):
+            if finite_number(value := getattr(self, name)) is None:
+                raise ConfigError(f"{name}={value!r}: it must be a finite number")
+        if self.tolerance < 0 or self.relative < 0:
+            raise ConfigError(f"tolerance={self.tolerance!r}, relative={self.relative!r}: neither may be negative")
+
+    def check(self, answer: str) -> Verdict:
+        if self.after is not None:
+            _, marked, answer = answer.rpartition(self.after)
+            if not marked:
+                return Verdict(False, f"{self.after!r} is not in the answer")
+        numbers = [number for text in _NUMBER.findall(answer) if (number := _read(text)) is not None]
+        if not numbers:
+            return Verdict(False, "there is no number in the answer")
+        found = numbers[-1] if self.after is None else numbers[0]
+        expected = Decimal(str(self.expected))
+        allowed = max(Decimal(str(self.tolerance)), Decimal(str(self.relative)) * abs(expected))
+        met = abs(_EXACT.subtract(found, expected)) <= allowed
+        return Verdict(met, "" if met else f"the answer is {found:g}")
+
+
+def _read(text: str) -> Decimal | None:
+    try:
+        return Decimal(text.replace(",", "").replace("−", "-"))
+    except InvalidOperation:
+        return None
+
+
+_LONGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema(AnswerVerifier):
+    """Met if the final answer (its last JSON block, or all of it) is JSON that follows ``schema``.
+
+    References are resolved within the schema only: nothing is fetched. ``pattern`` keywords are searched in this
+    process without a time limit, so they must not backtrack without bound. Needs ``calipers[verifiers]``. Raises
+    ConfigError if that extra is missing or the schema is invalid.
+    """
+
+    schema: Mapping[str, Any] | bool
+
+    def __post_init__(self) -> None:
+        try:
+            from jsonschema import SchemaError  # noqa: PLC0415 - an extra
+            from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
+        except ImportError:
+            raise ConfigError("checking JSON schemas needs jsonschema: pip install 'calipers[verifiers]'") from None
+        try:
+            validator_for(self.schema).check_schema(self.schema)
+        except SchemaError as error:
+            raise ConfigError(f"schema: not a JSON schema: {error.message} (at {_path(error.absolute_path)})") from None
+
+    def check(self, answer: str) -> Verdict:
+        text = last_code_block(answer, ("json", "json5", "jsonc")) or answer
+        if len(text) > _LONGEST:
+            return Verdict(None, f"the answer is longer than {_LONGEST:,} characters")
+        try:
+            value = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            return Verdict(False, f"the answer is not JSON: {error}")
+        return self._validated(value)
+
+    def _validated(self, value: Any) -> Verdict:
+        from jsonschema.exceptions import best_match  # noqa: PLC0415 - an extra
+        from jsonschema.validators import validator_for  # noqa: PLC0415 - likewise
+        from referencing import Registry  # noqa: PLC0415 - a part of jsonschema
+        from referencing.exceptions import Unresolvable  # noqa: PLC0415 - likewise
+
+        no_references = Registry()  # no remote reference is fetched
+        validator = validator_for(self.schema)(self.schema, registry=no_references)
+        try:
+            error = best_match(validator.iter_errors(value))
+        except Unresolvable as missing:
+            return Verdict(None, f"the schema refers to {missing.ref!r}, which is not in it")
+        except RecursionError:
+            return Verdict(None, "the answer is nested too deeply to be checked")
+        if error is None:
+            return Verdict(True)
+        return Verdict(False, f"at {_path(error.absolute_path)}: {error.message[:200]}")
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _path(parts: Any) -> str:
+    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)

@@ -18,7 +18,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.types import Verdict
 from calipers.verifiers.answer import AnswerVerifier, excerpt, last_code_block
 from calipers.verifiers.sandbox import Job, Limits, Outcome, Sandbox
-from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, encode_plain
+from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
 
 _LANGUAGES = ("python", "py", "python3")
 _NO_VERDICT = frozenset({"wall", "lost", "forbidden"})

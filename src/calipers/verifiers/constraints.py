@@ -1,19 +1,27 @@
-"""The constraints that an answer must fulfil: rules that code checks, and soft constraints that a judge weighs.
+"""Constraints to verify: those of a data set's row (VerInstruct, VerIF, IFEval), and rules files for a whole run.
 
-Reads rows of VerInstruct and VerIF (``checkers`` and ``functions``) and of IFEval. ``calipers.Hybrid`` combines the two
-kinds of constraint into one reward.
+A rules file has ``rules`` and ``gates`` (verifiers by name), ``soft`` constraints (texts for the judge), and settings
+for combining them. ``calipers.Hybrid`` combines them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from calipers.errors import InputError
+from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.interfaces import Verifier
+from calipers.rubric.dataset_standards import STANDARDS_KEYS, read_standards
+from calipers.rubric.unused_standards import unread_standards
+from calipers.types import TrajectoryGroup
+from calipers.verifiers.configuration import verifier_from
 from calipers.verifiers.rules import RuleFunction
 from calipers.verifiers.sandbox import Sandbox
 
@@ -58,11 +66,6 @@ def read_constraints(
     row = _object(ground_truth)
     if "instruction_id_list" in row:
         return _instructions(row, instruction, rules)
-    if named := [name for name in ("open_instruct", "turns_of_instructions") if name in row]:
-        raise InputError(
-            f"{named[0]}: open-instruct's own checks and Multi-IF's turns are not read; write instruction_id_list and "
-            "kwargs of IFEval, or rules of your own"
-        )
     checkers, functions = _texts(row, "checkers"), _texts(row, "functions")
     if len(checkers) != len(functions):
         raise InputError(f"functions: {len(functions)} given for {len(checkers)} checkers; give one for each checker")
@@ -123,4 +126,159 @@ def _texts(row: Mapping[str, Any], name: str) -> Sequence[str]:
     value = row.get(name)
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise InputError(f"{name}: {'is missing' if value is None else 'must be a list of texts'}")
+    return value
+
+
+KEY: Final = "constraints"
+"""The key under which a group has its own constraints: VerIF's ``checkers`` and ``functions``, or
+``rules`` and ``soft``.
+"""
+_NONE: Final = "not used: --combine; the group has no rules, so the judge alone scored it"
+_SHOWN: Final = "calipers score --reference shows it to the judge"
+_SOFT: Final = "the judge is asked about the group's constraints alone"
+_UNASKED: Final = "the group's rules decide alone, and no judge is asked"
+_OWN: Final = ("rules", "soft")
+_OF_ROWS: Final = ("checkers", "functions", "instruction_id_list")
+"""Keys of rules as data sets state them, which ``constraints.read_constraints`` reads."""
+_SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap", "only_open")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """The content of a rules file. ``settings`` has the file's options for ``Hybrid``. Hybrid checks them.
+
+    ``constraints`` says how rules of single groups are used: ``code`` runs them, ``judge`` gives the text of VerIF's
+    rules to the judge, ``ignore`` drops them.
+    """
+
+    rules: tuple[Verifier, ...] = ()
+    gates: tuple[Verifier, ...] = ()
+    soft: tuple[str, ...] = ()
+    constraints: RulesAs = "code"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def constraints_of(self, group: TrajectoryGroup) -> Constraints:
+        """Return the group's own constraints to verify, joined with those of this rules file.
+
+        Raises InputError naming the field.
+
+        If there are no soft constraints, the judge weighs the answers by the group's rubric or by its own standards.
+        The judge weighs nothing if the group has constraints and no rubric.
+        """
+        own = own_constraints(group, rules=self.constraints)
+        soft = self.soft if own is None else (*self.soft, *own.soft)
+        if soft and group.rubric is not None:
+            raise InputError(
+                "it has a rubric, and it or the rules file has soft constraints: a judge weighs by only one of them, "
+                "so remove the other"
+            )
+        judged = own is None or group.rubric is not None
+        notes = unread_standards(group, remedy=_SOFT if soft else _SHOWN if judged else _UNASKED)
+        if own is None:
+            none = () if self.rules or soft or self.gates else (_NONE,)
+            return Constraints(self.rules, soft, judged=True, skipped=(*none, *notes))
+        rules, skipped = (*self.rules, *own.rules), (*own.skipped, *notes)
+        return replace(own, rules=rules, soft=soft, judged=judged, skipped=skipped)
+
+
+def own_constraints(group: TrajectoryGroup, *, rules: RulesAs = "code") -> Constraints | None:
+    """Return the group's ``constraints`` to verify, or the rules in another field of its data set, or None.
+
+    Raises InputError naming the field, also if a group has both and they differ.
+    """
+    given, place = group.extra.get(KEY), KEY
+    if (
+        not STANDARDS_KEYS.isdisjoint(group.extra)
+        and (stated := read_standards(group.extra, rubric=False).rules) is not None
+    ):
+        if given is not None and given != stated.value:
+            raise InputError(f"{KEY} and the rules in {stated.place} differ; remove one of them")
+        given, place = stated.value, stated.place
+    if given is None:
+        return None
+    try:
+        return _read(json.loads(given) if isinstance(given, str) else given, _instruction_of(group), rules)
+    except (CalipersError, ValueError) as error:
+        raise InputError(f"{place}: {error}") from None
+
+
+def _read(given: Any, asked: str, rules: RulesAs) -> Constraints:
+    if isinstance(given, Mapping) and any(name in given for name in _OF_ROWS):
+        return read_constraints(given, instruction=asked, rules=rules)
+    if not isinstance(given, Mapping) or not given or any(name not in _OWN for name in given):
+        raise InputError("must be an object with checkers and functions, or with rules and soft")
+    if rules == "judge" and given.get("rules"):
+        raise InputError("its rules have no wording for a judge: run them (code), or ignore them")
+    checked = _each(given.get("rules"), "rules", verifier_from) if rules == "code" else ()
+    return Constraints(checked, _each(given.get("soft"), "soft", _text))
+
+
+def read_rules(path: str | os.PathLike[str]) -> RuleFile:
+    """Read the verifier's rules in a ``.toml`` or ``.json`` file. Raises InputError naming the file and the field."""
+    file = Path(path)
+    value = _parsed(file)
+    known = [one.name for one in fields(RuleFile) if one.name != "settings"] + [*_SETTINGS]
+    try:
+        for name in value:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+                raise ConfigError(f"unknown field {name!r}; {hint}")
+        own = value.get("constraints", "code")
+        if own not in ("code", "judge", "ignore"):
+            raise ConfigError(f"constraints={own!r}: it must be code, judge or ignore")
+        return RuleFile(
+            _each(value.get("rules"), "rules", verifier_from),
+            _each(value.get("gates"), "gates", verifier_from),
+            _each(value.get("soft"), "soft", _text),
+            own,
+            {name: value[name] for name in _SETTINGS if name in value},
+        )
+    except CalipersError as error:
+        raise InputError(str(error), source=str(file)) from None
+
+
+def _each(values: Any, name: str, read: Callable[[Any], _T]) -> tuple[_T, ...]:
+    """Read each value of a list in a rules file. Raises ConfigError naming the field and position."""
+    if values is None:
+        return ()
+    if isinstance(values, str | Mapping) or not isinstance(values, Sequence):
+        raise ConfigError(f"{name}: give a list")
+    made = []
+    for place, value in enumerate(values):
+        try:
+            made.append(read(value))
+        except CalipersError as error:
+            raise ConfigError(f"{name}[{place}]: {error}") from None
+    return tuple(made)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ConfigError(f"must be text, not {value!r:.40}")
+    return value
+
+
+def _instruction_of(group: TrajectoryGroup) -> str:
+    """Return the instruction that VerIF's rules take: the last user message of the group's context."""
+    asked = [message.get("content") for message in group.context if message.get("role") == "user"]
+    return asked[-1] if asked and isinstance(asked[-1], str) else ""
+
+
+def _parsed(file: Path) -> Mapping[str, Any]:
+    if file.suffix not in (".toml", ".json"):
+        raise ConfigError(f"{file}: a rules file must be named .toml or .json")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(file)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
+    try:
+        value = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
+    if not isinstance(value, Mapping):
+        raise InputError("must be an object with rules, gates, soft or combine", source=str(file))
     return value

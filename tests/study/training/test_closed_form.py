@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from calipers.study.training.closed_form import PARAMETERS, Policy, Responses
+from calipers.study.training.closed_form import PARAMETERS, Array, Policy, Responses
 from calipers.study.training.closed_form_policy import RATE, ClosedFormPolicy, Learner
-from calipers.study.training.distributions import Array
 from calipers.study.training.rollouts import FIGURES, grouped_prompts, response_figures
 from calipers.study.training.settings import ClosedForm, Training
 from training_studies import study

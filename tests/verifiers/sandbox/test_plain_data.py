@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.verifiers.sandbox.framing import pack_message, unpack_message
-from calipers.verifiers.sandbox.plain_data import MOST_MEMBERS, UnplainError, decode_plain, encode_plain
+from calipers.verifiers.sandbox.messages import (
+    MOST_MEMBERS,
+    UnplainError,
+    decode_plain,
+    encode_plain,
+    pack_message,
+    unpack_message,
+)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 numbers = st.complex_numbers(allow_nan=False) | st.binary()

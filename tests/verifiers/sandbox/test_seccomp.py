@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from calipers.verifiers.sandbox.seccomp import seccomp_filter
+from calipers.verifiers.sandbox.confinement import seccomp_filter
 
 KILL, ALLOW = 0x80000000, 0x7FFF0000
 ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from calipers.replies.documents import find_documents, pairs_of, parse_strict_json, plain_key
 from calipers.replies.formats.known import Format, known_formats
-from calipers.replies.names import NOUN, fold_name
+from calipers.replies.names import NOUN, WORDS_AROUND, Rejected, fold_name
 from calipers.replies.numbers import Scale, Value, read_value
-from calipers.replies.rejected import WORDS_AROUND, Rejected
 from calipers.replies.text import TOLERANT_LIMIT, judges_turn, strip_fence
 
 TIE: Final = -1

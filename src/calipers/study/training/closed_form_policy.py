@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from calipers.study.training.closed_form import PARAMETERS, Policy, Responses
-from calipers.study.training.distributions import Array
+from calipers.study.training.closed_form import PARAMETERS, Array, Policy, Responses
 from calipers.study.training.rollouts import Rollouts
 from calipers.study.training.settings import Arm, ClosedForm, Training
 from calipers.study.training.task import (

@@ -9,9 +9,8 @@ from typing import Final
 
 from calipers.errors import TransientError
 from calipers.testing import Bias, Fault, Question, Row, Spoiled
-from calipers.testing.bounds import require_finite, require_probability
 from calipers.testing.faults import Write
-from calipers.testing.question import own_characters
+from calipers.testing.question import own_characters, require_finite, require_probability
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calipers.verifiers.sandbox.allowed_modules import ALLOWED
     from calipers.verifiers.sandbox.client import Sandbox, shared_sandbox
+    from calipers.verifiers.sandbox.confinement import ALLOWED
     from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, OutcomeFailure
 
 __all__ = ["ALLOWED", "Isolation", "Job", "Limits", "Outcome", "OutcomeFailure", "Sandbox", "shared_sandbox"]
 
-_HOMES = {"ALLOWED": "allowed_modules", "Sandbox": "client", "shared_sandbox": "client"}
+_HOMES = {"ALLOWED": "confinement", "Sandbox": "client", "shared_sandbox": "client"}
 
 
 def __getattr__(name: str) -> object:

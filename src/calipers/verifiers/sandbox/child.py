@@ -16,7 +16,7 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Never
 
-from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, encode_plain
+from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
 
 ANSWER: Final = 0
 """The only open file descriptor: the pipe to the fork server."""

@@ -24,8 +24,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from calipers.errors import ConfigError
-from calipers.verifiers.sandbox.framing import pack_message, unpack_message
 from calipers.verifiers.sandbox.jobs import Isolation, Job, Limits, Outcome, job_message, read_outcome
+from calipers.verifiers.sandbox.messages import pack_message, unpack_message
 
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 10.0

@@ -1,21 +1,22 @@
 """Confine a process that is to run foreign code: on Linux with all mechanisms, on other Unix systems with limits.
 
-Only the sandbox's own processes call this module, never the trainer's. ``allowed_modules`` lists the modules
-that the code may import, and ``child`` writes the code's answer.
+Only the sandbox's own processes call this module, never the trainer's. ``child`` writes the code's answer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
+import pkgutil
 import resource
 import signal
+import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-
-from calipers.verifiers.sandbox.seccomp import seccomp_filter
+from typing import Final
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
 _MODE_FILTER = 2
@@ -137,3 +138,111 @@ def _prctl(libc: ctypes.CDLL, option: int, value: int, more: int = 0) -> None:
     arguments = [ctypes.c_ulong(argument) for argument in (value, more, 0, 0)]
     if libc.prctl(ctypes.c_int(option), *arguments) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}) was refused")
+
+
+_CALLS: Final[Mapping[str, tuple[int | None, int | None]]] = {
+    # name: number on x86_64, number on aarch64
+    "brk": (12, 214),
+    "clock_getres": (229, 114),
+    "clock_gettime": (228, 113),
+    "clock_nanosleep": (230, 115),
+    "close": (3, 57),
+    "exit": (60, 93),
+    "exit_group": (231, 94),
+    "futex": (202, 98),
+    "getpid": (39, 172),
+    "getrandom": (318, 278),
+    "getrusage": (98, 165),
+    "gettid": (186, 178),
+    "gettimeofday": (96, 169),
+    "madvise": (28, 233),
+    "mmap": (9, 222),
+    "mprotect": (10, 226),
+    "mremap": (25, 216),
+    "munmap": (11, 215),
+    "nanosleep": (35, 101),
+    "restart_syscall": (219, 128),
+    "rt_sigprocmask": (14, 135),
+    "rt_sigreturn": (15, 139),
+    "sched_yield": (24, 124),
+    "time": (201, None),
+    "times": (100, 153),
+    "write": (1, 64),
+}
+"""System calls for memory, clocks, randomness, exit, and writing to open files. None of them opens or reads a file,
+connects, forks, executes, signals or traces.
+"""
+
+_ARCHITECTURES: Final[Mapping[str, tuple[int, int]]] = {
+    # machine: column in _CALLS, AUDIT_ARCH of linux/audit.h
+    "x86_64": (0, 0xC000003E),
+    "aarch64": (1, 0xC00000B7),
+}
+_X32: Final = 0x40000000
+"""On x86_64 the same system calls have a second set of numbers from this number on, which the filter refuses."""
+
+# constants of linux/bpf_common.h and linux/seccomp.h
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_KILL, _ALLOW = 0x80000000, 0x7FFF0000
+_NUMBER, _ARCH = 0, 4
+"""Offsets of the call's number and of the architecture in ``struct seccomp_data``."""
+
+
+def seccomp_filter(machine: str) -> bytes | None:
+    """Return the sandbox's system-call filter in the kernel's form, or None for an unknown ``machine``."""
+    if machine not in _ARCHITECTURES:
+        return None
+    place, arch = _ARCHITECTURES[machine]
+    numbers = [number for numbers in _CALLS.values() if (number := numbers[place]) is not None]
+    code = [
+        _instruction(_LOAD, _ARCH),
+        _instruction(_EQUAL, arch, then=1),
+        _instruction(_RETURN, _KILL),
+        _instruction(_LOAD, _NUMBER),
+        _instruction(_AT_LEAST, _X32, otherwise=1),
+        _instruction(_RETURN, _KILL),
+    ]
+    for number in numbers:
+        code += [_instruction(_EQUAL, number, otherwise=1), _instruction(_RETURN, _ALLOW)]
+    return b"".join([*code, _instruction(_RETURN, _KILL)])
+
+
+def _instruction(operation: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    """Encode an instruction of the filter. ``then`` and ``otherwise`` are how many instructions to skip."""
+    return struct.pack("=HBBI", operation, then, otherwise, value)
+
+
+_NAMES = """
+__future__ abc array base64 binascii bisect calendar cmath collections collections.abc copy csv dataclasses datetime
+decimal difflib enum fractions functools graphlib hashlib heapq html html.entities html.parser io itertools json keyword
+math numbers operator random re statistics string struct sys textwrap time types typing unicodedata urllib.parse zlib
+"""
+ALLOWED: Final = tuple(_NAMES.split())
+"""Modules, with their submodules, that code in every sandbox may import."""
+
+_CODECS = (
+    "ascii latin_1 utf_8 utf_8_sig utf_16 utf_16_le utf_16_be utf_32 cp1252 idna punycode unicode_escape "
+    "raw_unicode_escape"
+)
+_LATE = ("_strptime", "encodings.aliases", *(f"encodings.{name}" for name in _CODECS.split()))
+"""Modules that functions of the standard library import only when they are called."""
+
+
+def import_allowed(further: Iterable[str] = ()) -> frozenset[str]:
+    """Import the modules that code in the sandbox may use, and the packages ``further``. Return their top-level names.
+
+    Raises ImportError naming one of ``further`` that is not installed.
+    """
+    for name in (*ALLOWED, *_LATE):
+        importlib.import_module(name)
+    for name in further:
+        package = importlib.import_module(name)
+        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.", onerror=_skip):
+            if not any(part in {"tests", "testing", "benchmarks", "__main__"} for part in found.name.split(".")):
+                with contextlib.suppress(Exception):  # some modules are for other systems or need another package
+                    importlib.import_module(found.name)
+    return frozenset(name.partition(".")[0] for name in (*ALLOWED, *_LATE, *further))
+
+
+def _skip(name: str) -> None:
+    """Skip a part of a package that cannot be imported. Code that imports it later is refused."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
-from calipers.verifiers.sandbox.plain_data import UnplainError, decode_plain, encode_plain
+from calipers.verifiers.sandbox.messages import UnplainError, decode_plain, encode_plain
 
 Isolation: TypeAlias = Literal["confined", "limits"]
 OutcomeFailure: TypeAlias = Literal["raised", "exited", "cpu", "wall", "crashed", "forbidden", "unusable", "lost"]

@@ -1,7 +1,7 @@
 """The fork server of the sandbox: a warm process that forks a confined child for every job and reads its answer.
 
 ``client`` starts the server as a new interpreter with an empty environment and exchanges messages with it over standard
-input and output (``framing``). ``child`` decides what runs in the child, and ``confinement`` the child's rights. A
+input and output (``messages``). ``child`` decides what runs in the child, and ``confinement`` the child's rights. A
 child cannot reach the server: it may signal no process, and its only open descriptor is the pipe for its own answer.
 """
 
@@ -22,9 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, Never
 
 from calipers.verifiers.sandbox import child
-from calipers.verifiers.sandbox.allowed_modules import import_allowed
-from calipers.verifiers.sandbox.confinement import Confinement, leave_namespaces, prepare_confinement
-from calipers.verifiers.sandbox.framing import pack_message, unpack_message
+from calipers.verifiers.sandbox.confinement import Confinement, import_allowed, leave_namespaces, prepare_confinement
+from calipers.verifiers.sandbox.messages import pack_message, unpack_message
 
 _REQUESTS, _REPLIES = 0, 1
 _CHUNK = 2**16

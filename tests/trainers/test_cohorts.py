@@ -1,0 +1,773 @@
+"""Rollouts that come one at a time, and the group they make: whole, short, late, lost, left, and judged once."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calipers
+from art_judges import ContentJudge
+from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
+from calipers.trainers import cohorts as cohort_module
+from calipers.trainers.cohorts import Cohorts, MemberResult
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
+
+PROMPT = [{"role": "user", "content": "Tell a joke."}]
+GROUP = {"context": PROMPT, "rubric": "Be funny."}
+
+
+def says(worth: int, **more: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "assistant", "content": f"worth {worth}"}], **more}
+
+
+class Timers:
+    """Calls that were put off, made when a test says that so much time has passed."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.set: list[tuple[float, Timers.One]] = []
+
+    class One:
+        def __init__(self, function: Callable[[], object]) -> None:
+            self.function = function
+            self.cancelled = False
+
+        def cancel(self) -> None:
+            self.cancelled = True
+
+    def later(self, seconds: float, function: Callable[[], object]) -> Timers.One:
+        one = Timers.One(function)
+        self.set.append((self.now + seconds, one))
+        return one
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        due = [one for when, one in self.set if when <= self.now]
+        self.set = [(when, one) for when, one in self.set if when > self.now]
+        for one in due:
+            if not one.cancelled:
+                one.function()
+
+    @property
+    def alive(self) -> int:
+        return sum(not one.cancelled for _, one in self.set)
+
+
+@dataclass
+class Worth:
+    """Judges each trajectory by what it says it is worth, when ``gate`` is open; remembers the groups it saw."""
+
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    seen: list[TrajectoryGroup] = field(default_factory=list)
+    cancelled: int = 0
+    without: frozenset[int] = frozenset()
+
+    async def __call__(self, group: TrajectoryGroup) -> GroupResult:
+        self.seen.append(group)
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return GroupResult(group.group_id, "scored", tuple(self._row(one) for one in group.trajectories))
+
+    def _row(self, one: Any) -> TrajectoryResult:
+        worth = int(re.findall(r"worth (\d+)", str(one.messages))[-1])
+        if worth in self.without:
+            return TrajectoryResult(one.id, "abstained", reason="no opinion")
+        return TrajectoryResult(one.id, "scored", worth / 100, worth / 100)
+
+    @property
+    def worths(self) -> list[list[int]]:
+        return [
+            [int(re.findall(r"worth (\d+)", str(one.messages))[-1]) for one in group.trajectories]
+            for group in self.seen
+        ]
+
+
+@pytest.fixture
+def timers() -> Timers:
+    return Timers()
+
+
+@pytest.fixture
+def judge() -> Worth:
+    made = Worth()
+    made.gate.set()
+    return made
+
+
+async def settle() -> None:
+    """Let everything run that can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def begin(cohorts: Cohorts, key: str, worths: Iterable[int], **more: Any) -> list[asyncio.Task[MemberResult]]:
+    return [asyncio.ensure_future(cohorts.join(key, says(worth), **more)) for worth in worths]
+
+
+# --- work done before a group is whole -------------------------------------------------------------------------------
+
+
+async def test_a_rollout_is_prepared_when_it_comes_and_its_group_is_judged_while_others_roll_out(
+    timers: Timers, judge: Worth
+) -> None:
+    prepared: list[str] = []
+
+    def preparing(head: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        assert (head.trajectories, head.context) == ((), tuple(PROMPT))
+        prepared.append("head")
+
+        def prepare(member: Trajectory) -> Trajectory:
+            prepared.append(str(member.messages[0]["content"]))
+            return replace(member, metadata={"ready": True})
+
+        return prepare
+
+    async with Cohorts(judge, size=2, preparing=preparing, later=timers.later) as cohorts:
+        first, *_ = begin(cohorts, "a", [1], group=GROUP)
+        other, *_ = begin(cohorts, "b", [7], group=GROUP)
+        await settle()
+        assert prepared == ["head", "worth 1", "head", "worth 7"]
+        last, *_ = begin(cohorts, "a", [2], group=GROUP)
+        assert [(await first).reward, (await last).reward] == [0.01, 0.02]
+        assert prepared[4:] == ["worth 2"]
+        assert not other.done()
+        assert all(one.metadata == {"ready": True} for one in judge.seen[0].trajectories)
+        await cohorts.aclose()
+        await other
+
+
+async def test_a_judge_answers_the_same_and_has_less_to_do_when_the_group_is_whole(timers: Timers) -> None:
+    results, asked, prepared = [], [], []
+    for early in (False, True):
+        backend = ContentJudge()
+        judge = calipers.Judge(backend)
+        seen: list[TrajectoryGroup] = []
+
+        async def judging(group: TrajectoryGroup, *, judge: Any = judge, seen: Any = seen) -> GroupResult:
+            seen.append(group)
+            return await judge.score_group(group)  # type: ignore[no-any-return]
+
+        preparing = judge.preparing if early else None
+        async with Cohorts(judging, size=3, preparing=preparing, later=timers.later) as cohorts:
+            shares = await asyncio.gather(*begin(cohorts, "a", [10, 30, 20], group=GROUP))
+        results.append([share.group for share in shares])
+        asked.append([(request.messages, request.view) for request in backend.asked])
+        prepared.append([one.prepared is not None for one in seen[0].trajectories])
+    assert results[0] == results[1]
+    assert asked[0] == asked[1]
+    assert prepared == [[False] * 3, [True] * 3]
+
+
+async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        def prepare(member: Trajectory) -> Trajectory:
+            if "worth 2" in str(member.messages):
+                raise RuntimeError("no room")
+            return member
+
+        return prepare
+
+    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
+        one, broken, three = begin(cohorts, "a", [1, 2, 3])
+        with pytest.raises(RuntimeError, match="no room"):
+            await broken
+        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), InputError("no role")])
+async def test_a_server_waits_for_who_may_come_again_and_not_for_who_can_never_be_prepared(
+    timers: Timers, judge: Worth, error: Exception
+) -> None:
+    failing, comes_again = [error], isinstance(error, MemoryError)
+
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        def prepare(member: Trajectory) -> Trajectory:
+            if failing and "worth 2" in str(member.messages):
+                raise failing.pop()
+            return member
+
+        return prepare
+
+    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
+        one = cohorts.enter("a", says(1))
+        with pytest.raises(type(error)):
+            cohorts.enter("a", says(2))
+        three = cohorts.enter("a", says(3))
+        assert cohorts.is_open("a") is comes_again
+        again = await cohorts.enter("a", says(2)) if comes_again else None
+        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
+        assert again is None or again.reward == 0.02
+
+
+async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, judge: Worth) -> None:
+    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
+        raise RuntimeError("no room")
+
+    async with Cohorts(judge, size=3, preparing=preparing, deadline=None, later=timers.later) as cohorts:
+        *raised, last = await asyncio.wait_for(
+            asyncio.gather(*begin(cohorts, "a", [1, 2, 3]), return_exceptions=True), 5
+        )
+        assert [str(one) for one in raised] == ["no room"] * 2
+        assert isinstance(last, MemberResult)
+        assert last.reward is None  # with two of three lost, no group of two is left
+
+
+# --- whole groups ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    shares = await asyncio.gather(*begin(cohorts, "u1", (30, 90, 60), group=GROUP))
+    assert [share.reward for share in shares] == [0.3, 0.9, 0.6]
+    assert len(judge.seen) == 1
+    assert judge.seen[0].rubric == "Be funny."
+    assert [message["content"] for message in judge.seen[0].context] == ["Tell a joke."]
+    assert shares[0].group is shares[1].group is not None
+    assert [share.required() for share in shares] == [0.3, 0.9, 0.6]
+    assert {share.rewarded for share in shares} == {3}
+    assert timers.alive == 0
+    assert cohorts.waiting == 0
+
+
+async def test_nothing_is_judged_before_the_group_is_whole(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    first = begin(cohorts, "u1", (10, 20))
+    await settle()
+    assert judge.seen == []
+    assert cohorts.waiting == 2
+    shares = await asyncio.gather(*first, *begin(cohorts, "u1", (30,)))
+    assert [share.reward for share in shares] == [0.1, 0.2, 0.3]
+
+
+async def test_groups_that_come_mixed_are_kept_apart(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=2, later=timers.later)
+    mixed = [
+        *begin(cohorts, "a", (1,)),
+        *begin(cohorts, "b", (2,)),
+        *begin(cohorts, "b", (3,)),
+        *begin(cohorts, "a", (4,)),
+    ]
+    assert [share.reward for share in await asyncio.gather(*mixed)] == [0.01, 0.02, 0.03, 0.04]
+    assert sorted(judge.worths) == [[1, 4], [2, 3]]
+
+
+async def test_who_comes_first_changes_nothing_that_the_judge_sees(timers: Timers, judge: Worth) -> None:
+    for order in ((1, 2, 3), (3, 1, 2), (2, 3, 1)):
+        cohorts = Cohorts(judge, size=3, later=timers.later)
+        await asyncio.gather(*begin(cohorts, "u", order, group=GROUP))
+    assert judge.seen[0] == judge.seen[1] == judge.seen[2]
+
+
+async def test_ids_and_the_groups_name_are_kept_where_they_are_given(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    members = (says(5, id="2"), says(6), says(7))
+    shares = await asyncio.gather(*(cohorts.join("u", one, group={"group_id": "mine"}) for one in members))
+    assert judge.seen[0].group_id == "mine"
+    assert [share.member.id for share in shares if share.member] == ["2", "1", "3"]
+
+
+async def test_a_member_the_judge_had_no_score_for_gets_the_reason_alone(timers: Timers, judge: Worth) -> None:
+    judge.without = frozenset({20})
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
+    assert [share.reward for share in shares] == [0.1, None, 0.3]
+    assert shares[1].reason == "abstained: no opinion"
+    assert {share.rewarded for share in shares} == {2}
+    with pytest.raises(CalipersError, match="no reward: abstained: no opinion"):
+        shares[1].required()
+
+
+async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, judge: Worth) -> None:
+    judge.without = frozenset({20, 30})
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
+    assert [share.reward for share in shares] == [None] * 3
+    assert {share.rewarded for share in shares} == {0}
+    assert [share.reason for share in shares] == [
+        "too few members of its group were scored: 1 of 3",
+        *["abstained: no opinion"] * 2,
+    ]
+
+
+async def test_a_number_that_is_not_finite_never_leaves(timers: Timers) -> None:
+    async def broken(group: TrajectoryGroup) -> GroupResult:
+        rewards = (math.nan, math.inf, 0.5, 0.7)
+        pairs = zip(group.trajectories, rewards, strict=True)
+        return GroupResult("g", "scored", tuple(TrajectoryResult(one.id, "scored", reward) for one, reward in pairs))
+
+    shares = await asyncio.gather(*begin(Cohorts(broken, size=4, later=timers.later), "u", (1, 2, 3, 4)))
+    assert [share.reward for share in shares] == [None, None, 0.5, 0.7]
+
+
+async def test_a_group_of_one_is_judged_without_waiting_for_a_quorum(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, later=timers.later)
+    assert (await cohorts.join("eval", says(70), size=1)).reward == 0.7
+
+
+async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_lost(
+    timers: Timers, judge: Worth
+) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(1e9)
+    await settle()
+    assert judge.seen == []
+    cohorts.report_lost("u")
+    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2]
+
+
+async def test_a_real_judge_fits_as_it_is(timers: Timers) -> None:
+    judge = ContentJudge()
+    cohorts = Cohorts(calipers.Judge(judge).score_group, size=4, later=timers.later)
+    shares = await asyncio.gather(*begin(cohorts, "u", (30, 90, 60, 30), group=GROUP))
+    assert [share.reward for share in shares] == [0.3, 0.9, 0.6, 0.3]
+    assert len(judge.asked) == 1
+
+
+# --- lost, late, and the next group ---------------------------------------------------------------------------------
+
+
+async def test_a_sibling_that_is_told_to_be_lost_is_not_waited_for(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20, 30))
+    await settle()
+    cohorts.report_lost("u")
+    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
+    assert timers.alive == 0
+
+
+async def test_losses_may_be_told_before_anyone_has_come(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts.report_lost("u")
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
+
+
+async def test_a_group_with_everyone_lost_leaves_nothing_behind(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, quorum=1, later=timers.later)
+    for _ in range(3):
+        cohorts.report_lost("u")
+    assert (timers.alive, cohorts.waiting, judge.seen) == (0, 0, [])
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
+
+
+async def test_at_the_deadline_a_quorum_is_judged_without_the_missing(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20, 30))
+    await settle()
+    timers.pass_time(59)
+    await settle()
+    assert judge.seen == []
+    timers.pass_time(1)
+    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
+
+
+async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(60)
+    shares = await asyncio.gather(*joined)
+    assert [share.reward for share in shares] == [None, None]
+    assert shares[0].reason == (
+        "too few members of its group arrived to judge it: 2 of 4, with 0 lost and 2 still missing"
+    )
+    late = await cohorts.join("u", says(30))
+    assert late == MemberResult(
+        None, "it arrived after its group had been given up, because too few members had arrived in time"
+    )
+    assert judge.seen == []
+
+
+async def test_a_quorum_that_can_no_longer_be_reached_is_not_waited_for(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, quorum=3, later=timers.later)
+    joined = begin(cohorts, "u", (10,))
+    await settle()
+    cohorts.report_lost("u")
+    cohorts.report_lost("u")
+    share = (await asyncio.gather(*joined))[0]
+    assert share.reward is None
+    assert share.reason is not None
+    assert "1 of 4, with 2 lost" in share.reason
+
+
+async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=4, deadline=60, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    late = [await cohorts.join("u", says(worth)) for worth in (30, 40)]
+    assert late == [MemberResult(None, "it arrived after its group had been judged without it")] * 2
+    # Now that all four have come, the key is free: the next four are the next group of this prompt.
+    shares = await asyncio.gather(*begin(cohorts, "u", (1, 2, 3, 4)))
+    assert [share.reward for share in shares] == [0.01, 0.02, 0.03, 0.04]
+    assert judge.worths == [[10, 20], [1, 2, 3, 4]]
+    assert timers.alive == 0
+
+
+async def test_a_loss_told_late_frees_the_key_too(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    cohorts.report_lost("u")
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
+
+
+async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    timers.pass_time(60)
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
+
+
+async def test_the_next_group_of_a_prompt_begins_while_the_former_is_being_judged(timers: Timers) -> None:
+    judge = Worth()
+    cohorts = Cohorts(judge, size=2, later=timers.later)
+    former = begin(cohorts, "u", (10, 20))
+    await settle()
+    following = begin(cohorts, "u", (30, 40))
+    await settle()
+    assert judge.worths == [[10, 20], [30, 40]]
+    judge.gate.set()
+    assert [share.reward for share in await asyncio.gather(*former, *following)] == [0.1, 0.2, 0.3, 0.4]
+
+
+async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    joined = [asyncio.ensure_future(cohorts.join("u", says(10, id=name))) for name in ("0", "1")]
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    again = [cohorts.join("u", says(worth, id=name)) for name, worth in (("0", 1), ("1", 2), ("2", 3))]
+    assert [share.reward for share in await asyncio.gather(*again)] == [0.01, 0.02, 0.03]
+
+
+async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cohort_module, "_REMEMBERED", 5)
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    joined = [task for number in range(50) for task in begin(cohorts, f"u{number}", (10, 20))]
+    await settle()
+    timers.pass_time(60)
+    await asyncio.gather(*joined)
+    assert timers.alive == 5
+    await cohorts.aclose()
+    assert timers.alive == 0
+
+
+# --- what is wrong with a member is known at once -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("member", "reason"),
+    [
+        (ValueError("the tool crashed"), "the tool crashed"),
+        ({"messages": [{"role": "assistant", "content": 7}]}, "content"),
+        ({"messages": []}, "it has no messages"),
+        ({"text": "a joke"}, "has no 'messages'"),
+    ],
+)
+async def test_a_bad_member_knows_at_once_and_its_siblings_do_not_wait(
+    timers: Timers, judge: Worth, member: Any, reason: str
+) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    share = await cohorts.join("u", member)
+    assert share.reward is None
+    assert share.reason is not None
+    assert reason in share.reason
+    assert [one.reward for one in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
+
+
+async def test_a_member_of_another_size_group_or_id_is_refused(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    first = asyncio.ensure_future(cohorts.join("u", says(10, id="a"), group=GROUP))
+    await settle()
+    with pytest.raises(InputError, match=r"group 'u' has 3 members, but this member joins a group of 2"):
+        await cohorts.join("u", says(20), size=2, group=GROUP)
+    with pytest.raises(InputError, match="another context, tools, rubric or id"):
+        await cohorts.join("u", says(20), group={**GROUP, "rubric": "Be brief."})
+    with pytest.raises(InputError, match="already has a member with the id 'a'"):
+        await cohorts.join("u", says(20, id="a"), group=GROUP)
+    shares = await asyncio.gather(first, *begin(cohorts, "u", (20, 30), group=GROUP))
+    assert [share.reward for share in shares] == [0.1, 0.2, 0.3]
+
+
+async def test_a_group_that_cannot_be_read_is_refused_and_nobody_waits_for_that_member(
+    timers: Timers, judge: Worth
+) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    with pytest.raises(InputError, match="'rubric' must be text"):
+        await cohorts.join("u", says(20), group={"rubric": 7})
+    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.0}, {"quorum": 0}, {"deadline": 0}, {"deadline": math.inf}])
+def test_settings_that_cannot_work_are_refused(judge: Worth, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Cohorts(judge, **{"size": 4, **wrong})
+
+
+async def test_a_size_that_cannot_be_is_refused(timers: Timers, judge: Worth) -> None:
+    with pytest.raises(ConfigError, match="size=0"):
+        await Cohorts(judge, size=2, later=timers.later).join("u", says(1), size=0)
+
+
+# --- who leaves, and judges that fail -------------------------------------------------------------------------------
+
+
+async def test_a_waiter_who_is_cancelled_leaves_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    gone, *stay = begin(cohorts, "u", (10, 20, 30)[:2])
+    await settle()
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    shares = await asyncio.gather(*stay, *begin(cohorts, "u", (30,)))
+    assert [share.reward for share in shares] == [0.2, 0.3]
+    assert judge.worths == [[20, 30]]
+
+
+async def test_a_waiter_who_leaves_while_it_is_judged_changes_nothing_for_the_others(timers: Timers) -> None:
+    judge = Worth()
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+    gone, *stay = begin(cohorts, "u", (10, 20, 30))
+    await settle()
+    gone.cancel()
+    await settle()
+    judge.gate.set()
+    assert [share.reward for share in await asyncio.gather(*stay)] == [0.2, 0.3]
+
+
+async def test_when_all_have_left_the_judge_is_not_kept_busy(timers: Timers) -> None:
+    judge = Worth()
+    cohorts = Cohorts(judge, size=2, later=timers.later)
+    joined = begin(cohorts, "u", (10, 20))
+    await settle()
+    for task in joined:
+        task.cancel()
+    await settle()
+    assert judge.cancelled == 1
+    assert cohorts.waiting == 0
+
+
+@pytest.mark.parametrize("error", [LedgerError("the disk is full"), RuntimeError("a bug")])
+async def test_what_the_judge_raises_is_raised_to_each_who_waits(timers: Timers, error: Exception) -> None:
+    async def broken(_: TrajectoryGroup) -> GroupResult:
+        raise error
+
+    joined = begin(Cohorts(broken, size=3, later=timers.later), "u", (1, 2, 3))
+    assert await asyncio.gather(*joined, return_exceptions=True) == [error] * 3
+
+
+async def test_a_waiter_cancelled_in_the_moment_of_the_error_leaves_no_error_unseen(timers: Timers) -> None:
+    unseen: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: unseen.append(context))
+
+    async def broken(_: TrajectoryGroup) -> GroupResult:
+        loop.call_soon(joined[0].cancel)  # its turn is between the error's and the waiter's
+        raise RuntimeError("a bug")
+
+    joined = begin(Cohorts(broken, size=2, later=timers.later), "u", (1, 2))
+    await asyncio.gather(*joined, return_exceptions=True)
+    assert joined[0].cancelled()
+    joined.clear()
+    gc.collect()
+    assert unseen == []
+
+
+async def test_a_judge_of_ones_own_that_returns_too_few_rows_is_refused(timers: Timers) -> None:
+    async def short(group: TrajectoryGroup) -> GroupResult:
+        return GroupResult("g", "scored", (TrajectoryResult(group.trajectories[0].id, "scored", 0.5),))
+
+    joined = begin(Cohorts(short, size=2, later=timers.later), "u", (1, 2))
+    with pytest.raises(ConfigError, match="returned 1 results for a group of 2"):
+        await asyncio.gather(*joined)
+    await settle()
+    joined[1].exception()
+
+
+async def test_a_judge_that_is_cancelled_from_elsewhere_leaves_nobody_waiting(timers: Timers) -> None:
+    async def quits(_: TrajectoryGroup) -> GroupResult:
+        raise asyncio.CancelledError
+
+    shares = await asyncio.gather(*begin(Cohorts(quits, size=2, later=timers.later), "u", (1, 2)))
+    assert shares == [MemberResult(None, "the judging of its group was cancelled")] * 2
+
+
+async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> None:
+    judge = Worth()
+    async with Cohorts(judge, size=2, later=timers.later) as cohorts:
+        judged, alone = begin(cohorts, "u", (10, 20)), begin(cohorts, "v", (30,))
+        await settle()
+    shares = await asyncio.gather(*judged, *alone)
+    assert [share.reason for share in shares] == [
+        *["the judging of its group was cancelled"] * 2,
+        "the cohorts were closed before its group was judged",
+    ]
+    assert (judge.cancelled, timers.alive, cohorts.waiting) == (1, 0, 0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_seat_that_is_left_empty_tells_the_group(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, later=timers.later)
+
+    async def roll_out(worth: int | None) -> float | None:
+        async with cohorts.reserve("u", group=GROUP) as join:
+            if worth is None:
+                raise ValueError("the tool crashed")
+            return (await join(says(worth))).reward
+
+    done = await asyncio.gather(roll_out(10), roll_out(None), roll_out(30), return_exceptions=True)
+    assert [done[0], type(done[1]), done[2]] == [0.1, ValueError, 0.3]
+    assert timers.alive == 0
+
+
+# --- event loops ----------------------------------------------------------------------------------------------------
+
+
+def test_one_event_loop_after_another_may_be_used(judge: Worth) -> None:
+    judge.without = frozenset()
+    cohorts = Cohorts(lambda group: Worth.__call__(_open(), group), size=2)
+
+    async def one() -> list[float | None]:
+        return [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))]
+
+    async def stranded() -> None:
+        await asyncio.wait(begin(cohorts, "u", (30,)), timeout=0)
+
+    assert asyncio.run(one()) == [0.1, 0.2]
+    asyncio.run(stranded())
+    assert asyncio.run(one()) == [0.1, 0.2]
+
+
+def _open() -> Worth:
+    made = Worth()
+    made.gate.set()
+    return made
+
+
+async def test_a_second_event_loop_at_the_same_time_is_refused(timers: Timers, judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=2, later=timers.later)
+    waiting = begin(cohorts, "u", (10,))
+    await settle()
+    with pytest.raises(CalipersError, match="must join in one event loop"):
+        await asyncio.to_thread(lambda: asyncio.run(cohorts.join("u", says(20))))
+    assert [share.reward for share in await asyncio.gather(*waiting, *begin(cohorts, "u", (30,)))] == [0.1, 0.3]
+
+
+async def test_the_deadline_is_kept_by_the_event_loops_own_clock(judge: Worth) -> None:
+    cohorts = Cohorts(judge, size=3, deadline=0.001)
+    shares = await asyncio.gather(*begin(cohorts, "u", (10, 20)))
+    assert [share.reward for share in shares] == [0.1, 0.2]
+    await cohorts.aclose()
+
+
+# --- whatever happens -----------------------------------------------------------------------------------------------
+
+_event = st.one_of(
+    st.tuples(st.just("join"), st.integers(0, 2), st.integers(0, 99)),
+    st.tuples(st.just("lose"), st.integers(0, 2), st.just(0)),
+    st.tuples(st.just("bad"), st.integers(0, 2), st.just(0)),
+    st.tuples(st.just("leave"), st.integers(0, 50), st.just(0)),
+    st.tuples(st.just("wait"), st.just(0), st.integers(1, 40)),
+)
+
+
+@given(events=st.lists(_event, max_size=40), size=st.integers(1, 4), quorum=st.integers(1, 4))
+def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
+    events: list[tuple[str, int, int]], size: int, quorum: int
+) -> None:
+    async def play() -> None:
+        timers, judge = Timers(), _open()
+        cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60, later=timers.later)
+        joined: list[tuple[int, int, asyncio.Task[MemberResult]]] = []
+        for kind, which, amount in events:
+            if kind == "join":
+                joining = begin(cohorts, f"u{which}", (amount,), group={"group_id": f"u{which}"})
+                joined.append((which, amount, joining[0]))
+            elif kind == "lose":
+                cohorts.report_lost(f"u{which}")
+            elif kind == "bad":
+                assert (await cohorts.join(f"u{which}", {"messages": []})).reward is None
+            elif kind == "leave" and which < len(joined):
+                joined[which][2].cancel()
+            else:
+                timers.pass_time(amount)
+            await settle()
+        timers.pass_time(60)
+        await settle()
+        assert cohorts.waiting == 0
+        for which, amount, task in joined:
+            if not task.cancelled():
+                share = task.result()
+                assert (share.reward is None) != (share.reason is None)
+                assert share.reward is None or share.reward == pytest.approx(amount / 100, rel=2**-16)  # levelled ties
+                assert share.group is None or share.group.group_id == f"u{which}"
+        assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
+        timers.pass_time(60)
+        assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(play())
+
+
+# --- for servers -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_group_that_is_not_judged_within_its_limit_gets_no_reward_and_the_judge_is_cancelled() -> None:
+    lost: list[tuple[str, str]] = []
+    slow = Worth()
+    async with Cohorts(slow, size=2, limit=0.05, on_lost=lambda *told: lost.append(told)) as cohorts:
+        both = await asyncio.gather(*begin(cohorts, "a", [1, 2], group={**GROUP, "group_id": "g"}))
+    assert [(one.reward, one.reason) for one in both] == [(None, "its group was not judged within 0.05 seconds")] * 2
+    assert slow.cancelled == 1
+    assert lost == [("g", "its group was not judged within 0.05 seconds")]
+
+
+async def test_a_member_that_was_entered_stays_though_its_waiter_leaves(timers: Timers, judge: Worth) -> None:
+    closed: list[object] = []
+    async with Cohorts(judge, size=2, later=timers.later, on_closed=closed.append) as cohorts:
+        first = cohorts.enter("a", says(1), group=GROUP)
+        waiter = asyncio.ensure_future(asyncio.shield(first))
+        await settle()
+        waiter.cancel()
+        await settle()
+        assert (cohorts.is_open("a"), closed) == (True, [])
+        second = cohorts.enter("a", says(2), group=GROUP)
+        assert (cohorts.is_open("a"), closed) == (False, ["a"])
+        assert [(await one).reward for one in (first, second)] == [0.01, 0.02]
+
+
+async def test_abandoned_groups_raise_in_their_members_and_groups_at_the_judge_go_on(
+    timers: Timers, judge: Worth
+) -> None:
+    judge.gate.clear()
+    async with Cohorts(judge, size=2, later=timers.later) as cohorts:
+        at_the_judge = begin(cohorts, "a", [1, 2], group=GROUP)
+        (waiting,) = begin(cohorts, "b", [3], group=GROUP)
+        await settle()
+        cohorts.abandon(InputError("come again"))
+        with pytest.raises(InputError, match="come again"):
+            await waiting
+        assert not cohorts.is_open("b")
+        judge.gate.set()
+        assert [(await one).reward for one in at_the_judge] == [0.01, 0.02]
+        assert timers.alive == 0
