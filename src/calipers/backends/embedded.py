@@ -25,7 +25,7 @@ EMBEDDED_WARNING = (
 WEIGHTS = {
     "silent": -2.98,
     "unfinished": -1.0,
-    "refusal": -0.9,
+    "refusal": -1.1,
     "coverage": 0.92,
     "repetition": -0.88,
     "scant": -0.45,
