@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -170,7 +171,7 @@ def test_a_message_of_a_megabyte_is_bounded_work() -> None:
         context: list[Message] = [{"role": "user", "content": text}]
         own = [*called("get", text, arguments=text), *said(text)]
         shown = view([own, [*own, *said("x")]], context=context)
-        at_most(100, lambda shown=shown: scores(Embedded(), group=shown))
+        at_most(100, partial(scores, Embedded(), group=shown))
 
 
 def test_many_messages_are_bounded_work_and_the_end_is_read() -> None:
