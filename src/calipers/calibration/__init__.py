@@ -33,8 +33,7 @@ from calipers.calibration.ways import Way
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
-from calipers.types.counted import counted
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import counted, finite_number
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 

@@ -19,7 +19,7 @@ from calipers.calibration.comparable import MIN_GROUPS
 from calipers.calibration.folds import FOLDS, prompts
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.series import Frame, Series, Tally
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 Kind: TypeAlias = Literal[
     "foreign_groups",

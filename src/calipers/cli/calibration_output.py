@@ -14,7 +14,7 @@ from calipers.backends.providers.known import provider_of
 from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.overwriting import RECOMMENDED, Kind, require_replaceable
 from calipers.errors import ConfigError
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.calibration import Calibration

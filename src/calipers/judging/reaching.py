@@ -18,6 +18,6 @@ async def check_or_continue(judge: Judge) -> Sequence[str]:
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only a dead judge with a ledger needs it
+        from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only a dead judge with a ledger needs it
 
         return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]
