@@ -77,23 +77,6 @@ def test_a_panel_of_mixed_prompt_variants_is_pasted_and_runs(tmp_path: Path, fau
     assert result["status"] == "scored"
 
 
-def test_a_rubric_that_names_no_judge_or_file_is_one_sentence(tmp_path: Path):
-    write(tmp_path / "groups.jsonl", [with_texts(GROUPS[0])])
-    (tmp_path / "c.txt").write_text("Be kind.", encoding="utf-8")
-    for given, words in (
-        ("c.txt", "--judge-rubric c.txt: write JUDGE=FILE"),
-        ("embedded=none.txt", "--judge-rubric none.txt: cannot be read"),
-        ("other=c.txt", "panel: rubrics: 'other' is none of the judges (embedded, vllm/x@http://127.0.0.1:9/v1)"),
-    ):
-        done = run(
-            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embedded", "--judge",
-            "vllm/x@http://127.0.0.1:9/v1", "--judge-rubric", given, cwd=tmp_path,
-        )  # fmt: skip
-        assert done.returncode == 2, done.stderr
-        assert words in done.stderr
-        assert "Traceback" not in done.stderr
-
-
 def test_the_request_settings_that_were_measured_are_those_of_the_recommendation(tmp_path: Path, faulty: FaultyServer):
     """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
     faulty.script(scores)

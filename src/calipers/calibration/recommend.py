@@ -194,7 +194,7 @@ def _related_errors(way: Way) -> list[str]:
 
 
 def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-    """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
+    """Return lines with the rubric that the judges of a way were asked with, if it is one whose file is known."""
     variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
     if len(set(variants.values())) < 2:
         variant, _ = without_criteria(way.prompt_variant)
@@ -208,8 +208,7 @@ def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> li
     ]
     named = {judge: variant for judge, (variant, _) in variants.items() if variant}
     lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
-    known = ", ".join(_text(f"{judge}={files[variant]}") for judge, variant in named.items() if variant in files)
-    return [*lines, *([f"judge_rubric = [{known}]"] if known else [])]
+    return [*lines, "# One rubric is for the whole panel: choose which with rubric = FILE."]
 
 
 def _unknown_file(variant: str) -> str:
@@ -261,19 +260,14 @@ def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
 
 
 def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """Return lines about groups whose differences are all noise, and the setting ``unresolved`` for them."""
+    """Return comment lines about groups whose differences are all noise."""
     figures = _figures_of(way, judges)[:1]
     lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
     for ties in (one.near_ties for one in figures):
         if ties is not None and ties.interval is not None and ties.interval[0] > 0:
             lost = f"{ties.cost:.4f}{_interval(ties.interval)}"
             lines.append(f"# ties = 1 would lose {lost} of one call's fidelity: leave it off.")
-    found = figures[0].resolve if figures and way.resolve is not None else None
-    if found is None or not found.all_noise:
-        return [*lines, 'unresolved = "keep"']
-    costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
-    lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
-    return [*lines, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
+    return lines
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:

@@ -10,13 +10,20 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
-from calipers.config.criteria_options import Criteria
 from calipers.config.flat_names import judge_arguments, recorded_options
+from calipers.config.grouped_options import (
+    Calls,
+    Criteria,
+    Defence,
+    Panel,
+    Question,
+    Records,
+    Resolution,
+    Reward,
+    Tools,
+)
 from calipers.config.option import Option, groups_of
 from calipers.config.options import Everyday, JudgeOptions
-from calipers.config.question_options import Calls, Defence, Question, Records
-from calipers.config.score_options import Panel, Resolution, Reward
-from calipers.config.tool_options import Tools
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
@@ -82,21 +89,9 @@ class Settings(Everyday):
         return self.question.grading if isinstance(self.question.grading, Grading) else None
 
     @property
-    def aspects(self) -> tuple[tuple[str, float], ...] | None:
-        """The aspects that are scored separately, each with its weight."""
-        given = self.question.aspects
-        return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
-
-    @property
     def standards(self) -> str:
         """The rubric as text; criteria become one line each."""
         return self.rubric if isinstance(self.rubric, str) else criteria_as_text(self.rubric)
-
-    @property
-    def judge_rubrics(self) -> tuple[str | None, ...] | None:
-        """The rubric of each judge of a panel as text, by slot; None for those that have none of their own."""
-        given = self.panel.rubrics
-        return None if given is None else tuple(given)
 
     def for_group(self, number: int) -> Self:
         """Return these settings of a judge for group ``number``, with the context windows known when it began."""
@@ -135,8 +130,7 @@ class Settings(Everyday):
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read a judge's settings from a run's record: the result of ``to_dict`` after a round trip through JSON.
 
-        Records of older versions go through ``upgraded_settings`` first. Raises LedgerError for settings that this
-        version does not know.
+        Raises LedgerError for settings that this version does not know.
         """
         if unknown := {*_record_keys(record)} - {*_record_keys(cls((), resolve=Resolution()).to_dict())}:
             raise LedgerError(
@@ -151,14 +145,9 @@ class Settings(Everyday):
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:
         values: dict[str, Any] = {option.key: _recorded_value(record, option) for option in recorded_options()}
-        rate = values.pop("canary_rate")
-        if rate:
-            values |= {"canaries": "sampled", "canary_rate": rate}
         values |= {
             "grading": None if values["grading"] is None else Grading(**values["grading"]),
-            "aspects": None if values["aspects"] is None else tuple((name, one) for name, one in values["aspects"]),
             "weights": None if values["weights"] is None else tuple(values["weights"]),
-            "judge_rubrics": None if values["judge_rubrics"] is None else tuple(values["judge_rubrics"]),
             "reward_range": tuple(values["reward_range"]),
             "params": values["params"] or None,
             "tools": tuple(values["tools"]),
@@ -192,7 +181,7 @@ class Settings(Everyday):
                 record.setdefault(top, {})[name] = getattr(group, option.name)
             else:
                 record[top] = _plain_data(getattr(group, option.name))
-        return record | {"canary_rate": self.defence.share, "params": dict(self.calls.params or {})}
+        return record | {"params": dict(self.calls.params or {})}
 
 
 _OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")
@@ -219,18 +208,11 @@ def _recorded_value(record: Mapping[str, Any], option: Option) -> Any:
     return record[top].get(name, option.default) if name and record[top] is not None else record[top]
 
 
-def upgraded_settings(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Bring a run's recorded settings up to date: options that did not exist yet get their defaults.
-
-    Raises LedgerError for a damaged record.
-    """
+def readable_settings(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a run's recorded settings with defaults for what they lack. Raises LedgerError for a damaged record."""
     if not isinstance(recorded, Mapping):
         raise _unreadable()
-    if "judges" not in recorded:  # before panels existed, a run's only judge was recorded at the top level
-        names = [one.name for one in fields(RecordedJudge)]
-        alone = {name: recorded[name] for name in names if name in recorded}
-        recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}
-    judges = recorded["judges"]
+    judges = recorded.get("judges")
     if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _IDENTITY for one in judges):
         raise _unreadable()
     return {**Settings(()).to_dict(), **recorded}

@@ -15,9 +15,8 @@ from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password, writes_text
 from calipers.backends.refusal_check import RefusalCheck
-from calipers.config.criteria_options import Criteria
+from calipers.config.grouped_options import Calls, Criteria
 from calipers.config.options import JudgeOptions, Judges
-from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.config.settings import upgraded_settings
+from calipers.config.settings import readable_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.database import ReadableLedger
@@ -108,7 +108,7 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
         raise LedgerError(f"{ledger.name}: {what}.")
     number, version, settings, learned = found[0]
-    return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
+    return RecordedRun(number, version, ledger.decoded(settings, readable_settings), ledger.decoded(learned, _objects))
 
 
 def require_object(recorded: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from calipers.config.settings import Settings, upgraded_settings
+from calipers.config.settings import Settings, readable_settings
 from calipers.ledger.database import ReadableLedger
 from calipers.types import Comparison, Judgment, Rating, Verdict
 
@@ -70,7 +70,7 @@ def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _runs(ledger: ReadableLedger) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
-        yield number, ledger.decoded(settings, upgraded_settings)
+        yield number, ledger.decoded(settings, readable_settings)
 
 
 def _groups(ledger: ReadableLedger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:

@@ -12,7 +12,6 @@ from typing import Any, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from calipers.errors import ConfigError
-from calipers.rewards.blend import Blend, undone_by_blend
 from calipers.trainers.trl.weights import WEIGHTS_FROM
 from calipers.trainers.weights import undone_by_division
 
@@ -115,12 +114,11 @@ class Caller:
         kind: str | None,
         weighs: bool,
         judges: Sequence[str] = (),
-        blend: Blend | None = None,
     ) -> list[str]:
         """Return what the TRL trainer makes of a ``reward`` function's settings that has no effect, or a bad one.
 
-        ``kind`` is that of the judge's rewards, ``blend`` how they are put together with a trajectory's own; ``weighs``
-        says whether the function gives weights. ``judges`` are the addresses of the judges.
+        ``kind`` is that of the judge's rewards; ``weighs`` says whether the function gives weights. ``judges`` are the
+        addresses of the judges.
         """
         found: list[str | None] = [
             f"the judge at {judge} is the vLLM server of the policy in training: it prefers its own answers, its "
@@ -129,8 +127,7 @@ class Caller:
             for judge in judges
             if self.policy_server is not None and _host_and_port(judge) == self.policy_server
         ]
-        # Beside another reward, the size of the judge's has an effect on what the trainer divides.
-        found.append(undone_by_blend(kind, blend) if blend is not None else self._undone_by_division(kind))
+        found.append(self._undone_by_division(kind))
         if weighs and self.training is not None and self.weights_from is not reward:
             found.append(
                 "weigh= has no effect: the trainer does not multiply advantages by the function's weights. Make it "

@@ -184,7 +184,7 @@ class _Reward:
             reward = self.judge.settings.reward
             at = [judge.endpoint for judge in self.judge.settings.judges]
             weighs = options.weigh is not None
-            for note in caller.warnings(self, kind=reward.kind, blend=reward.blend, weighs=weighs, judges=at):
+            for note in caller.warnings(self, kind=reward.kind, weighs=weighs, judges=at):
                 warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
         size = caller.size(options.num_generations)
         read = partial(_read, prompts, completions, columns, options)

@@ -11,13 +11,12 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_above_zero, require_one_of, require_text, require_whole
+from calipers.config.grouped_options import Reward
 from calipers.config.option import did_you_mean
 from calipers.config.options import flat_options
-from calipers.config.score_options import Reward
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
-from calipers.rewards.blend import undone_by_blend
 from calipers.rubric.scaffold import Schedule
 from calipers.trainers.verl.reward_model import with_router
 from calipers.trainers.weights import undone_by_division
@@ -209,12 +208,10 @@ def _share(amount: Any, workers: int) -> Any:
 
 
 def undone_rewards(reward: Reward, *, estimator: str, divides: bool) -> str | None:
-    """Return a warning if a blend, or verl's division, undoes what ``reward`` does to each group.
+    """Return a warning if verl's division undoes what ``reward`` does to each group.
 
     ``estimator`` is verl's ``adv_estimator``, and ``divides`` its ``norm_adv_by_std_in_grpo``.
     """
-    if reward.blend is not None:  # beside another reward, the size of the judge's has an effect on what is divided
-        return undone_by_blend(reward.kind, reward.blend)
     if not divides or estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
         return None
     instead = "Set algorithm.norm_adv_by_std_in_grpo=false, or weight advantages: +calipers.weigh=true"

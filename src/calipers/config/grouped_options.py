@@ -1,39 +1,237 @@
-"""The options about questions and calls: what a judge is asked, how it is called, its defence, and its records.
+"""The groups of a judge's options: criteria, tools, panel, resolution, reward, question, calls, defence and records.
 
-Not responsible for how answers become rewards (``score_options``).
+Their fields are declared as in ``option``; the everyday options are in ``options``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from calipers.config.arguments import require_headers, require_params, require_watchers
-from calipers.config.flag_values import read_aspects, read_gradings, read_headers, read_params, read_price
+from calipers.config.arguments import require_headers, require_params, require_range, require_watchers
+from calipers.config.flag_values import read_gradings, read_headers, read_params, read_price, read_weights
 from calipers.config.option import (
     DEFENCE,
     LIMITS,
+    PANEL,
     QUESTION,
     READING,
+    RESOLVING,
+    REWARD,
     THE_JUDGE,
     Group,
     any_value,
     choice,
     flag,
     function,
+    nearest_name,
     number,
     whole_number,
 )
+from calipers.errors import ConfigError
 from calipers.guard.canary import CANARY_RATE, Canaries
-from calipers.interfaces import Watcher
+from calipers.interfaces import Backend, Watcher
+from calipers.registry import REWARDS
 from calipers.rubric import Grading
 from calipers.types import Completion, JudgeRequest, OnAttack, Reading
+from calipers.types.tool_calls import TOOL_NAMES
+
+CriteriaMode: TypeAlias = Literal["off", "auto"]
+
+
+@dataclass(frozen=True, repr=False)
+class Criteria(Group):
+    """Whether a model writes criteria for each prompt, and which."""
+
+    alone: ClassVar[str] = "mode"
+    mode: CriteriaMode = choice(
+        "off",
+        CriteriaMode,
+        "With auto, a model writes criteria for each prompt before any answer is judged, once for all its groups. For "
+        "groups without a rubric of their own.",
+        key="criteria",
+        section=QUESTION,
+        recorded=True,
+        link="rubrics.md#criteria-for-each-prompt",
+    )
+    writer: str | Backend | None = any_value(
+        None,
+        "With --criteria: the model that writes them.",
+        key="criteria_writer",
+        section=QUESTION,
+        metavar="MODEL",
+        unset="the (first) judge",
+        link="rubrics.md#criteria-for-each-prompt",
+    )
+
+
+ALL_TOOLS = "all"
+
+
+def _require_tools(called: str, value: object) -> None:
+    """Raise ConfigError unless ``value`` names tools, each once."""
+    names = value if isinstance(value, list | tuple) else [value]
+    for place, name in enumerate(names):
+        if name not in TOOL_NAMES:
+            raise ConfigError(f"{called}: {name!r} is no tool; {_meant(name)}")
+        if name in names[:place]:
+            raise ConfigError(f"{called}: {name!r} is there twice; name each tool once")
+
+
+def _meant(name: object) -> str:
+    """Return in words which tools to write in place of a name that is none."""
+    if isinstance(name, str) and "," in name:
+        return "name several as a list, or each with a --tool of its own"
+    near = nearest_name(name.strip().casefold(), [*TOOL_NAMES, ALL_TOOLS]) if isinstance(name, str) else None
+    return f"did you mean {near}?" if near else f"name {', '.join(TOOL_NAMES)}, or {ALL_TOOLS}"
+
+
+@dataclass(frozen=True, repr=False)
+class Tools(Group):
+    """The tools with which a judge reads artifacts."""
+
+    alone: ClassVar[str] = "names"
+    names: Sequence[str] | str = any_value(
+        (),
+        "A tool with which the judge reads the artifacts of candidates: list_files, read_file, search, diff, "
+        "python, or all.",
+        key="tools",
+        flag="tool",
+        section=QUESTION,
+        metavar="NAME",
+        many=True,
+        reads=tuple,
+        check=_require_tools,
+        unset="none",
+        recorded=True,
+        link="verifiers.md#a-judge-with-tools",
+    )
+
+    def __post_init__(self) -> None:
+        """Turn a single name into a tuple, and ``all`` into the names of all tools."""
+        given = (self.names,) if isinstance(self.names, str) else self.names
+        if isinstance(given, list | tuple):
+            object.__setattr__(self, "names", TOOL_NAMES if ALL_TOOLS in given else tuple(given))
+
+
+PanelMode: TypeAlias = Literal["all", "cycle", "fallback"]
+
+
+@dataclass(frozen=True, repr=False)
+class Panel(Group):
+    """How several judges share the work."""
+
+    alone: ClassVar[str] = "mode"
+    mode: PanelMode = choice(
+        "all",
+        PanelMode,
+        "Which judges of a panel are asked: all, the next for each order (cycle), or the next if one fails (fallback).",
+        key="panel",
+        section=PANEL,
+        recorded=True,
+        link="panels.md",
+    )
+    weights: Sequence[float] | None = any_value(
+        None,
+        "The weight of each judge of a panel, in the order of the judges.",
+        section=PANEL,
+        metavar="W,W...",
+        reads=read_weights,
+        unset="learned, or equal",
+        recorded=True,
+        link="panels.md",
+    )
+    error_correlation: float = number(
+        0.0,
+        "The correlation of two judges' errors in a panel, as calibrate reports it: standard errors allow for it.",
+        low=0,
+        high=1,
+        below=True,
+        section=PANEL,
+        metavar="SHARE",
+        recorded=True,
+        link="panels.md",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Resolution(Group):
+    """When to stop asking about a group: once a presentation adds less than ``tolerance`` to scores' reliability."""
+
+    alone: ClassVar[str] = "tolerance"
+    tolerance: float = number(
+        0.015,
+        "Ask about a group again until one more presentation would add less than this to the reliability of its "
+        "scores, e.g. 0.015. Pairwise: ask again in the other order where position bias may have decided.",
+        low=0,
+        high=1,
+        above=True,
+        below=True,
+        key="resolve",
+        section=RESOLVING,
+        metavar="TOLERANCE",
+        unset="off",
+        recorded="resolve.tolerance",
+        link="resolution.md",
+    )
+    most: int = whole_number(
+        8,
+        "With --resolve: how many presentations a group may have.",
+        low=1,
+        section=RESOLVING,
+        recorded="resolve.most",
+        link="resolution.md",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Reward(Group):
+    """How scores become rewards. ``kind=None`` uses the protocol's usual transform."""
+
+    alone: ClassVar[str] = "kind"
+    kind: str | None = choice(
+        None,
+        REWARDS,
+        "How scores become rewards.",
+        key="reward",
+        section=REWARD,
+        unset="score; pairwise: win_rate",
+        recorded="reward.kind",
+        link="rewards.md",
+    )
+    ties: float | None = number(
+        None,
+        "Tie scores within this many standard errors, e.g. 1.",
+        low=0,
+        section=REWARD,
+        recorded="reward.ties",
+        link="rewards.md",
+    )
+    length: float | None = number(
+        None,
+        "Reward shorter answers among near-tied scores, by up to this share of their range and of the group's "
+        "variance, e.g. 0.3.",
+        low=0,
+        high=1,
+        key="length_control",
+        section=REWARD,
+        metavar="SHARE",
+        recorded="reward.length",
+        link="rewards.md",
+    )
+    range: tuple[float, float] = any_value(
+        (0.0, 1.0),
+        "The lowest and highest reward. Scores are scaled to this range; a group of one trajectory gets the middle.",
+        check=require_range,
+        key="reward_range",
+        recorded=True,
+    )
+
 
 Observer: TypeAlias = Callable[[JudgeRequest, Completion, Reading], None]
 """Called with every request, the judge's answer, and what was read from the answer."""
 
-Pairing: TypeAlias = Literal["all", "pivot", "swiss"]
 Reasoning: TypeAlias = Literal["hidden", "shown"]
 
 
@@ -51,31 +249,12 @@ class Question(Group):
         recorded=True,
         link="rubrics.md#how-it-is-put-to-the-judge",
     )
-    aspects: Mapping[str, float] | Sequence[str] | Sequence[tuple[str, float]] | None = any_value(
-        None,
-        "Listwise: score these aspects separately, e.g. correctness=2; the score is their weighted mean.",
-        flag="aspect",
-        section=QUESTION,
-        metavar="NAME[=WEIGHT]",
-        many=True,
-        reads=read_aspects,
-        recorded=True,
-        link="protocols-more.md#aspects",
-    )
     at_once: int | None = whole_number(
         None,
         "Listwise: how many candidates a question may have; larger groups are asked about in overlapping chunks.",
         low=4,
         section=QUESTION,
         unset="all",
-        recorded=True,
-        link="protocols-more.md#large-groups",
-    )
-    pairing: Pairing = choice(
-        "all",
-        Pairing,
-        "Pairwise: compare all pairs (all), only pairs with a fixed candidate (pivot), or neighbours by score (swiss).",
-        section=QUESTION,
         recorded=True,
         link="protocols-more.md#large-groups",
     )
@@ -196,17 +375,8 @@ class Defence(Group):
     canaries: Canaries = choice(
         "off",
         Canaries,
-        "Add decoy answers to a share of the questions (sampled) or to all (always), which reveal judges that obey "
+        "Add decoy answers to one in twenty questions (sampled) or to all (always), which reveal judges that obey "
         "candidates.",
-        section=DEFENCE,
-        link="hostile.md#canaries",
-    )
-    canary_rate: float = number(
-        CANARY_RATE,
-        "With --canaries sampled: the share of the questions that get a decoy answer.",
-        low=0,
-        high=1,
-        above=True,
         section=DEFENCE,
         recorded=True,
         link="hostile.md#canaries",
@@ -215,7 +385,7 @@ class Defence(Group):
     @property
     def share(self) -> float:
         """The share (0-1) of the questions that contain a decoy answer."""
-        return {"off": 0.0, "always": 1.0}.get(self.canaries, self.canary_rate)
+        return {"off": 0.0, "always": 1.0}.get(self.canaries, CANARY_RATE)
 
 
 @dataclass(frozen=True, repr=False)
