@@ -58,7 +58,7 @@ def recommendation_toml(
         lines += _panel(way, names)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {}, names)]
+    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {})]
     lines += [*_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
@@ -193,22 +193,13 @@ def _related_errors(way: Way) -> list[str]:
     ]
 
 
-def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
+def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
     """Return lines with the rubric that the judges of a way were asked with, if it is one whose file is known."""
-    variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
-    if len(set(variants.values())) < 2:
-        variant, _ = without_criteria(way.prompt_variant)
-        if not variant:
-            return []
-        lines = [f"# Measured with the prompt variant {_comment(variant)}."]
-        return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
-    lines = [
-        f"# {_name(judge, names)}: measured with the prompt variant {_comment(variant or 'of no name')}."
-        for judge, (variant, _) in variants.items()
-    ]
-    named = {judge: variant for judge, (variant, _) in variants.items() if variant}
-    lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
-    return [*lines, "# One rubric is for the whole panel: choose which with rubric = FILE."]
+    variant, _ = without_criteria(way.prompt_variant)
+    if not variant:
+        return []
+    lines = [f"# Measured with the prompt variant {_comment(variant)}."]
+    return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
 
 
 def _unknown_file(variant: str) -> str:

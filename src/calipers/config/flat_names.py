@@ -43,10 +43,9 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
             within.setdefault(known[name].group, {})[known[name].name] = value
         else:
             raise ConfigError(f"unknown option {name!r}.{did_you_mean(name, known.keys() | GROUPS.keys())}")
-    for name, values in within.items():
-        given = arguments.get(name)
-        whole = options_in_group(name, given)
-        arguments[name] = whole and replace(whole, **values)
+    for name in [*within, *(name for name in arguments if name in GROUPS and name not in within)]:
+        whole = options_in_group(name, arguments.get(name))
+        arguments[name] = whole and replace(whole, **within.get(name, {}))
     return arguments
 
 
