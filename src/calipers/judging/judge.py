@@ -22,8 +22,15 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import group_in_steps
 from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
-from calipers.judging.configuration import Configured
-from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected
+from calipers.judging.configured import Configured
+from calipers.judging.connecting import (
+    connect_judges,
+    judges_in,
+    recorded_judges,
+    with_connected,
+    with_learned_priors,
+    with_settings_of_run,
+)
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.excluded import (
@@ -35,7 +42,6 @@ from calipers.judging.excluded import (
     without_empty,
 )
 from calipers.judging.instances import JudgeInstances
-from calipers.judging.learned import with_learned_priors, with_settings_of_run
 from calipers.judging.loop import QueryLoop, Strategies
 from calipers.judging.preparing import EarlySearch, Prepare, rollout_preparer
 from calipers.judging.results import (

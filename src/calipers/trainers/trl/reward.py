@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError
+from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
-from calipers.judging.reaching import check_or_continue
 from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
 from calipers.trainers.process import blocking as synchronous
