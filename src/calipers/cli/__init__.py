@@ -41,7 +41,6 @@ _COMMANDS = LazyCommands({
     "judges": "calipers.cli.judges:judges",
     "doctor": "calipers.cli.doctor:doctor",
     "study": "calipers.cli.study:study",
-    "shadow": "calipers.cli.shadow:shadow",
     "completion": "calipers.cli.completion:completion",
 })  # fmt: skip
 
