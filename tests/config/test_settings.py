@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from calipers.config.settings import RecordedJudge, Settings, readable_settings
+from calipers.config.settings import RecordedJudge, Settings, recorded_settings
 from calipers.types import Window
 
 TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 8192)))
@@ -27,7 +27,7 @@ def test_only_a_smaller_window_is_news() -> None:
 
 def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
     told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
-    assert Settings.of(readable_settings(json.loads(json.dumps(told.to_dict())))) == told
+    assert Settings.of(recorded_settings(json.loads(json.dumps(told.to_dict())))) == told
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:

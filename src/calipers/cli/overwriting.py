@@ -7,6 +7,7 @@ its columns), not by its name. Not responsible for writing (``result_file``, and
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -167,7 +168,7 @@ def _same(path: str, other: str) -> bool:
     one, two = Path(path), Path(other.removeprefix("sqlite:///"))
     if one.exists() and two.exists():
         return one.samefile(two)
-    return one.resolve() == two.resolve()
+    return os.path.realpath(one) == os.path.realpath(two)  # which ends where links lead to themselves
 
 
 def add_force_option(command: F) -> F:

@@ -17,7 +17,7 @@ from calipers.cli.overwriting import COMPARISON, add_force_option, require_repla
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
-    from calipers.study.comparison import Comparison
+    from calipers.study.figures import Comparison
     from calipers.study.intervals import Estimate
 
 _WIDTH = 110
@@ -60,7 +60,7 @@ def compare(groups: str, out: str, rewrite: tuple[str, ...], *, force: bool, **o
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
     from calipers.judging.judge import Judge  # noqa: PLC0415 - likewise
-    from calipers.study.comparison import compare_judges  # noqa: PLC0415 - likewise
+    from calipers.study.figures import compare_judges  # noqa: PLC0415 - likewise
     from calipers.study.rewrites import REWRITES  # noqa: PLC0415 - likewise
 
     names = options["judge"]

@@ -173,7 +173,7 @@ class Resolution(Group):
         metavar="TOLERANCE",
         unset="off",
         recorded="resolve.tolerance",
-        link="resolution.md",
+        link="protocols.md#adaptive-calls",
     )
     most: int = whole_number(
         8,
@@ -181,7 +181,7 @@ class Resolution(Group):
         low=1,
         section=RESOLVING,
         recorded="resolve.most",
-        link="resolution.md",
+        link="protocols.md#adaptive-calls",
     )
 
 
@@ -256,7 +256,7 @@ class Question(Group):
         section=QUESTION,
         unset="all",
         recorded=True,
-        link="protocols-more.md#large-groups",
+        link="protocols.md#large-groups",
     )
     reasoning: Reasoning = choice(
         "hidden",
@@ -270,7 +270,7 @@ class Question(Group):
         "Read a score as the mean of the digits that the judge might have written, weighted by their probabilities.",
         section=READING,
         recorded=True,
-        link="protocols-more.md#expected-scores",
+        link="protocols.md#expected-scores",
     )
     reasks: int = whole_number(
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
@@ -351,11 +351,11 @@ class Calls(Group):
     )
     before: Callable[[], Any] | None = function(
         "A function without arguments that is called before judging, e.g. to wake the judge's server.",
-        link="own-gpus.md#one-gpu-for-both",
+        link="judges.md#one-gpu-for-both",
     )
     after: Callable[[], Any] | None = function(
         "A function without arguments that is called when no group is judged any more, e.g. to free the judge's GPU.",
-        link="own-gpus.md#one-gpu-for-both",
+        link="judges.md#one-gpu-for-both",
     )
 
 
@@ -400,7 +400,7 @@ class Records(Group):
         off="Do not learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
         section=READING,
         recorded="learns",
-        link="resolution.md#what-the-ledger-teaches",
+        link="protocols.md#what-the-ledger-teaches",
     )
     watchers: Sequence[Watcher] = any_value(
         (),

@@ -203,19 +203,16 @@ def _record_keys(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _recorded_value(record: Mapping[str, Any], option: Option) -> Any:
-    """Return the option's recorded value, or its default if the record is older than the option."""
     top, _, name = option.record.partition(".")
-    return record[top].get(name, option.default) if name and record[top] is not None else record[top]
+    return record[top][name] if name and record[top] is not None else record[top]
 
 
-def readable_settings(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a run's recorded settings with defaults for what they lack. Raises LedgerError for a damaged record."""
-    if not isinstance(recorded, Mapping):
-        raise _unreadable()
-    judges = recorded.get("judges")
+def recorded_settings(recorded: Any) -> Mapping[str, Any]:
+    """Return a run's recorded settings. Raises LedgerError for a damaged record."""
+    judges = recorded.get("judges") if isinstance(recorded, Mapping) else None
     if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _IDENTITY for one in judges):
         raise _unreadable()
-    return {**Settings(()).to_dict(), **recorded}
+    return recorded  # type: ignore[no-any-return]
 
 
 _IDENTITY: Final = frozenset({"judge", "endpoint", "model"})

@@ -27,8 +27,7 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.instances import JudgeInstance, JudgeInstances
 from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
-from calipers.ledger.answers import RecordedRun
-from calipers.ledger.history import same_choices
+from calipers.ledger.answers import RecordedRun, same_choices
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute")
 """Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
