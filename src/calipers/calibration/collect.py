@@ -15,8 +15,8 @@ from calipers.calibration.asked import Asked
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
 from calipers.errors import InputError
+from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
-from calipers.judging.reaching import check_or_continue
 from calipers.rubric import Rubric
 from calipers.rubric.dataset_standards import without_rubrics
 from calipers.types import (

@@ -156,10 +156,10 @@ def _without_idle(units: Sequence[int], count: int, weights: Sequence[float]) ->
 
 def _blocks(units: Sequence[Unit]) -> Iterator[tuple[list[int], int]]:
     """Yield the units that can be panel members together, with each number of calls that all of them have."""
-    by_protocol: dict[str, list[int]] = defaultdict(list)
+    alike: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for place, one in enumerate(units):
-        by_protocol[one.key.protocol].append(place)
-    for found in by_protocol.values():
+        alike[one.key.protocol, one.key.prompt_variant].append(place)
+    for found in alike.values():
         for count in _COUNTS:
             deep = [place for place in found if units[place].calls.shape[1] >= count]
             if len({units[place].key.judge for place in deep}) > 1:
