@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.bounds import Wrapper
 from calipers.backends.limits.metered import Meter, Metered
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from calipers.backends.limits.bounds import Wrapper
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError
 from calipers.types import Completion, JudgeRequest
 

@@ -17,30 +17,10 @@ from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.rate import RateLimited
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, Record, full
 from calipers.types import Completion, JudgeRequest
-
-
-class Wrapper(FullBackend):
-    """A backend around ``backend``, with its endpoint and model, and without its optional abilities."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = full(backend)
-        self.endpoint = backend.endpoint
-        self.model = backend.model
-
-
-class HoldingWrapper(Wrapper):
-    """A wrapper whose call lasts until the answer is recorded. Subclasses implement ``complete_recorded``."""
-
-    async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the backend's answer without recording it. Raises what the backend raises."""
-        return await self.complete_recorded(request, _as_it_is)
-
-
-async def _as_it_is(completion: Completion) -> Completion:
-    return completion
 
 
 class Limited(HoldingWrapper):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, fields, replace
 
 from calipers.backends.context_window import question_bytes
 from calipers.backends.limits.admission import Admission
-from calipers.backends.limits.bounds import Wrapper
 from calipers.backends.limits.metered import COSTS_NOTHING
 from calipers.backends.limits.prices import Pricing, price_list_hint
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest, Usage

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from calipers.backends.limits.bounds import Wrapper
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.interfaces import Backend
 from calipers.types import Completion, FailureKind, JudgeRequest

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from calipers.backends.limits.bounds import Wrapper
 from calipers.backends.limits.prices import Pricing
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError
 from calipers.interfaces import Backend
 from calipers.types import NO_FAILED_CALLS, Completion, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage

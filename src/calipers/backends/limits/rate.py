@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from calipers.backends.context_window import question_bytes
-from calipers.backends.limits.bounds import Wrapper
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest

@@ -17,8 +17,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Self
 
-from calipers.backends.limits.bounds import HoldingWrapper
 from calipers.backends.limits.metered import report_error
+from calipers.backends.limits.wrapper import HoldingWrapper
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import Backend, Record, full
 from calipers.types import Completion, JudgeRequest
