@@ -12,15 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from calipers import Judge
-from calipers.config.score_options import Resolution, Reward
+from calipers.config.grouped_options import Reward
 from calipers.config.settings import RecordedJudge
 from calipers.judging.results import (
-    apply_unresolved,
     assemble_result,
     constant_result,
     replaced_rubric_warning,
     unused_content_warnings,
-    with_blended_rewards,
     with_panel_parts,
 )
 from calipers.testing import SimulatedJudge
@@ -64,15 +62,12 @@ def drawn(seed: int) -> Any:
     lost = rng.choice((0.0, 0.4, 1.0))
     values = tuple(None if rng.random() < lost else rng.choice((0.1, 0.5, 0.6, 0.9)) for _ in range(n))
     errors = tuple(None if one is None else rng.choice((None, 0.0, 0.1, 0.4)) for one in values)
-    rule: Any = rng.choice(("keep", "tie", "abstain"))
-    scores, notes = apply_unresolved(Scores(values, errors), Resolution(unresolved=rule))
+    scores = Scores(values, errors)
     options: dict[str, Any] = rng.choice(({}, {"quorum": 2}, {"warnings": ["w1"]}))
     result = assemble_result(group, view, answered, scores=scores, rewards=scores.values, **options)
     if rng.random() < 0.5:
         result = with_panel_parts(result, answered, [RecordedJudge("e", f"m{slot}", f"j{slot}") for slot in range(2)])
-    if rng.random() < 0.3:
-        result = with_blended_rewards(result, group, how=rng.choice(("sum", "weighted", "lexicographic")), weight=0.3)
-    return [len(notes), _written(result), *([_OURS.findall(one) for one in found] for found in _unused(rng, group))]
+    return [_written(result), *([_OURS.findall(one) for one in found] for found in _unused(rng, group))]
 
 
 _JUDGES = [

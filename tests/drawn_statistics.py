@@ -23,7 +23,6 @@ from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
 from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
 from calipers.aggregators.two_way import TwoWay, fit_two_way
-from calipers.rewards.blend import blend_rewards
 from calipers.rewards.identity import Identity
 from calipers.rewards.length import LengthControl
 from calipers.rewards.min_max import MinMax
@@ -357,13 +356,6 @@ def _rewards(rng: random.Random) -> Any:
     return [near_tied_clusters(found, within=within), *(transform(found, shown) for transform in made)]
 
 
-def _blended(rng: random.Random) -> Any:
-    n = rng.randint(1, 5)
-    judged, own = ([rng.choice((None, *GRID)) for _ in range(n)] for _ in range(2))
-    weight: dict[str, Any] = rng.choice(({}, {"weight": 0.3}))
-    return [blend_rewards(judged, own, how=how, **weight) for how in ("sum", "weighted", "lexicographic")]
-
-
 DRAWS: dict[str, Draw] = {
     "two_way": _two_way,
     "bradley_terry": _bradley_terry,
@@ -382,5 +374,4 @@ DRAWS: dict[str, Draw] = {
     "weights": _weights,
     "graded": _graded,
     "rewards": _rewards,
-    "blended": _blended,
 }

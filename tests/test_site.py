@@ -142,5 +142,5 @@ def test_the_sites_signatures_are_those_that_python_has() -> None:
     judge = {one.name: one.default for one in found["judging.judge.Judge"].parameters}
     assert list(judge)[:3] == ["self", "judge", "protocol"]
     assert judge["concurrency"] == "64"
-    calls = {one.name: one.default for one in found["config.question_options.Calls"].parameters}
+    calls = {one.name: one.default for one in found["config.grouped_options.Calls"].parameters}
     assert calls["timeout"] == "120.0"

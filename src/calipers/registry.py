@@ -135,9 +135,8 @@ class Method:
 
     ``protocol`` is called with the judge's settings, ``planner`` with ``orders`` and ``samples``, ``reward`` with the
     range of rewards; ``aggregator`` is a function, or a class that is called without arguments. ``expected`` replaces
-    ``protocol`` if scores are read as expectations, and ``aspects`` replaces it if aspects are scored separately; each
-    is None if the protocol does not offer it. ``graded`` marks a protocol that checks criteria: all of its parts take
-    ``grading=``.
+    ``protocol`` if scores are read as expectations; it is None if the protocol does not offer that. ``graded`` marks a
+    protocol that checks criteria: all of its parts take ``grading=``.
     """
 
     protocol: Any
@@ -145,7 +144,6 @@ class Method:
     aggregator: Any = "calipers.aggregators.two_way:two_way"
     reward: Any = "calipers.rewards.identity:Identity"
     expected: Any = None
-    aspects: Any = None
     graded: bool = False
 
 
@@ -166,9 +164,7 @@ PROTOCOLS: Final = Registry(
     "calipers.protocols",
     {
         "listwise": Method(
-            "calipers.protocols.listwise:Listwise",
-            expected="calipers.protocols.expected:ExpectedListwise",
-            aspects="calipers.protocols.aspects:Aspects",
+            "calipers.protocols.listwise:Listwise", expected="calipers.protocols.expected:ExpectedListwise"
         ),
         "pairwise": Method(
             "calipers.protocols.pairwise:Pairwise",

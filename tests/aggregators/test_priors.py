@@ -118,23 +118,6 @@ async def test_without_any_knowledge_two_orders_are_asked_before_a_group_is_call
     assert {one.judge_calls for one in results} == {2}
 
 
-@pytest.mark.parametrize("unresolved", ["keep", "tie", "abstain"])
-async def test_a_group_that_is_all_noise_is_kept_tied_or_unscored_as_asked(unresolved: str):
-    level = dict.fromkeys(truths(30, 1), 0.5)
-    rule = {"unresolved": unresolved, "most": 2}
-    results = await judged(level, Noise(0.1), resolve=rule)
-    said = [one for one in results if any("differ no more" in warning for warning in one.warnings)]
-    if unresolved == "keep":
-        assert not said
-        return
-    assert len(said) > 10
-    for one in said:
-        rewards = {member.reward for member in one.trajectories}
-        assert len(rewards) == 1
-        assert (rewards == {None}) == (unresolved == "abstain")
-        assert (one.status == "abstained") == (unresolved == "abstain")
-
-
 async def test_the_other_order_of_a_pair_is_asked_where_the_verdict_is_what_the_judge_leans_to(tmp_path: Path):
     path = tmp_path / "l.db"
     vices = (PositionBias(0.5), Noise(0.1))

@@ -11,7 +11,7 @@ import pytest
 
 from backends.asking import question
 from calipers.backends.embedded import Embedded
-from calipers.backends.limits.concurrency import Limited
+from calipers.backends.limits.bounds import Limited
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.backends.providers.litellm import LiteLLM

@@ -11,7 +11,6 @@ from calipers.backends.names import name_without_password, split_judge_name, url
 from calipers.calibration.collect import JudgeAnswers
 from calipers.cli import main
 from calipers.errors import ConfigError
-from calipers.judging.families import families_of_model, require_other_family
 
 SECRET = "vllm/m@http://me:s3cret@127.0.0.1:9/v1"  # noqa: S105 - of nobody
 
@@ -49,21 +48,6 @@ def test_no_error_about_a_judge_holds_its_password(options: dict[str, object]):
     with pytest.raises(ConfigError) as caught:
         calipers.Judge.of(options)
     assert "s3cret" not in str(caught.value)
-
-
-def test_a_server_is_no_family():
-    assert families_of_model("vllm/m@http://llama-host:8000/v1") == frozenset()
-    with pytest.raises(ConfigError) as caught:
-        require_other_family("qwen2", ["vllm/qwen3@http://me:s3cret@h/v1"], allowed=False)
-    assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.parametrize("policy", ["m", "vllm/m", "our-lab/M", "/checkpoints/m/"])
-def test_a_model_of_no_known_family_is_not_its_own_judge(policy: str):
-    with pytest.raises(ConfigError, match=r"vllm/m@http://h/v1 has the same name as the policy .* would judge itself"):
-        require_other_family(policy, ["vllm/m@http://me:s3cret@h/v1"], allowed=False)
-    require_other_family(policy, ["vllm/m"], allowed=True)
-    require_other_family(policy, ["vllm/m-large", "embedded"], allowed=False)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The search for panels among judges, prompt variants, numbers of calls and weights."""
 
 import itertools
-import tomllib
 from collections.abc import Callable
 from typing import Any
 
@@ -50,30 +49,6 @@ def test_the_search_loses_nothing_to_trying_every_panel():
         Plan(some, 1, (1 / size,) * size) for size in range(2, 6) for some in itertools.combinations(range(5), size)
     ]
     assert best >= max(float(np.nanmean(of.quick_fidelity(plan))) for plan in every) - 1e-3
-
-
-def test_each_judge_is_in_a_panel_once_with_the_prompt_variant_that_suits_it():
-    said = [
-        *rated(GROUPS, "a", 0.3, prompt_variant="plain"),
-        *rated(GROUPS, "a", 3.0, prompt_variant="criteria", seed=2),
-        *rated(GROUPS, "b", 3.0, prompt_variant="plain"),
-        *rated(GROUPS, "b", 0.3, prompt_variant="criteria", seed=2),
-    ]
-    of = space(*said)
-    found = [judges(of, plan) for plan in plans(of)]
-    assert all(len({judge for judge, _ in one}) == len(one) for one in found)
-    best = max(plans(of), key=lambda plan: float(np.nanmean(of.fidelity(plan))))
-    assert sorted(judges(of, best)) == [("a", "plain"), ("b", "criteria")]
-    choice = calibrate(GROUPS, said).choice
-    assert choice is not None
-    assert "a (plain) + b (criteria)" in choice.way.name
-    assert [one["prompt_variant"] for one in choice.way.to_dict()["members"]] == ["plain", "criteria"]
-    assert "# b: measured with the prompt variant criteria." in calibrate(GROUPS, said).recommendation
-    known = calibrate(GROUPS, said, rubrics={"plain": "p.txt", "criteria": "dir/c.txt"}).recommendation
-    assert tomllib.loads(known)["judge_rubric"] == ["a=p.txt", "b=dir/c.txt"]
-    half = calibrate(GROUPS, said, rubrics={"plain": "p.txt"}).recommendation
-    assert tomllib.loads(half)["judge_rubric"] == ["a=p.txt"]
-    assert "with the file named criteria, adds it" in half
 
 
 def test_no_panel_costs_more_than_is_allowed_and_the_tried_ones_are_counted():

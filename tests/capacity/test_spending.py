@@ -57,10 +57,9 @@ def answered(asked: Asked) -> Answer:
         {"orders": 3, "samples": 2},
         {"protocol": "pairwise"},
         {"protocol": "pointwise"},
-        {"question": {"aspects": {"right": 2, "brief": 1}}},
         {"rubric": "Only the right city counts. " * 50},
     ],
-    ids=["listwise", "orders", "pairwise", "pointwise", "aspects", "rubric"],
+    ids=["listwise", "orders", "pairwise", "pointwise", "rubric"],
 )
 async def test_calls_and_prompt_tokens_are_those_that_the_server_then_counts(
     faulty: FaultyServer, options: dict[str, Any]

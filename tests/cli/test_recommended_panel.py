@@ -43,57 +43,6 @@ def write(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def test_a_panel_of_mixed_prompt_variants_is_pasted_and_runs(tmp_path: Path, faulty: FaultyServer):
-    faulty.script(scores)
-    first, second = (f"vllm/{name}@{faulty.url}" for name in "ab")
-    write(tmp_path / "groups.jsonl", [with_texts(one) for one in GROUPS])
-    write(tmp_path / "said.jsonl", [
-        line | {"judge": judge}  # the noise must not depend on the judge's name, because the port is part of it
-        for judge, letter, variant, noise in (
-            (first, "a", "plain", 0.6), (first, "a", "criteria", 3.0),
-            (second, "b", "plain", 3.0), (second, "b", "criteria", 0.6),
-        )
-        for line in rated(GROUPS, letter, noise, prompt_variant=variant, seed=len(variant), mode="listwise")
-    ])  # fmt: skip
-    (tmp_path / "plain.txt").write_text("Compare them.", encoding="utf-8")
-    (tmp_path / "criteria.txt").write_text("Look for the sum first.", encoding="utf-8")
-    measured = run(
-        "calibrate", "groups.jsonl", "--judgments", "said.jsonl", "--rubric", "plain.txt", "--rubric", "criteria.txt",
-        "--json", cwd=tmp_path,
-    )  # fmt: skip
-    assert (measured.returncode, measured.stderr) == (0, "")
-    (tmp_path / "recommended.toml").write_text(json.loads(measured.stdout)["recommendation"], encoding="utf-8")
-    (tmp_path / "one.jsonl").write_text(json.dumps(with_texts(GROUPS[0])) + "\n", encoding="utf-8")
-    done = run("--config", "recommended.toml", "score", "one.jsonl", "-o", "out.jsonl", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    shown = {
-        body["model"]: body["messages"][0]["content"]
-        for body in faulty.posts
-        if "Score these attempts" in str(body["messages"][-1]["content"])
-    }
-    assert "Standards:\nCompare them.\n" in shown["a"]
-    assert "Standards:\nLook for the sum first.\n" in shown["b"]
-    result = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8"))
-    assert result["status"] == "scored"
-
-
-def test_a_rubric_that_names_no_judge_or_file_is_one_sentence(tmp_path: Path):
-    write(tmp_path / "groups.jsonl", [with_texts(GROUPS[0])])
-    (tmp_path / "c.txt").write_text("Be kind.", encoding="utf-8")
-    for given, words in (
-        ("c.txt", "--judge-rubric c.txt: write JUDGE=FILE"),
-        ("embedded=none.txt", "--judge-rubric none.txt: cannot be read"),
-        ("other=c.txt", "panel: rubrics: 'other' is none of the judges (embedded, vllm/x@http://127.0.0.1:9/v1)"),
-    ):
-        done = run(
-            "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "embedded", "--judge",
-            "vllm/x@http://127.0.0.1:9/v1", "--judge-rubric", given, cwd=tmp_path,
-        )  # fmt: skip
-        assert done.returncode == 2, done.stderr
-        assert words in done.stderr
-        assert "Traceback" not in done.stderr
-
-
 def test_the_request_settings_that_were_measured_are_those_of_the_recommendation(tmp_path: Path, faulty: FaultyServer):
     """Flags and Python ask again as the recommended way was measured; no answer of the ledger is paid again."""
     faulty.script(scores)
@@ -138,3 +87,13 @@ def test_recorded_answers_bring_their_own_temperature(tmp_path: Path, faulty: Fa
     assert done.returncode == 0, done.stderr
     *_, question = (body for body in faulty.posts if "Score these attempts" in str(body["messages"][-1]["content"]))
     assert question["temperature"] == 0
+
+
+def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(tmp_path: Path):
+    write(tmp_path / "groups.jsonl", GROUPS)
+    asking = ("calibrate", "groups.jsonl", "--judgments", "said.jsonl", "--recommendation", "best.toml", "--force")
+    for judge, warned in (("my judge v2", True), ("openai/gpt-5", False)):
+        write(tmp_path / "said.jsonl", [line | {"judge": judge} for line in rated(GROUPS, "a", 0.2, mode="listwise")])
+        done = run(*asking, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert ("will not run" in done.stderr and f"'{judge}' is not a judge name" in done.stderr) is warned

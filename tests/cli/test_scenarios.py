@@ -298,7 +298,7 @@ def test_why_entries_of_a_reply_are_dropped_is_printed_and_topics_control_no_ter
     assert "fares\\x1b[2J" in out
 
 
-@pytest.mark.parametrize("judge", ["embedded", "embedded:folder", "local:folder", "profile:judge.json"])
+@pytest.mark.parametrize("judge", ["embedded", "local:folder", "profile:judge.json"])
 def test_a_judge_that_writes_no_text_is_refused(run: Run, tmp_path: Path, judge: str) -> None:
     code, _, told = run("a task", "-o", "train.jsonl", "--judge", judge)
     assert (code, "it scores answers and writes no text" in told) == (2, True)

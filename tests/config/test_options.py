@@ -20,7 +20,6 @@ from calipers.config.option import Option, groups_of, options_of
 from calipers.config.options import flat_options
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError, LedgerError
-from calipers.ledger import Unrecorded
 from calipers.testing import SimulatedJudge
 
 OPTIONS = list(flat_options().values())
@@ -31,15 +30,13 @@ WRONG: dict[str, Any] = {"whole": 1.5, "number": "fast", "choice": "nothing of t
 
 def as_given(option: Option) -> dict[str, Any]:
     """Arguments of Judge that set the option to its default."""
-    if option.group == "tools":
-        return {"tools": {"names": (), option.name: option.default}}  # limits alone are refused
     return {option.group: {option.name: option.default}} if option.group else {option.name: option.default}
 
 
 def test_a_judge_takes_the_everyday_arguments_and_one_for_each_group_and_no_other() -> None:
     parameters = inspect.signature(calipers.Judge).parameters
     assert set(parameters) == {
-        "judge", "protocol", "orders", "samples", "seed", "quorum", "out_of_range", "deadline", "base_url", "api_key",
+        "judge", "protocol", "orders", "samples", "seed", "quorum", "deadline", "base_url", "api_key",
         "rubric", "budget", "concurrency", "parse", "ledger",
     } | {"criteria", "tools", "panel", "resolve", "reward", "question", "calls", "defence", "records"}  # fmt: skip
     assert list(parameters) == [field.name for field in fields(JudgeOptions) if field.name == "judge"] + [
@@ -103,7 +100,7 @@ def test_a_value_above_its_range_is_refused_and_the_highest_within_is_not(option
 
 
 @pytest.mark.parametrize("option", [one for one in OPTIONS if one.group], ids=lambda option: option.key)
-def test_an_old_keyword_is_refused_with_its_new_place(option: Option) -> None:
+def test_a_flat_name_as_an_argument_is_refused_with_its_place(option: Option) -> None:
     if option.key in groups_of(JudgeOptions):
         return  # panel=, reward= and resolve= are arguments as they were
     with pytest.raises(ConfigError) as told:
@@ -112,7 +109,6 @@ def test_an_old_keyword_is_refused_with_its_new_place(option: Option) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    ({"store": Unrecorded()}, "store= has moved: write ledger="),
     ({"ordres": 2}, "no argument 'ordres'. Did you mean orders?"),
     ({"temperature": 0}, """write calls={"params": {"temperature": ...}}. Known: judge, """),
     ({"calls": {"tiemout": 2}}, "calls: 'tiemout' is unknown. Did you mean timeout?"),
@@ -147,15 +143,11 @@ def test_a_settings_file_is_taken_as_it_stands_with_names_and_texts_of_flags(tmp
         param = ["temperature=0.5"]
         budget = ["calls=100"]
         rubric = "{tmp_path / "strict.txt"}"
-        judge-rubric = ["{b}={tmp_path / "strict.txt"}"]
-        aspect = ["correctness=2", "clarity"]
         no_experience = true
     """
     judge = calipers.Judge.of(tomllib.loads(text))
     settings = judge.settings
     assert (settings.calls.params, settings.rubric) == ({"temperature": 0.5}, "Be strict.")
-    assert settings.judge_rubrics == (None, "Be strict.")
-    assert settings.question.aspects == (("correctness", 2.0), ("clarity", 1.0))
     weighted = calipers.Judge.of({"judge": [a, b], "panel": "all", "weights": "0.75,0.25"})
     assert weighted.settings.panel.weights == (0.75, 0.25)
     assert calipers.Judge.of({"judge": "embedded", "rubric": "Prefer answers in a .txt"}).settings.rubric
@@ -195,19 +187,18 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
     judge = calipers.Judge.of({
         "judge": [SimulatedJudge({"a": 1}, model=name) for name in ("m", "n")], "panel": "all", "weights": [2, 1],
         "quorum": 2, "orders": 3,
-        "samples": 2, "seed": 7, "reasks": 0, "out_of_range": "rank", "max_tokens": 99, "params": {"temperature": 0},
+        "samples": 2, "seed": 7, "reasks": 0, "max_tokens": 99, "params": {"temperature": 0},
         "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
-        "unresolved": "tie", "ties": 1.0, "length_control": 0.2, "blend": "sum", "blend_weight": 0.25, "reward": "rank",
-        "at_once": 6, "on_attack": "floor", "canaries": "sampled", "canary_rate": 0.5,
+        "ties": 1.0, "length_control": 0.2, "reward": "rank", "at_once": 6, "on_attack": "floor", "canaries": "sampled",
         "experience": False,
     })  # fmt: skip
     settings = judge.settings
     record = json.loads(json.dumps(settings.to_dict()))
     assert Settings.of(record).to_dict() == settings.to_dict()
-    assert (record["resolve"], record["learns"], record["canary_rate"]) == (
-        {"tolerance": 0.1, "most": 4, "unresolved": "tie"}, False, 0.5,
+    assert (record["resolve"], record["learns"], record["canaries"]) == (
+        {"tolerance": 0.1, "most": 4}, False, "sampled",
     )  # fmt: skip
-    assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2, "blend": "sum", "weight": 0.25}
+    assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2}
 
 
 def test_a_record_with_an_unknown_option_is_refused() -> None:
@@ -222,25 +213,14 @@ def test_calls_and_records_that_decide_nothing_are_not_recorded() -> None:
     assert changed.to_dict() == plain.to_dict()
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    ({"most": 4, "resolve": False}, "most=4 .* has no effect without resolve="),
-    ({"unresolved": "tie"}, "unresolved='tie' .* has no effect"),
-    ({"blend_weight": 0.9}, "weight=0.9 .* has no effect without blend="),
-])  # fmt: skip
-def test_an_option_that_does_nothing_without_another_is_refused_without_it(options: dict[str, Any], words: str):
-    with pytest.raises(ConfigError, match=words):
-        calipers.Judge.of({"judge": "embedded", **options})
-    partner = {"blend": "weighted"} if "blend_weight" in options else {"resolve": True}
-    calipers.Judge.of({"judge": "embedded", **options, **partner}).close()
-
-
-def test_the_default_of_an_option_is_allowed_without_its_partner():
-    calipers.Judge.of({"judge": "embedded", "most": 8, "unresolved": "keep", "blend_weight": 0.5}).close()
+def test_the_most_presentations_are_refused_without_resolve_but_for_the_default():
+    with pytest.raises(ConfigError, match=r"most=4 .* has no effect without resolve="):
+        calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": False})
+    calipers.Judge.of({"judge": "embedded", "most": 4, "resolve": True}).close()
+    calipers.Judge.of({"judge": "embedded", "most": 8}).close()
 
 
 @pytest.mark.parametrize(("tools", "complaint"), [
-    ({"turns": 4}, r"tools=\{'turns': 4\} names no tools: add \"names\": \"all\""),
-    ({"turns": 8}, "names no tools"),
     ({"name": "all"}, "'name' is unknown. Did you mean names"),
     ("list_file", "'list_file' is no tool; did you mean list_files"),
     ("Diff", "did you mean diff"),
@@ -249,9 +229,3 @@ def test_the_default_of_an_option_is_allowed_without_its_partner():
 def test_tools_that_a_judge_would_not_have_are_pointed_out(tools: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         calipers.Judge(JUDGE, tools=tools)
-
-
-@pytest.mark.parametrize("name", ["tool_turns", "tool_bytes"])
-def test_a_limit_of_tools_without_a_tool_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=rf'{name}=2000 .* has no effect without tools=: give tools="all"'):
-        calipers.Judge.of({"judge": "embedded", name: 2000})

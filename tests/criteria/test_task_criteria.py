@@ -109,11 +109,11 @@ def test_a_reference_may_be_in_the_trajectories_metadata_if_all_agree():
     both = Both()
     one = group()
     for member in one["trajectories"]:
-        member["metadata"] = {"answer": "forty-two"}
-    asyncio.run(Judge(both, criteria={"mode": "auto", "reference": "answer"}).score_group(one))
+        member["metadata"] = {"reference_answer": "forty-two"}
+    asyncio.run(Judge(both, criteria="auto").score_group(one))
     assert "forty-two" in str(both.writer.asked[0].messages[1]["content"])
-    one["trajectories"][0]["metadata"] = {"answer": "another"}
-    asyncio.run(Judge(both, criteria={"mode": "auto", "reference": "answer"}).score_group(one))
+    one["trajectories"][0]["metadata"] = {"reference_answer": "another"}
+    asyncio.run(Judge(both, criteria="auto").score_group(one))
     assert "another" not in str(both.writer.asked[1].messages)
 
 
@@ -180,11 +180,8 @@ def test_the_second_question_says_what_was_wrong_and_its_reply_is_used():
     assert (result.extra["prompt_criteria"]["calls"], result.extra["prompt_criteria"]["problem"]) == (2, None)
 
 
-@pytest.mark.parametrize("options", [
-    {"criteria": {"mode": "auto", "missing": "abstain"}},
-    {"criteria": "auto", "protocol": "checklist"},
-])  # fmt: skip
-def test_without_criteria_a_group_may_have_no_signal_which_is_never_a_number(options: dict[str, Any]):
+def test_a_checklist_without_criteria_has_no_signal_which_is_never_a_number():
+    options: dict[str, Any] = {"criteria": "auto", "protocol": "checklist"}
     nonsense = asyncio.run(Judge(Both("Hm."), **options).score_group(group()))
     assert (nonsense.status, nonsense.rewards) == ("abstained", [None] * 3)
     assert "no criteria for its prompt: the writer's reply holds no criteria" in str(nonsense.trajectories[0].reason)
@@ -212,20 +209,10 @@ def test_a_prompt_without_a_users_message_has_none():
     assert both.writer.asked == []
 
 
-def test_a_panels_own_rubrics_get_them_too():
-    judges = [Both(), SimulatedJudge(dict(ANSWERS), model="other")]
-    seen: dict[int, str] = {}
-    observer = {"observer": lambda request, *_: seen.setdefault(request.ask.slot, standards(request))}
-    judge = Judge(judges, criteria="auto", panel={"rubrics": [None, "Mine."]}, records=observer)
-    asyncio.run(judge.score_group(group()))
-    assert seen == {0: f"{DEFAULT_RUBRIC}\n\n{HEADING}\n{LINES}", 1: f"Mine.\n\n{HEADING}\n{LINES}"}
-
-
 @pytest.mark.parametrize(("options", "words"), [
     ({"judge": "embedded", "criteria": "auto"}, "embedded scores answers and writes no text"),
     ({"judge": "embedded", "criteria": {"writer": "openai/x"}}, "writer= needs criteria='auto'"),
     ({"judge": "embedded", "criteria": "always"}, "one of off, auto"),
-    ({"judge": "embedded", "criteria": {"mode": "auto", "writer": "openai/x", "most": 0}}, "from 1"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_remedy(options: dict[str, Any], words: str):
     with pytest.raises(ConfigError, match=words):

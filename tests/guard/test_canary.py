@@ -186,7 +186,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
     ledger = tmp_path / "l.db"
     judge = Judge(
         SimulatedJudge(QUALITY, Noise(0.05), HollowAnswers()),
-        defence={"canaries": "sampled", "canary_rate": 0.5},
+        defence={"canaries": "always"},
         orders=2,
         ledger=ledger,
     )
@@ -241,9 +241,7 @@ def test_settings_that_cannot_work_are_refused():
     backend: Backend = SimulatedJudge(QUALITY)
     with pytest.raises(ConfigError, match="canaries do not work with protocol='checklist'"):
         Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "always"})
-    with pytest.raises(ConfigError, match="canary_rate"):
-        Judge(backend, defence={"canaries": "sampled", "canary_rate": 0.0})
     with pytest.raises(ConfigError, match="canaries='on'"):
         Judge(backend, defence={"canaries": "on"})
-    off = Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "off", "canary_rate": 1.0})
+    off = Judge(backend, protocol="checklist", rubric=["It answers."], defence={"canaries": "off"})
     assert off.settings.defence.share == 0.0

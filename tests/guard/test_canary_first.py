@@ -79,8 +79,6 @@ def test_a_test_that_cannot_be_read_is_like_any_answer_that_cannot() -> None:
 
 WAYS: list[dict[str, Any]] = [
     {"protocol": "pairwise"},
-    {"protocol": "pairwise", "pairing": "pivot"},
-    {"protocol": "pairwise", "pairing": "swiss"},
     {"protocol": "pairwise", "resolve": True},
     {"protocol": "pointwise"},
     {"protocol": "pointwise", "orders": 2},
@@ -162,7 +160,7 @@ async def test_a_run_with_tests_replays_byte_for_byte(tmp_path: Path, protocol: 
     judge = Judge(
         SimulatedJudge(QUALITY, Noise(0.05), HollowAnswers()),
         protocol=protocol,
-        defence={"canaries": "sampled", "canary_rate": 0.4},
+        defence={"canaries": "always"},
         ledger=ledger,
     )
     first = [result.to_dict() for result in await results(judge, 8)]

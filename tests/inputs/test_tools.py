@@ -7,7 +7,7 @@ import pytest
 
 from calipers.errors import InputError
 from calipers.inputs.groups import as_group
-from calipers.inputs.tools import openai_tool_call, openai_tool_definitions
+from calipers.inputs.parts import openai_tool_call, openai_tool_definitions
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"b":1,"a":null}'}}
 ARGS = {"b": 1, "a": None}

@@ -11,7 +11,7 @@ from calipers.errors import ConfigError
 from calipers.inputs import read_groups
 from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement
 from calipers.judging.judge import Judge
-from calipers.monitoring.change import Rise
+from calipers.monitoring.alarms import Rise
 from calipers.monitoring.monitor import Monitor
 from calipers.monitoring.review import ReviewQueue
 from calipers.testing import Drift, Injectable, Noise, Severity, SimulatedJudge

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.config.score_options import PanelMode
+from calipers.config.grouped_options import PanelMode
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError, PermanentError, UngradedError
 from calipers.inputs import as_group

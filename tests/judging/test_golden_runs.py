@@ -34,7 +34,6 @@ SCENARIOS: list[tuple[int, int, dict[str, Any]]] = [
     *((1, n, {"protocol": "listwise", **options}) for n in (2, 3, 6) for options in LISTS),
     *((1, n, {"protocol": "listwise", "at_once": 4, **options}) for n in (4, 5, 9) for options in LISTS),
     *((1, n, {"protocol": "pairwise", **options}) for n in (2, 3, 6) for options in PAIRS),
-    *((1, 7, {"protocol": "pairwise", "pairing": how, **one}) for how in ("pivot", "swiss") for one in PAIRS),
     *((1, n, {"protocol": "pointwise", "samples": samples}) for n in (2, 4) for samples in (1, 3)),
     *((3, 4, {"protocol": name, **one}) for name in ("pairwise", "pointwise") for one in (PANELS[0], *PANELS[3:5])),
     *((3, 5, {"protocol": "listwise", **options}) for options in PANELS),

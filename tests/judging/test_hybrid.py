@@ -297,7 +297,6 @@ async def test_many_groups_stream_in_order() -> None:
     ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
     ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
     ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),
-    ({"judge": Judge("embedded", reward={"blend": "normalised"})}, "around 0 with blend='normalised'"),
 ])  # fmt: skip
 def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
@@ -306,7 +305,7 @@ def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) ->
 
 @pytest.mark.parametrize(("options", "known"), [
     ({}, True), ({"reward": "score"}, True), ({"reward": "rank"}, False), ({"reward": "min_max"}, False),
-    ({"reward": "shrunk"}, False), ({"reward": {"blend": "weighted"}}, False), ({"reward": {"ties": 9}}, False),
+    ({"reward": "shrunk"}, False), ({"reward": {"ties": 9}}, False),
     ({"protocol": "pairwise"}, False),
 ])  # fmt: skip
 async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else(

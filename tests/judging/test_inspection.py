@@ -152,13 +152,13 @@ async def test_a_judge_that_never_stops_calling_fails_with_a_reason_and_replays_
     path = tmp_path / "runs.db"
     with FaultyServer() as server:
         server.script(called(("search", {"text": "assert"})))
-        judge = judge_with(server, ledger=path, tools={"names": "all", "turns": 3})
+        judge = judge_with(server, ledger=path, tools="all")
         result = await judge.score_group(GROUP)
         judge.close()
     assert [one.status for one in result.trajectories] == ["failed", "failed"]
     assert [one.reward for one in result.trajectories] == [None, None]
-    assert "called tools in 4 answers and gave no verdict" in str(result.trajectories[0].reason)
-    assert (result.judge_calls, len(server.posts)) == (4, 4)
+    assert "called tools in 9 answers and gave no verdict" in str(result.trajectories[0].reason)
+    assert (result.judge_calls, len(server.posts)) == (9, 9)
     assert "There are no more turns with tools" in server.posts[-1]["messages"][-1]["content"]
     store = Replayer(open_ledger(path))
     replayed = Judge.replaying(Settings.of(store.recorded.settings), store)
@@ -185,12 +185,12 @@ async def test_a_budget_holds_for_turns():
 async def test_tools_return_no_more_bytes_than_they_may():
     big = {**GROUP, "artifacts": {"log": "a line of a long log\n" * 5000}}
     with FaultyServer() as server:
-        server.script(called(*[("read_file", {"attempt": "task", "path": "log", "lines": 5000})] * 3))
-        await judge_with(server, tools={"names": "all", "turns": 1, "most_bytes": 20_000}).score_group(big)
+        server.script(called(*[("read_file", {"attempt": "task", "path": "log", "lines": 5000})] * 6))
+        await judge_with(server, tools="all").score_group(big)
     results = [one["content"] for one in server.posts[-1]["messages"] if one["role"] == "tool"]
     assert "... cut: " in results[0]
-    assert sum(len(one) for one in results[:2]) <= 20_000
-    assert results[2].startswith("error: the tools have returned all that they may")
+    assert sum(len(one) for one in results[:4]) <= 65_536
+    assert results[4].startswith("error: the tools have returned all that they may")
 
 
 async def test_without_artifacts_the_question_is_the_usual_one_and_a_warning_says_so():
@@ -240,7 +240,6 @@ async def test_a_stream_that_calls_tools_is_read_as_a_call():
         ({"judge": "embedded", "tools": "all"}, "embedded does not"),
         ({"judge": "vllm/a", "tools": ["read_file", "delete"]}, "'delete' is no tool"),
         ({"judge": "vllm/a", "tools": ["search", "search"]}, "name each tool once"),
-        ({"judge": "vllm/a", "tools": {"names": "all", "turns": 0}}, "turns=0"),
         ({"judge": "vllm/a", "tools": "search", "question": {"expected": True}}, "leave one out"),
     ],
 )

@@ -431,7 +431,6 @@ def test_one_judge_serves_several_event_loops():
         ({"rubric": calipers.Rubric(("a",)), "protocol": "checklist"}, "criterion 1 is not a Criterion: 'a'"),  # type: ignore[arg-type]
         ({"timeout": "5"}, "timeout='5'"),
         ({"timeout": float("inf")}, "timeout=inf"),
-        ({"out_of_range": "foo"}, "reask, rescale"),
         ({"reasoning": "yes"}, "hidden, shown"),
         ({"parse": "x"}, "parse='x'"),
         ({"rubric": 3}, "rubric=3"),
@@ -446,15 +445,11 @@ def test_one_judge_serves_several_event_loops():
         ({"error_correlation": 0.4}, "error_correlation= is for panels"),
         ({"at_once": 8, "protocol": "pairwise"}, "at_once=8 needs protocol='listwise'"),
         ({"at_once": 3}, "a whole number from 4"),
-        ({"pairing": "swiss"}, "needs protocol='pairwise'"),
-        ({"pairing": "knockout", "protocol": "pairwise"}, "all, pivot, swiss"),
         ({"resolve": 2.0}, "tolerance=2.0"),
         ({"resolve": {"most": 0}}, "most=0"),
-        ({"resolve": {"unresolved": "drop"}}, "keep, tie, abstain"),
         ({"resolve": "yes"}, "resolve: tolerance='yes'"),
         ({"reward": "best"}, "unknown reward 'best'"),
         ({"reward": {"kinds": "rank"}}, "'kinds' is unknown. Did you mean kind?"),
-        ({"reward": {"blend": "product"}}, "sum, weighted, lexicographic"),
         ({"reward": {"length": 2}}, "length=2: it must be a number from 0 to 1"),
         ({"reward": {"ties": -1}}, "ties=-1: it must be a number from 0"),
         ({"reward": "win_rate"}, "does not work with"),
@@ -724,35 +719,11 @@ async def test_rewards_may_be_ranks_and_scores_stay_what_the_judge_said():
     assert {one.id: one.score for one in result.trajectories} == QUALITY
 
 
-async def test_a_blend_needs_both_rewards():
-    group = replace(
-        GROUP,
-        trajectories=tuple(
-            replace(one, reward=None if one.id == "silent" else 1.0 if one.id == "right" else 0.0)
-            for one in GROUP.trajectories
-        ),
-    )
-    result = await calipers.Judge(SimulatedJudge(QUALITY), reward={"blend": "sum"}).score_group(group)
-    assert result.status == "partial"
-    assert rewards(result) == {"right": 1.9, "close": 0.5, "far": 0.2, "silent": None}
-    silent = next(one for one in result.trajectories if one.id == "silent")
-    assert (silent.status, silent.score) == ("abstained", None)
-    assert "no reward of its own" in (silent.reason or "")
-
-
-@pytest.mark.parametrize(
-    ("options", "calls"),
-    [
-        ({"at_once": 8}, 3),
-        ({"protocol": "pairwise", "pairing": "pivot"}, 17),
-        ({"protocol": "pairwise", "pairing": "swiss"}, 60),
-    ],
-)
-async def test_large_groups_are_ranked_by_fewer_questions(options: dict[str, Any], calls: int):
+async def test_large_groups_are_ranked_by_fewer_questions():
     quality = {f"t{number}": number / 20 for number in range(18)}
     group = group_of({name: f"answer {name}" for name in quality})
-    result = await calipers.Judge.of({"judge": SimulatedJudge(quality), **options}).score_group(group)
-    assert result.judge_calls <= calls
+    result = await calipers.Judge.of({"judge": SimulatedJudge(quality), "at_once": 8}).score_group(group)
+    assert result.judge_calls == 3
     scores = {one.id: one.score or 0.0 for one in result.trajectories}
     ranked = sorted(scores, key=scores.__getitem__)
     off = [abs(ranked.index(name) - place) for place, name in enumerate(quality)]

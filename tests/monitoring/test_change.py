@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.monitoring.change import Rise
+from calipers.monitoring.alarms import Rise
 
 
 def first_alarm(values: list[float]) -> int | None:

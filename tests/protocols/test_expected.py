@@ -248,8 +248,7 @@ async def test_means_and_plain_numbers_of_one_ledger_do_not_teach_each_other(tmp
             {"protocol": "checklist", "rubric": ["Is right."]},
             "a protocol that asks for scores, not protocol='checklist'",
         ),
-        ({"aspects": ["safety"]}, "leave aspects= and parse= out"),
-        ({"parse": lambda text, keys: {}}, "leave aspects= and parse= out"),  # noqa: ARG005 - never called
+        ({"parse": lambda text, keys: {}}, "leave parse= out"),  # noqa: ARG005 - never called
         ({"expected": "yes"}, "it must be True or False"),
     ],
 )

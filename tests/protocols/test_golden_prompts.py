@@ -67,7 +67,7 @@ SETTINGS += tuple(
         {"mode": "all", "evidence": True, "reasons": False},
     )
 )
-SETTINGS += ({"protocol": "listwise", "aspects": {"truth": 2, "style": 1}}, {"protocol": "listwise", "expected": True})
+SETTINGS += ({"protocol": "listwise", "expected": True},)
 SETTINGS += ({"protocol": "pairwise", "expected": True}, {"protocol": "pointwise", "expected": True})
 SEEDS = 20
 

@@ -103,15 +103,3 @@ async def test_pairs_are_shrunk_as_win_rates_whose_errors_are_assumed() -> None:
     plain = await calipers.Judge(SimulatedJudge(QUALITY), protocol="pairwise").score_group(group_of(FOUR))
     assert result.rewards == plain.rewards
     assert [note for note in result.warnings if "assumed, not estimated" in note]
-
-
-async def test_a_constant_is_blended_like_any_other_reward() -> None:
-    same = [{"role": "assistant", "content": "the same"}]
-    rows = [{"id": name, "messages": same, "reward": own} for name, own in (("a", 1.0), ("b", 0.0))]
-    blended = calipers.Judge(SimulatedJudge(QUALITY), reward={"blend": "normalised"})
-    result = await blended.score_group({"trajectories": rows})
-    assert result.rewards == pytest.approx([0.5 * 2**-0.5, -0.5 * 2**-0.5])
-    alone = await blended.score_group({"trajectories": [{"id": "a", "messages": same}]})
-    assert (alone.status, alone.rewards) == ("abstained", [None])
-    plain = await calipers.Judge(SimulatedJudge(QUALITY), reward="weighted").score_group({"trajectories": rows})
-    assert list(plain.rewards) == [0.0, 0.0]

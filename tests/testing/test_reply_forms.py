@@ -36,12 +36,6 @@ async def test_scores_and_digits_rank_as_the_quality_does(protocol: str, expecte
     assert sorted(rewards, reverse=True) == list(rewards)  # type: ignore[type-var]
 
 
-async def test_every_aspect_is_scored() -> None:
-    options = {"judge": SimulatedJudge(QUALITY), "aspects": {"safety": 1.0, "tone": 2.0}}
-    result = await calipers.Judge.of(options).score_group(GROUP)
-    assert result.rewards == pytest.approx((0.95, 0.55, 0.1), abs=0.01)
-
-
 @pytest.mark.parametrize("mode", ["all", "per_criterion", "relative", "holistic"])
 @pytest.mark.parametrize("more", [{}, {"reasons": True}, {"evidence": True, "reasons": True}])
 async def test_criteria_are_met_by_good_answers_and_faults_by_bad_ones(mode: str, more: dict[str, bool]) -> None:

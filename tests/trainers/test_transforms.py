@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from calipers.rewards.blend import blend_rewards
 from calipers.rewards.identity import Identity
 from calipers.rewards.min_max import MinMax
 from calipers.rewards.reliable import Shrunk, Weighted, standardised
@@ -180,15 +179,3 @@ def test_the_weight_that_regresses_noise_free_advantages_on_noisy_ones_is_the_ro
                 statistics.fmean((a or 0) * (b or 0) for a, b in zip(standardised(true), seen, strict=True))
             )
         assert statistics.fmean(products) == pytest.approx(math.sqrt(reliability) * 15 / 16, abs=0.02)
-
-
-def test_a_weighted_sum_of_raw_units_gives_the_judge_a_share_that_changes_by_group() -> None:
-    """w² a² / (w² a² + (1 - w)² b²), with the deviations a of the judge's part and b of the other."""
-    dice = random.Random(4)
-    for judged, own in ((0.1, 0.5), (0.3, 0.3), (0.4, 0.1)):
-        a = [dice.gauss(0, judged) for _ in range(4000)]
-        b = [dice.gauss(0, own) for _ in range(4000)]
-        mixed = [one or 0.0 for one in blend_rewards(a, b, how="weighted", weight=0.3)]
-        share = statistics.variance([0.3 * one for one in a]) / statistics.variance(mixed)
-        formula = (0.3 * judged) ** 2 / ((0.3 * judged) ** 2 + (0.7 * own) ** 2)
-        assert share == pytest.approx(formula, abs=0.03)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 
 @pytest.mark.parametrize(

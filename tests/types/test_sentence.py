@@ -1,6 +1,6 @@
 """Texts that are joined stay sentences."""
 
-from calipers.types.sentence import as_sentence, with_remark
+from calipers.types.encoding import as_sentence, with_remark
 
 
 def test_a_text_ends_as_a_sentence_before_another_one() -> None:

@@ -140,7 +140,7 @@ class HttpBackend(Negotiated):
             return error
         if self._models_hint is None:
             self._models_hint = await self._find_models_hint()
-        from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only a model that was not found needs it
+        from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only a model that was not found needs it
 
         return error.reworded(f"{as_sentence(str(error))} {self._models_hint}")
 

@@ -17,7 +17,6 @@ from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.records import Key
 from calipers.calibration.ways import Way
-from calipers.calibration.written_variants import without_criteria
 
 _NEAR = 3
 """The most ways that are named beside the chosen one."""
@@ -58,7 +57,7 @@ def recommendation_toml(
         lines += _panel(way, names)
     else:
         lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {}, names)]
+    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {})]
     lines += [*_questions(way, judges), *_tie_lines(way, judges)]
     return "\n".join(lines) + "\n"
 
@@ -193,23 +192,13 @@ def _related_errors(way: Way) -> list[str]:
     ]
 
 
-def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
-    """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
-    variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
-    if len(set(variants.values())) < 2:
-        variant, _ = without_criteria(way.prompt_variant)
-        if not variant:
-            return []
-        lines = [f"# Measured with the prompt variant {_comment(variant)}."]
-        return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
-    lines = [
-        f"# {_name(judge, names)}: measured with the prompt variant {_comment(variant or 'of no name')}."
-        for judge, (variant, _) in variants.items()
-    ]
-    named = {judge: variant for judge, (variant, _) in variants.items() if variant}
-    lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
-    known = ", ".join(_text(f"{judge}={files[variant]}") for judge, variant in named.items() if variant in files)
-    return [*lines, *([f"judge_rubric = [{known}]"] if known else [])]
+def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
+    """Return lines with the rubric that the judges of a way were asked with, if it is one whose file is known."""
+    variant = way.prompt_variant
+    if not variant:
+        return []
+    lines = [f"# Measured with the prompt variant {_comment(variant)}."]
+    return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
 
 
 def _unknown_file(variant: str) -> str:
@@ -261,19 +250,14 @@ def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
 
 
 def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """Return lines about groups whose differences are all noise, and the setting ``unresolved`` for them."""
+    """Return comment lines about groups whose differences are all noise."""
     figures = _figures_of(way, judges)[:1]
     lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
-    for ties in (one.near_ties for one in figures):
-        if ties is not None and ties.interval is not None and ties.interval[0] > 0:
-            lost = f"{ties.cost:.4f}{_interval(ties.interval)}"
-            lines.append(f"# ties = 1 would lose {lost} of one call's fidelity: leave it off.")
     found = figures[0].resolve if figures and way.resolve is not None else None
-    if found is None or not found.all_noise:
-        return [*lines, 'unresolved = "keep"']
-    costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
-    lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
-    return [*lines, f'unresolved = "{"tie" if found.may_tie else "keep"}"']
+    if found is not None and found.all_noise:
+        costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
+        lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
+    return lines
 
 
 def _name(judge: str, names: Mapping[str, str]) -> str:

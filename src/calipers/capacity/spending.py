@@ -17,10 +17,10 @@ from calipers.backends.context_window import question_bytes
 from calipers.backends.limits.prices import Pricing, find_pricing
 from calipers.backends.names import name_without_password, split_judge_name
 from calipers.backends.providers.known import provider_of
-from calipers.config.criteria_options import Criteria
+from calipers.config.grouped_options import Criteria, Records
 from calipers.config.options import JudgeOptions
-from calipers.config.question_options import Records
 from calipers.judging.connecting import connect_judges, judges_in
+from calipers.judging.inspection import TURNS
 from calipers.judging.judge import Judge
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, TrajectoryGroup, Usage
@@ -248,4 +248,4 @@ def _beside(options: JudgeOptions, judge: Judge) -> Iterable[str]:
     if options.criteria.mode != "off":  # type: ignore[union-attr] # JudgeOptions made it a Criteria
         yield "criteria that a model writes: a call for each prompt, and longer questions"
     if judge.settings.tools.names:
-        yield f"tools: each turn in which the judge calls one is a further call, up to {judge.settings.tools.turns}"
+        yield f"tools: each turn in which the judge calls one is a further call, up to {TURNS}"

@@ -21,7 +21,7 @@ from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import BadLines, Notes, print_message
 from calipers.cli.overwriting import GROUPS, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.inputs.rollouts import Rollout

@@ -17,7 +17,7 @@ from calipers.cli.messages import wrap_for_console
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
 from calipers.types import Usage
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

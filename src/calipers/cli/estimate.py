@@ -14,7 +14,7 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.errors import ConfigError
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.capacity.spending import Estimate, Spending

@@ -25,7 +25,7 @@ from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError, InputError
 from calipers.types import Usage
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.cli.progress_line import ProgressLine

@@ -20,7 +20,7 @@ from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
 from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.verifiers.ifeval.rows import Pairing, Prompt, Report, Response

@@ -13,8 +13,7 @@ import click
 
 from calipers.backends.names import url_without_password
 from calipers.errors import ConfigError
-from calipers.types.encoding import printable
-from calipers.types.sentence import as_sentence
+from calipers.types.encoding import as_sentence, printable
 
 if TYPE_CHECKING:
     from calipers.doctor.discovery import JudgesFound, LocalServer

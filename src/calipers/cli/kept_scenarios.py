@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.cli.scenario_files import Form, form_of, load_datasets, save_folder, write_collection
 from calipers.errors import ConfigError, InputError
-from calipers.types.counted import counted
-from calipers.types.encoding import finite_number
+from calipers.types.encoding import counted, finite_number
 
 if TYPE_CHECKING:
     from calipers.scenarios.keeping import Rollouts

@@ -14,8 +14,7 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.cli.overwriting import EXPORT, add_force_option, require_replaceable
 from calipers.errors import ConfigError
-from calipers.types.counted import counted
-from calipers.types.encoding import printable
+from calipers.types.encoding import counted, printable
 
 if TYPE_CHECKING:
     from calipers.ledger.database import ReadableLedger

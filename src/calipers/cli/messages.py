@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from calipers.errors import InputError
-from calipers.types.counted import counted
-from calipers.types.encoding import printable
+from calipers.types.encoding import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console

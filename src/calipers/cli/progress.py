@@ -18,7 +18,7 @@ from calipers.cli.messages import reason_lines
 from calipers.cli.progress_line import ProgressLine, pace_text, span
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, TrajectoryGroup, Usage
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 
 class Finished:

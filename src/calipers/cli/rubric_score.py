@@ -15,8 +15,7 @@ from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import print_message
 from calipers.errors import InputError
 from calipers.types import Rubric, Trajectory, TrajectoryGroup
-from calipers.types.counted import counted
-from calipers.types.encoding import printable
+from calipers.types.encoding import counted, printable
 
 if TYPE_CHECKING:
     from calipers.rubric.formulas import Met

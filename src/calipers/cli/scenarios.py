@@ -21,8 +21,7 @@ from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.cli.overwriting import SCENARIOS, add_force_option, require_replaceable
 from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
-from calipers.types.counted import counted
-from calipers.types.encoding import printable
+from calipers.types.encoding import counted, printable
 
 if TYPE_CHECKING:
     from calipers.scenarios import Kept, Made, Split

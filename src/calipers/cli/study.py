@@ -11,7 +11,7 @@ from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message, tells_if_interrupted
 from calipers.cli.study_compare import compare
 from calipers.errors import ConfigError
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.study.figures import Against

@@ -13,8 +13,7 @@ import click
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
 from calipers.errors import InputError, LedgerError
-from calipers.types.encoding import printable
-from calipers.types.sentence import as_sentence
+from calipers.types.encoding import as_sentence, printable
 
 if TYPE_CHECKING:
     from rich.console import Group

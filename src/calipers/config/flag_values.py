@@ -115,35 +115,8 @@ def read_weights(text: str) -> tuple[float, ...]:
     return _numbers(text, f"--weights {text}: write one number for each judge, as in 2,1,1")
 
 
-def read_judge_rubrics(texts: Sequence[str]) -> dict[str, str | Rubric]:
-    """Read the judge's option ``--judge-rubric``, given as ``JUDGE=FILE``: the rubric of each judge named."""
-    found: dict[str, str | Rubric] = {}
-    for text in texts:
-        name, equals, path = text.rpartition("=")
-        if not equals or not name or not path:
-            raise ConfigError(f"--judge-rubric {text}: write JUDGE=FILE, as in openai/gpt-5-mini=criteria.txt")
-        if name in found:
-            raise ConfigError(f"--judge-rubric {text}: {name} has a rubric already; give each judge one")
-        found[name] = read_rubric_file(path, flag="--judge-rubric")
-    return found
-
-
 def _numbers(text: str, problem: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise ConfigError(problem) from None
-
-
-def read_aspects(texts: Sequence[str]) -> dict[str, float]:
-    """Read the judge's option ``--aspect``: ``NAME=WEIGHT``, or ``NAME`` for a weight of 1."""
-    aspects: dict[str, float] = {}
-    for text in texts:
-        name, equals, weight = text.partition("=")
-        if name in aspects:
-            raise ConfigError(f"--aspect {text}: {name} is given twice; name each once")
-        try:
-            aspects[name] = float(weight) if equals else 1.0
-        except ValueError:
-            raise ConfigError(f"--aspect {text}: write NAME or NAME=WEIGHT, as in correctness=2") from None
-    return aspects

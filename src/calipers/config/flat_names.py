@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, wraps
 from inspect import signature
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from calipers.config.flag_values import names_rubric_file
 from calipers.config.option import Option, did_you_mean, nearest_name
@@ -43,18 +43,17 @@ def judge_arguments(flat: Mapping[str, Any]) -> dict[str, Any]:
             within.setdefault(known[name].group, {})[known[name].name] = value
         else:
             raise ConfigError(f"unknown option {name!r}.{did_you_mean(name, known.keys() | GROUPS.keys())}")
-    for name, values in within.items():
-        given = arguments.get(name)
-        whole = options_in_group(name, given)
-        arguments[name] = whole and replace(whole, **values)
+    for name in [*within, *(name for name in arguments if name in GROUPS and name not in within)]:
+        whole = options_in_group(name, arguments.get(name))
+        arguments[name] = whole and replace(whole, **within.get(name, {}))
     return arguments
 
 
 def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a judge's options by flat names from ``given``, whose names and values may also be those of calipers.toml.
 
-    There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` and ``judge_rubric`` are flags' names. Raises
-    ConfigError for what is no mapping, without a judge, and for a text that cannot be read.
+    There ``weights`` is text ("2,1,1"), as after a flag, and ``param`` is a flag's name. Raises ConfigError for what is
+    no mapping, without a judge, and for a text that cannot be read.
     """
     if not isinstance(given, Mapping):
         raise ConfigError(f"options={given!r:.80}: give a mapping of names to values, as in {{'judge': 'embedded'}}")
@@ -79,9 +78,9 @@ def options_of_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 def _from_text(option: Option, value: Any) -> Any:
     """Return the value of an option of a judge, which may be a flag's text.
 
-    Texts of ``rubric`` and ``judge_rubrics`` are standards, unless ``rubric`` is the name of a file.
+    Texts of ``rubric`` are standards, unless they are the name of a file.
     """
-    if option.reads is None or option.key == "judge_rubrics":
+    if option.reads is None:
         return value
     if option.many:
         return _from_texts(option, value) if isinstance(value, list) else value
@@ -96,26 +95,14 @@ def _from_texts(option: Option, value: Any) -> Any:
     return option.reads(texts)
 
 
-_SWITCHES: Final = {"resolve": ("0.015", "--resolve 0.015"), "tools": ('"all"', "--tool all")}
-"""Groups that one of their options switches on, with a value that does, in Python and as a flag."""
-
-
 def require_switched_on(flat: Mapping[str, Any]) -> None:
-    """Raise ConfigError if ``flat``, by flat names, has options of a judge's ``resolve`` or ``tools`` that is off.
-
-    Nothing would read them.
-    """
-    for switch, (value, flag) in _SWITCHES.items():
-        given = flat.get(switch)
-        if given is not None and given is not False and (switch != "tools" or given):
-            continue
-        for name, option in flat_options().items():
-            partner = option.group == switch and name != switch
-            if partner and flat.get(name) is not None and flat[name] != option.default:
-                raise ConfigError(
-                    f"{name}={flat[name]!r} (--{option.flag}, {option.variable}) has no effect without {switch}=: give "
-                    f"{switch}={value} ({flag}) too, or leave it out"
-                )
+    """Raise ConfigError if ``flat``, by flat names, has options of a judge's ``resolve`` that is off."""
+    most = flat_options()["most"]
+    if flat.get("resolve") in (None, False) and flat.get("most") not in (None, most.default):
+        raise ConfigError(
+            f"most={flat['most']!r} (--most, {most.variable}) has no effect without resolve=: give resolve=0.015 "
+            "(--resolve 0.015) too, or leave it out"
+        )
 
 
 def option_problems(flat: Mapping[str, Any]) -> list[str]:
@@ -140,7 +127,7 @@ def takes_options(
 ) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:
     """Decorate a method that takes an ``options`` object so that it takes the object's fields as arguments instead.
 
-    An unknown argument raises a ConfigError that names the group it has moved to, or the nearest known argument.
+    An unknown argument raises a ConfigError that names the group it belongs to, or the nearest known argument.
     """
     expected = signature(options)
 
@@ -164,13 +151,10 @@ def takes_options(
 
 
 def _unknown_argument(name: str, known: Mapping[str, Any]) -> str:
-    """Return the error for an argument that ``Judge`` does not have; it says where the option moved, or the nearest
-    name.
-    """
+    """Return the error for an argument that ``Judge`` does not have; it says where it belongs, or the nearest name."""
     options = flat_options()
-    moved = options.get(name) or next((one for one in options.values() if one.formerly == name), None)
-    if moved is not None:
-        return f"{name}= has moved: write {moved.argument}"
+    if name in options:
+        return f"Judge has no argument {name!r}: write {options[name].argument}"
     if near := nearest_name(name, known.keys() | options.keys()):
         return f"Judge has no argument {name!r}. Did you mean {near}?"
     return (

@@ -46,8 +46,7 @@ class Option:
     in the help what applies if the option is not set.
 
     ``recorded`` marks an option that decides a judge's results. The ledger records it with each run: under the flat
-    name if True, else under the key given. ``link`` is its page in the docs. ``formerly`` is the old argument that it
-    replaces.
+    name if True, else under the key given. ``link`` is its page in the docs.
     """
 
     help: str
@@ -74,7 +73,6 @@ class Option:
     unset: str = ""
     recorded: bool | str = False
     link: str = ""
-    formerly: str = ""
 
     @property
     def argument(self) -> str:
@@ -83,8 +81,8 @@ class Option:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that a caller may know this option by: its field, its flat name, and its former name."""
-        return frozenset({self.name, self.key, self.formerly}) - {""}
+        """The names that a caller may know this option by: its field, and its flat name."""
+        return frozenset({self.name, self.key}) - {""}
 
     @property
     def variable(self) -> str:

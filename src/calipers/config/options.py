@@ -1,4 +1,4 @@
-"""Every option of a judge: the everyday ones here, the groups in ``question_options`` and ``score_options``.
+"""Every option of a judge: the everyday ones here, the others in ``grouped_options``.
 
 The signature of ``Judge``, the checks of its arguments, flags and their help, environment variables, the keys of
 calipers.toml and of verl's table, the settings that the ledger records, and docs/options.md all follow from these
@@ -15,14 +15,25 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from calipers.backends.limits.budget import Budget
-from calipers.config.criteria_options import Criteria, CriteriaMode
 from calipers.config.flag_values import read_budget, read_rubric_file
+from calipers.config.grouped_options import (
+    Calls,
+    Criteria,
+    CriteriaMode,
+    Defence,
+    Panel,
+    PanelMode,
+    Question,
+    Records,
+    Resolution,
+    Reward,
+    Tools,
+)
 from calipers.config.option import (
     LIMITS,
     OUTPUT,
     PANEL,
     QUESTION,
-    READING,
     THE_JUDGE,
     Option,
     Options,
@@ -37,12 +48,9 @@ from calipers.config.option import (
     required_option,
     whole_number,
 )
-from calipers.config.question_options import Calls, Defence, Question, Records
-from calipers.config.score_options import Panel, PanelMode, Resolution, Reward
-from calipers.config.tool_options import Tools
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, Store
-from calipers.protocols.question import OutOfRange, Parse
+from calipers.protocols.question import Parse
 from calipers.registry import PROTOCOLS
 from calipers.types import Rubric
 
@@ -88,14 +96,6 @@ class Everyday(Options):
         section=PANEL,
         recorded=True,
         link="panels.md",
-    )
-    out_of_range: OutOfRange = choice(
-        "reask",
-        OutOfRange,
-        "What happens to a reply with scores off the scale.",
-        section=READING,
-        recorded=True,
-        link="reading.md#scores-off-the-scale",
     )
     deadline: float | None = number(
         None,
@@ -175,7 +175,6 @@ class JudgeOptions(Everyday):
         named=True,
         unset="OUT.ledger.db",
         link="ledger.md",
-        formerly="store",
     )
     criteria: Criteria | CriteriaMode | Mapping[str, Any] = option_group(Criteria, Criteria())
     tools: Tools | Sequence[str] | str | Mapping[str, Any] | None = option_group(Tools, Tools())

@@ -10,13 +10,20 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any, Final, Self
 
 from calipers.aggregators.priors import Priors
-from calipers.config.criteria_options import Criteria
 from calipers.config.flat_names import judge_arguments, recorded_options
+from calipers.config.grouped_options import (
+    Calls,
+    Criteria,
+    Defence,
+    Panel,
+    Question,
+    Records,
+    Resolution,
+    Reward,
+    Tools,
+)
 from calipers.config.option import Option, groups_of
 from calipers.config.options import Everyday, JudgeOptions
-from calipers.config.question_options import Calls, Defence, Question, Records
-from calipers.config.score_options import Panel, Resolution, Reward
-from calipers.config.tool_options import Tools
 from calipers.errors import LedgerError
 from calipers.render import BYTES_PER_TOKEN
 from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
@@ -82,21 +89,9 @@ class Settings(Everyday):
         return self.question.grading if isinstance(self.question.grading, Grading) else None
 
     @property
-    def aspects(self) -> tuple[tuple[str, float], ...] | None:
-        """The aspects that are scored separately, each with its weight."""
-        given = self.question.aspects
-        return None if given is None else tuple((name, weight) for name, weight in given)  # type: ignore[str-unpack, misc]
-
-    @property
     def standards(self) -> str:
         """The rubric as text; criteria become one line each."""
         return self.rubric if isinstance(self.rubric, str) else criteria_as_text(self.rubric)
-
-    @property
-    def judge_rubrics(self) -> tuple[str | None, ...] | None:
-        """The rubric of each judge of a panel as text, by slot; None for those that have none of their own."""
-        given = self.panel.rubrics
-        return None if given is None else tuple(given)
 
     def for_group(self, number: int) -> Self:
         """Return these settings of a judge for group ``number``, with the context windows known when it began."""
@@ -150,14 +145,9 @@ class Settings(Everyday):
     @classmethod
     def _read(cls, record: Mapping[str, Any]) -> Self:
         values: dict[str, Any] = {option.key: _recorded_value(record, option) for option in recorded_options()}
-        rate = values.pop("canary_rate")
-        if rate:
-            values |= {"canaries": "sampled", "canary_rate": rate}
         values |= {
             "grading": None if values["grading"] is None else Grading(**values["grading"]),
-            "aspects": None if values["aspects"] is None else tuple((name, one) for name, one in values["aspects"]),
             "weights": None if values["weights"] is None else tuple(values["weights"]),
-            "judge_rubrics": None if values["judge_rubrics"] is None else tuple(values["judge_rubrics"]),
             "reward_range": tuple(values["reward_range"]),
             "params": values["params"] or None,
             "tools": tuple(values["tools"]),
@@ -191,7 +181,7 @@ class Settings(Everyday):
                 record.setdefault(top, {})[name] = getattr(group, option.name)
             else:
                 record[top] = _plain_data(getattr(group, option.name))
-        return record | {"canary_rate": self.defence.share, "params": dict(self.calls.params or {})}
+        return record | {"params": dict(self.calls.params or {})}
 
 
 _OF_THE_RUN: Final = ("custom_parse", "warnings", "begins_with", "windows")

@@ -19,8 +19,8 @@ from calipers.types import Ask, Completion, Criterion, JudgeRequest, PlanState, 
 
 FIRST_ASK: Final = -2
 """The number of the first question to the writer; the judge's questions about the group begin with 0."""
-FIRST_CONTRAST: Final = -4
-"""The number of the first question about earlier answers."""
+MOST_CRITERIA: Final = 7
+"""The most criteria for a prompt."""
 
 _BEFORE = """\
 You write criteria by which answers to one task will be judged. You see the task, and no answer to it: the criteria \

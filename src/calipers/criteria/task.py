@@ -37,22 +37,20 @@ def _is_given(message: Message) -> bool:
     return message.get("role") in ("system", "developer", "user")
 
 
-def reference_of(group: TrajectoryGroup, key: str | None) -> str:
+def reference_of(group: TrajectoryGroup) -> str:
     """Return the reference answer of a group's row, for the writer of criteria; empty if there is none.
 
-    It is the group's, or that of all its trajectories (unknown keys or metadata), where they agree. Without a ``key``,
-    it is found under the keys that data sets use.
+    It is the group's, or that of all its trajectories (unknown keys or metadata), where they agree, under the keys that
+    data sets use.
     """
-    if own := _reference_in(group.extra, key):
+    if own := _reference_in(group.extra):
         return own
-    found = {_reference_in({**one.metadata, **one.extra}, key) for one in group.trajectories}
+    found = {_reference_in({**one.metadata, **one.extra}) for one in group.trajectories}
     return found.pop() if len(found) == 1 else ""
 
 
-def _reference_in(row: Mapping[str, Any], key: str | None) -> str:
-    if key is None:
-        return next((text_of_reference(one.value).strip() for one in references_in_row(row)), "")
-    return text_of_reference(row.get(key)).strip()
+def _reference_in(row: Mapping[str, Any]) -> str:
+    return next((text_of_reference(one.value).strip() for one in references_in_row(row)), "")
 
 
 def rendered_task(group: TrajectoryGroup, *, reference: str, standards: str) -> RenderedGroup | None:

@@ -13,7 +13,7 @@ from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Answer, Answers
 from calipers.doctor.probe_statistics import count_repeats
 from calipers.types import Completion, Rating
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 SHORT = 16
 """The token limit of the question whose reply must be cut off: fewer than any verdict on three attempts needs."""

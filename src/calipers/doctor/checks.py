@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from calipers.doctor.diagnosis import Check, Standing
 from calipers.doctor.probe_statistics import FEWEST_GROUPS, Agreement, Flips, FormatFigures
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 _FEWEST_PAIRS = 3 * FEWEST_GROUPS
 """The fewest pairs, judged in two orders, that say anything about position bias: those of as many groups."""

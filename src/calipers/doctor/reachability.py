@@ -15,7 +15,7 @@ from calipers.backends.transport.usage import token_count
 from calipers.doctor.diagnosis import Check
 from calipers.errors import BackendError, ConfigError
 from calipers.interfaces import FullBackend
-from calipers.types.counted import counted
+from calipers.types.encoding import counted
 
 _WINDOWS = ("max_model_len", "context_window", "context_length", "max_context_length", "loaded_context_length", "n_ctx")
 """Keys of the window in the model lists of vLLM, SGLang, Groq, OpenRouter, Together, Mistral, LM Studio and

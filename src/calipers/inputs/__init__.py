@@ -17,7 +17,7 @@ from calipers.registry import load_object
 
 if TYPE_CHECKING:
     from calipers.inputs.files import read_groups
-    from calipers.inputs.rubric_rows import RubricRow, as_rubric_row, read_rubrics
+    from calipers.inputs.rubrics import RubricRow, as_rubric_row, read_rubrics
 
 __all__ = [
     "RubricRow",
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 _OF_FILES: Final = {
-    "RubricRow": "calipers.inputs.rubric_rows:RubricRow",
-    "as_rubric_row": "calipers.inputs.rubric_rows:as_rubric_row",
+    "RubricRow": "calipers.inputs.rubrics:RubricRow",
+    "as_rubric_row": "calipers.inputs.rubrics:as_rubric_row",
     "read_groups": "calipers.inputs.files:read_groups",
-    "read_rubrics": "calipers.inputs.rubric_rows:read_rubrics",
+    "read_rubrics": "calipers.inputs.rubrics:read_rubrics",
 }
 
 

@@ -17,9 +17,9 @@ from typing import Any, Final, Generic, TypeVar
 from calipers.errors import InputError
 from calipers.inputs.groups import finite_number
 from calipers.inputs.messages import canonical
+from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.plain import compact_json, type_in_words, without_nan
 from calipers.inputs.rollouts import Rollout, rollouts_in
-from calipers.inputs.tools import openai_tool_definitions
 from calipers.types import Message
 from calipers.types.encoding import to_json
 

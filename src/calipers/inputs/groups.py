@@ -20,8 +20,8 @@ from typing import Any
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import art
 from calipers.inputs.messages import canonical
+from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.plain import is_plain, plain_data, record_fields, type_in_words
-from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
@@ -247,7 +247,7 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
-    from calipers.inputs.standards import plain_row  # noqa: PLC0415 - few groups are rows of a data set
+    from calipers.inputs.rubrics import plain_row  # noqa: PLC0415 - few groups are rows of a data set
 
     row = plain_row({key: value[key] for key in READ_KEYS if value.get(key) is not None})
     if (own := _rubric(value.get("rubric"), "")) is not None:
@@ -331,7 +331,7 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
     if value is None or isinstance(value, str):
         return value or None
     if callable(getattr(value, "tolist", None)) or isinstance(value, list | tuple):
-        from calipers.inputs.standards import plain_criteria  # noqa: PLC0415 - few groups have a list of criteria
+        from calipers.inputs.rubrics import plain_criteria  # noqa: PLC0415 - few groups have a list of criteria
 
         return parse_row_rubric(plain_criteria(value, f"{where}'rubric'"), f"{where}'rubric'")
     if not isinstance(value, Mapping | Rubric):

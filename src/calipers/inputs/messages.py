@@ -14,8 +14,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs import langchain, mcp, openai_responses
-from calipers.inputs.blocks import messages_from_blocks
-from calipers.inputs.parts import REASONING, joined_block_text, joined_texts
+from calipers.inputs.parts import REASONING, joined_block_text, joined_texts, messages_from_blocks, openai_tool_call
 from calipers.inputs.plain import (
     compact_json,
     is_encodable,
@@ -24,7 +23,6 @@ from calipers.inputs.plain import (
     type_in_words,
     without_surrogates,
 )
-from calipers.inputs.tools import openai_tool_call
 from calipers.types import Message
 
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))

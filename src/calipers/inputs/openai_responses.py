@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from calipers.inputs.parts import joined_block_text, joined_texts
+from calipers.inputs.parts import joined_block_text, joined_texts, openai_tool_call
 from calipers.inputs.plain import compact_json
-from calipers.inputs.tools import openai_tool_call
 
 # Bookkeeping between client and server: the model neither wrote nor did any of these.
 _SILENT = frozenset({

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
+from calipers.inputs import jsonl, parquet
 from calipers.inputs.jsonl import open_binary
+from calipers.inputs.messages import canonical
+from calipers.inputs.parquet import without_empty_fields
+from calipers.inputs.plain import MAX_DEPTH, plain_data
 from calipers.rubric import as_rubric
+from calipers.rubric.dataset_criteria import Pitfalls, row_prompt
+from calipers.rubric.dataset_standards import READ_KEYS, ground_truth_object, parse_json_text, read_standards
 from calipers.rubric.grader_prompt import require_grader_prompt
-from calipers.types import Rubric
+from calipers.types import Message, Rubric
 
 SUFFIXES = (".toml", ".json", ".yaml", ".yml")
 _INSTALL = "reading YAML needs PyYAML: pip install 'calipers[yaml]', or write the rubric as TOML"
@@ -89,3 +97,143 @@ def _grader_prompt(file: Path) -> str:
         except ConfigError as error:
             raise InputError(str(error), source=str(file)) from None
     return template
+
+
+_ID_KEYS = ("prompt_id", "id", "key", "sample_id", "task_id", "index")
+_SHAPE = (
+    "a row has 'rubrics' (HealthBench), 'reward_model' or 'extra_info' with rubrics (verl), a 'rubric' list of "
+    "description and weight (RaR), 'ground_truth' with query and rubrics (DR Tulu), 'rubric_items' (HealthBench "
+    "Professional), or 'prompt_metadata' with questions (AdvancedIF); write others as 'rubrics': "
+    '[{"text": "Says why.", "points": 3}]'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RubricRow:
+    """A row of a data set: its 1-based number, id, prompt and rubric, and the row's other fields as ``extra``."""
+
+    row: int
+    id: str
+    prompt: tuple[Message, ...]
+    rubric: Rubric
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_rubrics(
+    path: str | os.PathLike[str],
+    *,
+    pitfalls: Pitfalls = "penalty",
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[RubricRow]:
+    """Read the rows of a data set file (``.jsonl``, ``.jsonl.gz`` or ``.parquet``) with their rubrics, in order.
+
+    ``pitfalls`` selects how Rubrics-as-Rewards pitfalls are read. "penalty" uses the file's negative weights: a pitfall
+    that is met costs points. "positive" follows the paper, where every criterion is phrased as something desired and
+    has the positive weight of its label.
+
+    A bad row (or a prompt that repeats with another rubric) goes to ``on_error`` as an InputError naming file, row and
+    field, and is skipped; without ``on_error``, the error is raised.
+    """
+    seen: dict[str, tuple[int, Rubric]] = {}
+
+    def read(value: Mapping[str, Any] | str, number: int) -> RubricRow:
+        if isinstance(value, str):  # an unreadable line: the value says what is wrong with it
+            raise InputError(value)
+        row = as_rubric_row(value, number, pitfalls=pitfalls)
+        _check_repeat(row, seen)
+        return row
+
+    file = Path(path)
+    lines = parquet.parquet_rows(file) if file.suffix == ".parquet" else jsonl.read_json_lines(file)
+    return jsonl.convert_rows(lines, read, source=os.fspath(path), on_error=on_error)
+
+
+def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfalls = "penalty") -> RubricRow:
+    """Convert one row of a foreign data set to a row with its rubric. ``value`` may hold numpy arrays and tuples.
+
+    Raises InputError or ConfigError naming the field.
+    """
+    if pitfalls not in ("penalty", "positive"):
+        raise ConfigError(f"pitfalls={pitfalls!r}: it must be penalty or positive")
+    row = plain_row(value)
+    rubric = read_standards(row, pitfalls=pitfalls).rubric
+    if not isinstance(rubric, Rubric):
+        raise InputError(f"no rubric with criteria is in the fields {', '.join(map(str, row)) or 'none'}; {_SHAPE}")
+    name = next((str(row[key]) for key in _ID_KEYS if row.get(key) is not None), str(number))
+    extra = {key: item for key, item in row.items() if key not in {"prompt", "rubrics", "rubric"}}
+    return RubricRow(number, name, _prompt(row), rubric, extra)
+
+
+def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    if row.get("conversation_history") or "prompt_metadata" in row:
+        prompt = parse_json_text(row.get("conversation_history") or row.get("prompt"), "conversation_history")
+    else:
+        inner = parse_json_text(row.get("extra_info"), "extra_info")
+        prompt = row.get("prompt") or (inner.get("prompt") if isinstance(inner, Mapping) else None)
+        prompt = prompt or row.get("question") or row_prompt(row) or row_prompt(_truth(row))
+    if prompt is None:
+        return ()
+    if isinstance(prompt, str):
+        return ({"role": "user", "content": prompt},)
+    return canonical(prompt, where="prompt: ")
+
+
+def _truth(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row's ground truth if it is an object: DR Tulu's has the ``query``."""
+    return ground_truth_object(row.get("ground_truth")) or {}
+
+
+def _check_repeat(row: RubricRow, seen: dict[str, tuple[int, Rubric]]) -> None:
+    """Raise InputError for a prompt that repeats with another rubric: it would be graded in two ways."""
+    if not row.prompt:
+        return
+    first, rubric = seen.setdefault(json.dumps(row.prompt, sort_keys=True, default=str), (row.row, row.rubric))
+    if rubric != row.rubric:
+        raise InputError(
+            f"prompt: the same as in row {first}, with another rubric; merge the two, or give them different prompts"
+        )
+
+
+_KEYS: Final = READ_KEYS | {"rubric"}
+_POINTS: Final = ("points", "weight")
+_TEXTS: Final = frozenset({"text", "criterion", "description", "question", "criterion_text"})
+"""Fields by which an object in a list is a criterion; other objects may have a weight that is missing."""
+
+
+def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a data set's row as plain data without empty fields.
+
+    Raises InputError, with the place, for a criterion whose points are NaN or infinite.
+    """
+    for key, value in row.items():
+        if key in _KEYS and value is not None:
+            require_finite_points(value, str(key))
+    return without_empty_fields(plain_data(row))
+
+
+def plain_criteria(value: Any, place: str) -> Any:
+    """Return a rubric in any form as plain data. Raises InputError as ``plain_row`` does."""
+    require_finite_points(value, place)
+    return plain_data(value)
+
+
+def require_finite_points(value: Any, place: str, depth: int = 0, *, listed: bool = False) -> None:
+    """Raise InputError for an object in a list, a criterion, whose points are NaN or infinite, and for such a floor."""
+    if depth >= MAX_DEPTH:
+        return  # plain_data refuses it
+    if isinstance(value, Mapping):
+        listed = listed and not _TEXTS.isdisjoint(value)
+        for key, item in value.items():
+            if (
+                (key == "veto_floor" or (listed and key in _POINTS))
+                and isinstance(item, float)
+                and not math.isfinite(item)
+            ):
+                raise InputError(f"{place}: {key} must be a finite number, not {item}")
+            require_finite_points(item, f"{place}.{key}", depth + 1)
+        return
+    if not isinstance(value, list | tuple) and callable(getattr(value, "tolist", None)):
+        value = value.tolist()  # a numpy array
+    if isinstance(value, list | tuple):
+        for number, item in enumerate(value, start=1):
+            require_finite_points(item, f"{place}: criterion {number}", depth + 1, listed=True)

@@ -15,7 +15,7 @@ from calipers.aggregators.panel import Panel
 from calipers.aggregators.priors import JudgePriors
 from calipers.aggregators.resolution import StoppingRule
 from calipers.aggregators.two_way import TwoWay, two_way
-from calipers.config.question_options import Observer, Records
+from calipers.config.grouped_options import Observer, Records
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
 from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
@@ -24,11 +24,9 @@ from calipers.judging.loop import Strategies
 from calipers.planners.chunks import Chunks
 from calipers.planners.first_asks import FirstAsks
 from calipers.planners.follow_ups import FollowUps
-from calipers.planners.pairs import Pivot
 from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving
 from calipers.planners.swapping import Swapping
-from calipers.planners.swiss import FirstRound, Swiss
 from calipers.protocols.question import Parse
 from calipers.rewards.length import LengthControl
 from calipers.rewards.reliable import Shrunk
@@ -74,20 +72,14 @@ def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWrite
 
 def _protocol(settings: Settings, parse: Parse | None) -> JudgingProtocol:
     method = registry.find_method(settings.protocol)
-    own: dict[str, Any] = {"rubric": settings.rubric, "out_of_range": settings.out_of_range, "parse": parse}
+    own: dict[str, Any] = {"rubric": settings.rubric, "parse": parse}
     path = method.protocol
     if method.graded:
         own = {"grading": settings.grading}
-    elif settings.aspects is not None:
-        path, own["aspects"] = method.aspects, settings.aspects
     elif settings.question.expected:
         path = method.expected
     calls = settings.calls
     made: JudgingProtocol = registry.load_object(path)(max_tokens=calls.max_tokens, params=calls.params or {}, **own)
-    if settings.judge_rubrics is not None:
-        from calipers.protocols.own_rubrics import OwnRubrics  # noqa: PLC0415 - few judges have their own
-
-        made = OwnRubrics(made, settings.judge_rubrics, settings.standards)
     if share := settings.defence.share:
         made = (CanaryAmong if settings.protocol == "listwise" else CanaryFirst)(made, share, settings.seed)
     return made
@@ -102,8 +94,6 @@ def _planner(settings: Settings) -> Planner:
     first = _first_asks(settings)
     sharing = len(settings.judges) if settings.panel.mode == "cycle" else 1
     inner: Planner = FollowUps(first, settings.question.reasks, sharing)
-    if settings.question.pairing == "swiss":
-        inner = Swiss(inner, settings.orders)
     resolve = settings.resolve
     if resolve is None:
         return inner
@@ -124,9 +114,6 @@ def _first_asks(settings: Settings) -> FirstAsks:
     first: FirstAsks
     if settings.question.at_once is not None:
         first = Chunks(orders, settings.samples, settings.question.at_once)
-    elif settings.question.pairing != "all":
-        pairing = Pivot if settings.question.pairing == "pivot" else FirstRound
-        first = pairing(orders, settings.samples)
     else:
         method = registry.find_method(settings.protocol)
         graded = {"grading": settings.grading} if method.graded else {}

@@ -20,7 +20,7 @@ from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.judging.aside import Aside
 from calipers.judging.judge import Judge
-from calipers.monitoring.change import Rise
+from calipers.monitoring.alarms import Rise
 from calipers.monitoring.review import ReviewQueue
 from calipers.types import GroupResult, TrajectoryGroup
 

@@ -1,14 +1,15 @@
 """What a Judge shows of its configuration: its ``repr`` without secrets, and what travels when it is pickled.
 
-Imported only where one of the two is asked for. Not responsible for what the options mean (``config.options``).
+Not responsible for what the options mean (``config.options``).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from calipers.backends.names import name_without_password, split_judge_name, url_without_password
 from calipers.config.option import Options
@@ -19,6 +20,36 @@ _MOST: Final = 6
 """The most characters of a text, and items of a list, that a ``repr`` shows."""
 _NOT_SHOWN: Final = frozenset({"judge", "api_key"})
 """The judge comes first; a key is never shown."""
+
+
+class Configured(ABC):
+    """The base of ``Judge``. ``_options`` is its configuration; None: it was made for a replay, of settings."""
+
+    _options: JudgeOptions | None = None
+
+    @abstractmethod
+    def _connect(self, options: JudgeOptions) -> None:
+        """Build everything from ``options``, and keep them."""
+
+    def __repr__(self) -> str:
+        """Show the judge and the options that differ from their defaults, without keys and passwords."""
+        return shown_judge(type(self).__name__, self._options)
+
+    def __copy__(self) -> Self:
+        return self  # its limits, its budget and its run stay one
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _built, (type(self), require_portable(self._options))
+
+
+def _built(kind: type[Configured], options: JudgeOptions) -> Configured:
+    """Build a Judge that was pickled as its options."""
+    judge = kind.__new__(kind)
+    judge._connect(options)  # noqa: SLF001 - another constructor
+    return judge
 
 
 def shown_judge(name: str, options: JudgeOptions | None) -> str:

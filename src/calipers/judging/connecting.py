@@ -1,32 +1,38 @@
-"""Connects the judges that a user names: each becomes a backend with limits and retries. Sends no request.
+"""Connects the judges that a user names: each becomes a backend with limits and retries, and starts from what earlier
+runs learned about it. Sends no request.
 
 Not responsible for how a name becomes a backend (``backends.connect``), or for asking the judges (``instances``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+from calipers.aggregators.priors import Priors
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import Shared, wrapped
 from calipers.backends.limits.budget import Budget, SharedBudget
 from calipers.backends.names import name_without_password, writes_text
 from calipers.backends.refusal_check import RefusalCheck
-from calipers.config.criteria_options import Criteria
+from calipers.config.grouped_options import Calls, Criteria
 from calipers.config.options import JudgeOptions, Judges
-from calipers.config.question_options import Calls
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend
-from calipers.judging.hooks import hooks_around
 from calipers.judging.instances import JudgeInstance, JudgeInstances
-from calipers.ledger import RecordedBackend
+from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
+from calipers.ledger.answers import RecordedRun, same_choices
 
 _LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute")
 """Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
+
+Hook: TypeAlias = Callable[[], Any]
 
 
 def judges_in(judge: Judges) -> tuple[str | Backend, ...]:
@@ -161,3 +167,90 @@ def value_for_each_judge(option: str, value: object, judges: Sequence[str | Back
             f"{option}: there are {len(judges)} judges, so name the one it is for, as in {{{name!r}: ...}}"
         )
     return [value] * len(judges)
+
+
+def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: JudgeInstances) -> Settings:
+    """Before judging, add to ``settings`` what earlier runs in the ledger learned about the judges.
+
+    The ``judges`` start from it as well. The settings contain everything that decides a question, so that a run can be
+    replayed. A run that repeats a recorded run starts from the same knowledge as that run did, so that the same input
+    gets the same rewards.
+    """
+    for judge in judges:
+        judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
+    before = settings_of_equal_run(ledger, settings.to_dict())
+    again = None if before is None else settings.with_windows_of(before)
+    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
+    known = again or replace(settings, judges=named)
+    return replace(known, experience=_priors(ledger, known, before))
+
+
+def with_settings_of_run(
+    settings: Settings, run: RecordedRun, ledger: WritableLedger, judges: JudgeInstances
+) -> Settings:
+    """Before judging for a run that another process began, add to ``settings`` what that process started from.
+
+    Raises ConfigError if the options that decide a question are not those of the run.
+    """
+    settings = replace(settings, begins_with=run.settings["begins_with"])
+    if not same_choices(settings.to_dict(), run.settings):
+        raise ConfigError(
+            f"run {run.id} of {ledger.name} was begun with other options; processes that share a run need the same"
+        )
+    for judge in judges:
+        judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
+    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
+    known = settings.with_windows_of(run.settings) or replace(settings, judges=named)
+    return replace(known, experience=_priors(ledger, known, run.settings))
+
+
+def _priors(ledger: WritableLedger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
+    """Learn the judges' priors from recorded answers; None if there are no answers, or learning is off."""
+    if not settings.records.learn:
+        return None
+    if before is not None:
+        return None if before["experience"] is None else Priors.of(before["experience"])
+    found = Priors.learn(recorded_judgments(ledger, settings), len(settings.judges))
+    return found if found.groups else None
+
+
+def hooks_around(before: Hook | None, after: Hook | None) -> AbstractAsyncContextManager[None] | None:
+    """Return what is entered while groups are judged, or None without functions to call."""
+    return None if before is None and after is None else _Hooks(before, after)
+
+
+class _Hooks(AbstractAsyncContextManager[None]):
+    """Calls ``before`` when judging begins while none is under way, and ``after`` when the last has ended.
+
+    Both are called in a thread, one at a time, so they may block. What ``before`` raises ends the judging that waits
+    for it. Safe to use from several threads and event loops.
+    """
+
+    def __init__(self, before: Hook | None, after: Hook | None) -> None:
+        self._before, self._after = before, after
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    async def __aenter__(self) -> None:
+        entering = asyncio.ensure_future(asyncio.to_thread(self._enter))
+        try:
+            await asyncio.shield(entering)
+        except asyncio.CancelledError:
+            await entering
+            await asyncio.to_thread(self._leave)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.shield(asyncio.to_thread(self._leave))
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._inside == 0 and self._before is not None:
+                self._before()
+            self._inside += 1
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._after is not None:
+                self._after()

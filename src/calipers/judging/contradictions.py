@@ -6,27 +6,22 @@ options do (``assembly``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Final
 
 from calipers import registry
 from calipers.config.flag_values import names_rubric_file, read_rubric_file
+from calipers.config.grouped_options import Defence, Panel, Question, Reward
 from calipers.config.options import JudgeOptions
-from calipers.config.question_options import Defence, Question
-from calipers.config.score_options import Panel, Reward
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
-from calipers.judging.connecting import value_for_each_judge
 from calipers.judging.criteria import why_ungradable
-from calipers.judging.families import require_other_family
 from calipers.judging.instances import JudgeInstances
 from calipers.ledger import Run, WritableLedger
-from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric, criteria_as_text
+from calipers.rubric import DEFAULT_RUBRIC, Grading, as_rubric
 from calipers.rubric.grading import as_grading
 from calipers.types import Rubric
 from calipers.verifiers.sandbox import shared_sandbox
@@ -51,21 +46,16 @@ def checked_settings(options: JudgeOptions, judges: Sequence[str | Backend]) -> 
         )
     _require_panel(panel, len(judges), chosen.quorum, presentations=chosen.orders * chosen.samples)
     _require_question(question, protocol, reads_itself=chosen.custom_parse)
-    _require_canaries(chosen.defence, protocol, aspects=question.aspects)
+    _require_canaries(chosen.defence, protocol)
     _require_reward(chosen.reward, protocol)
-    require_other_family(panel.policy, judges, allowed=panel.own_family)
     _require_readable_answer(chosen)
     rubric = _as_rubric(options.rubric)
     grading = _grading(chosen, rubric)
     return replace(
         chosen,
         rubric=rubric or (DEFAULT_RUBRIC if grading is None else ""),
-        panel=replace(
-            panel,
-            weights=None if panel.weights is None else tuple(panel.weights),
-            rubrics=_judge_rubrics(panel.rubrics, judges, chosen.protocol),
-        ),
-        question=replace(question, grading=grading, aspects=_aspects(question.aspects)),
+        panel=replace(panel, weights=None if panel.weights is None else tuple(panel.weights)),
+        question=replace(question, grading=grading),
     )
 
 
@@ -131,24 +121,20 @@ def _require_panel(panel: Panel, judges: int, quorum: int, *, presentations: int
 
 
 def _require_question(question: Question, protocol: str, *, reads_itself: bool) -> None:
-    if question.pairing != "all" and protocol != "pairwise":
-        raise ConfigError(f"pairing={question.pairing!r} needs protocol='pairwise', not {protocol!r}")
     if question.at_once is not None and protocol != "listwise":
         raise ConfigError(f"at_once={question.at_once} needs protocol='listwise', not {protocol!r}")
     if question.absolute and protocol == "pairwise":
         raise ConfigError(
             "absolute=True asks about groups of one trajectory, but protocol='pairwise' needs two: use another protocol"
         )
-    if question.aspects is not None and protocol != "listwise":
-        raise ConfigError(f"aspects= needs protocol='listwise', not {protocol!r}")
     if question.expected:
         if registry.find_method(protocol).expected is None:
             raise ConfigError(f"expected=True needs a protocol that asks for scores, not protocol={protocol!r}")
-        if question.aspects is not None or reads_itself:
-            raise ConfigError("expected=True reads one digit for each candidate: leave aspects= and parse= out")
+        if reads_itself:
+            raise ConfigError("expected=True reads one digit for each candidate: leave parse= out")
 
 
-def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> None:
+def _require_canaries(defence: Defence, protocol: str) -> None:
     if defence.canaries == "off":
         return
     if protocol not in ("listwise", "pairwise", "pointwise"):
@@ -156,18 +142,9 @@ def _require_canaries(defence: Defence, protocol: str, *, aspects: object) -> No
             f"canaries do not work with protocol={protocol!r}, because an empty decoy answer may meet a criterion: "
             "leave canaries out, or use another protocol"
         )
-    if aspects is not None:
-        raise ConfigError(
-            "canaries do not work with aspects=, because a decoy answer gets a single score: leave one of them out"
-        )
 
 
 def _require_reward(reward: Reward, protocol: str) -> None:
-    if reward.blend is None and reward.weight != Reward.weight:
-        raise ConfigError(
-            f"reward: weight={reward.weight} (--blend-weight) has no effect without blend=: give blend='weighted' "
-            "(--blend weighted) too, or leave it out"
-        )
     kind = reward.kind
     usual = registry.load_object(registry.find_method(protocol).reward)
     if kind in {"score", "win_rate"} and registry.REWARDS.find(kind) is not usual:
@@ -189,31 +166,6 @@ def _as_rubric(rubric: object) -> str | Rubric | None:
     return as_rubric(rubric)
 
 
-def _judge_rubrics(given: object, judges: Sequence[str | Backend], protocol: str) -> tuple[str | None, ...] | None:
-    """Return the own rubric of each judge of a panel as text, by slot. Raises ConfigError for one that cannot be."""
-    if given is None:
-        return None
-    if len(judges) == 1:
-        raise ConfigError("panel: rubrics= are for the judges of a panel; for one judge use rubric=")
-    if protocol == CHECKLIST:
-        raise ConfigError(
-            "panel: rubrics= do not work with protocol='checklist': judges that check different criteria have no score "
-            "in common; leave them out"
-        )
-    if isinstance(given, Mapping):
-        by_slot = value_for_each_judge("panel: rubrics", given, judges)
-    elif isinstance(given, list | tuple) and len(given) == len(judges):
-        by_slot = list(given)
-    else:
-        raise ConfigError(
-            f"panel: rubrics={given!r}: map judges' names to rubrics, or give one for each of the {len(judges)} judges"
-        )
-    found = [_as_rubric(one) for one in by_slot]
-    if "" in found:
-        raise ConfigError("panel: rubrics: a rubric is empty; leave the judge out to ask it with rubric=")
-    return tuple(criteria_as_text(one) if isinstance(one, Rubric) else one for one in found)
-
-
 def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
     """Return how a checklist is graded; None for other protocols. Raises ConfigError for options that contradict it."""
     given = chosen.question.grading
@@ -226,10 +178,8 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
             "protocol='checklist' checks criteria, but rubric= is text: give a Rubric, or the Path of a .toml, .json "
             "or .yaml file with criteria"
         )
-    if chosen.custom_parse or chosen.out_of_range != "reask":
-        raise ConfigError(
-            "parse= and out_of_range= are for scores, but protocol='checklist' reads verdicts: leave them out"
-        )
+    if chosen.custom_parse:
+        raise ConfigError("parse= is for scores, but protocol='checklist' reads verdicts: leave it out")
     if chosen.resolve is not None:
         raise ConfigError("resolve= does not work with protocol='checklist'; ask more often with samples=")
     if isinstance(given, Mapping) and given.get("grader_prompt") is not None:
@@ -240,23 +190,3 @@ def _grading(chosen: Settings, rubric: str | Rubric | None) -> Grading | None:
     if isinstance(rubric, Rubric) and (problem := why_ungradable(rubric, grading)):
         raise ConfigError(problem)
     return grading
-
-
-_ASPECT: Final = re.compile(r"[A-Za-z][A-Za-z _-]{0,39}")
-
-
-def _aspects(aspects: Mapping[str, float] | Sequence[object] | None) -> tuple[tuple[str, float], ...] | None:
-    """Return the aspects with their weights; an aspect without a weight has weight 1. Raises ConfigError."""
-    if aspects is None:
-        return None
-    weighted = dict(aspects) if isinstance(aspects, Mapping) else dict.fromkeys(aspects, 1.0)
-    if not weighted or len(weighted) < len(aspects):
-        raise ConfigError(f"question: aspects={aspects!r}: name each once, and at least one")
-    named: list[tuple[str, float]] = []
-    for name, weight in weighted.items():
-        if not isinstance(name, str) or not _ASPECT.fullmatch(name):
-            raise ConfigError(f"question: aspects: {name!r} must be letters, spaces and hyphens, 40 at most")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not (weight > 0 and isfinite(weight)):
-            raise ConfigError(f"question: aspects: the weight of {name!r} is {weight!r}, and must be a number above 0")
-        named.append((name, float(weight)))
-    return tuple(named)

@@ -65,13 +65,11 @@ def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
 def rendered_in_steps(group: TrajectoryGroup, settings: Settings) -> Steps[RenderedGroup]:
     """Render what the judge sees of a group before judging it, in steps."""
     graded = settings.grading is not None
-    own = [rubric for rubric in settings.judge_rubrics or () if rubric is not None]
     return render_in_steps(
         group,
         rubric=settings.rubric,
         reasoning=settings.question.reasoning,
         graded=graded,
-        beside=own,
         artifacts=bool(settings.tools.names),
     )
 

@@ -309,16 +309,13 @@ def _reliability(results: Sequence[TrajectoryResult], judged: Reliability) -> Re
 
 def _require_no_standard_scores(judge: Judge) -> None:
     """Raise ConfigError if the judge's rewards are around 0, where a product with a share of rules means nothing."""
-    given = judge.settings.reward
-    for name, value in (("reward", given.kind), ("blend", given.blend)):
-        if (name, value) in _AROUND_0:
-            raise ConfigError(
-                f"Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with {name}={value!r}: "
-                "leave it out"
-            )
+    if judge.settings.reward.kind == "weighted":
+        raise ConfigError(
+            "Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with reward='weighted': leave it "
+            "out"
+        )
 
 
-_AROUND_0: Final = {("reward", "weighted"), ("blend", "normalised")}
 _ROUNDING: Final = 1e-9
 _DECIDED = "the rules tell the trajectories apart, so no judge was asked: only_open"
 _CANNOT_TELL = "a rule or a gate gave no verdict"

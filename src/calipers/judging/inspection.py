@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from calipers.config.tool_options import Tools
 from calipers.judging.toolbox import MOST_RESULT, Toolbox
 from calipers.protocols.tools import with_results, with_tools
 from calipers.types import (
@@ -28,6 +27,10 @@ from calipers.types import (
     said_and_calls,
 )
 
+TURNS: Final = 8
+"""How many answers about one question may call tools."""
+_MOST_BYTES: Final = 65_536
+"""How many bytes the tools may return about one question."""
 _MOST_CALLS: Final = 16
 """The most calls of one turn that are answered; further ones are left out of the conversation."""
 _NUMBERS: Final = 10_000_000
@@ -37,27 +40,26 @@ _AROUND: Final = 1_500
 _LAST: Final = "\n(There are no more turns with tools: answer now, without a call.)"
 
 
-def window_beside(window: Window | None, tools: Tools) -> tuple[Window | None, int]:
+def window_beside(window: Window | None) -> tuple[Window | None, int]:
     """Return the part of the judge's context window that is for the first turn, and how many bytes tools may return.
 
     The results of tools get at most half of the window.
     """
     if window is None:
-        return None, tools.most_bytes
-    room = min(_AROUND + int(tools.most_bytes / window.bytes_per_token), window.tokens // 2)
+        return None, _MOST_BYTES
+    room = min(_AROUND + int(_MOST_BYTES / window.bytes_per_token), window.tokens // 2)
     left = max(0, int((room - _AROUND) * window.bytes_per_token))
-    return replace(window, tokens=window.tokens - room), min(left, tools.most_bytes)
+    return replace(window, tokens=window.tokens - room), min(left, _MOST_BYTES)
 
 
 class Inspection:
     """The turns of one question to a judge with tools. ``room`` is how many bytes the tools may return in all."""
 
-    def __init__(self, question: JudgeRequest, tools: Tools, room: int) -> None:
-        self._tools = tools
-        self._toolbox = Toolbox(question, tools.names)
+    def __init__(self, question: JudgeRequest, names: Sequence[str], room: int) -> None:
+        self._toolbox = Toolbox(question, names)
         self._room = room
         self._number = question.ask.number
-        self.request = with_tools(question, tools.names, tools.turns)
+        self.request = with_tools(question, names, TURNS)
         self.turns: list[Answered] = []
 
     async def follow(self, completion: Completion, question: str) -> Reading | Failure:
@@ -73,7 +75,7 @@ class Inspection:
         failed = completion.failed or NO_FAILED_CALLS
         self.turns.append(Answered(ask, reading, completion.usage, failed, question))
         turn = len(self.turns)
-        if turn > self._tools.turns or not calls:
+        if turn > TURNS or not calls:
             # A number of its own, for the last turn's number has the last answer.
             self.request = replace(self.request, ask=self._numbered(turn))
             return self._failure(turn, calls)
@@ -81,7 +83,7 @@ class Inspection:
         results = [await self._result(call) for call in answered]
         if len(calls) > _MOST_CALLS:
             results[-1] += f"\n(A turn may have {_MOST_CALLS} calls; {len(calls) - _MOST_CALLS} more were not made.)"
-        if turn == self._tools.turns:
+        if turn == TURNS:
             results[-1] += _LAST
         following = with_results(self.request, said, answered, results, turn=turn)
         self.request = replace(following, ask=self._numbered(turn))
@@ -102,6 +104,5 @@ class Inspection:
             return Failure("bad_reply", "the judge called tools in a form that cannot be read")
         return Failure(
             "bad_reply",
-            f"the judge called tools in {turn} answers and gave no verdict; it may call them in {self._tools.turns} "
-            "(tool_turns=)",
+            f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}",
         )

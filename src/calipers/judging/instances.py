@@ -115,7 +115,7 @@ class JudgeInstance:
         slots, calls = self.bare.slots, self.in_flight
         if slots is None or calls is None or calls <= _CROWDED * slots:
             return []
-        from calipers.types.counted import counted  # noqa: PLC0415 - only a crowded server needs it
+        from calipers.types.encoding import counted  # noqa: PLC0415 - only a crowded server needs it
 
         at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
         remedy = f"set concurrency={slots} (--concurrency {slots})"
@@ -223,7 +223,7 @@ class JudgeInstances:
         with self._lock:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
-            from calipers.types.sentence import as_sentence  # noqa: PLC0415 - only where every question was refused
+            from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only where every question was refused
 
             raise ConfigError(
                 f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "

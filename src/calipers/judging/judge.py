@@ -22,8 +22,15 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import group_in_steps
 from calipers.interfaces import AnswerWatcher, Store
 from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
-from calipers.judging.configuration import Configured
-from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected
+from calipers.judging.configured import Configured
+from calipers.judging.connecting import (
+    connect_judges,
+    judges_in,
+    recorded_judges,
+    with_connected,
+    with_learned_priors,
+    with_settings_of_run,
+)
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
 from calipers.judging.excluded import (
@@ -35,17 +42,14 @@ from calipers.judging.excluded import (
     without_empty,
 )
 from calipers.judging.instances import JudgeInstances
-from calipers.judging.learned import with_learned_priors, with_settings_of_run
 from calipers.judging.loop import QueryLoop, Strategies
 from calipers.judging.preparing import EarlySearch, Prepare, rollout_preparer
 from calipers.judging.results import (
-    apply_unresolved,
     assemble_result,
     constant_result,
     is_judged,
     replaced_rubric_warning,
     unused_content_warnings,
-    with_blended_rewards,
     with_panel_parts,
     with_reward_warnings,
 )
@@ -303,9 +307,6 @@ class Judge(Configured):
         loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
         answered, scores = await loop.run()
         self._judges.count_outcomes(answered)
-        if settings.resolve is not None:
-            scores, notes = apply_unresolved(scores, settings.resolve)
-            warnings = (*notes, *warnings)
         rewards, notes = self._strategies.rewards(scores, view)
         warnings = (*notes, *warnings)
         result = assemble_result(
@@ -318,8 +319,6 @@ class Judge(Configured):
             quorum=settings.quorum,
         )
         result = with_reward_warnings(result, settings.reward)
-        if settings.reward.blend is not None:
-            result = with_blended_rewards(result, group, how=settings.reward.blend, weight=settings.reward.weight)
         if len(settings.judges) > 1:
             result = with_panel_parts(result, answered, settings.judges)
         return result

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 
 from calipers.backends.limits.metered import Meter
-from calipers.config.question_options import Observer
+from calipers.config.grouped_options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, ConfigError, PermanentError
 from calipers.interfaces import (
@@ -133,12 +133,12 @@ class QueryLoop:
         """Ask a question whose answer may call tools first: a turn after the other, each recorded like a question."""
         from calipers.judging.inspection import Inspection, window_beside  # noqa: PLC0415 - few judges have tools
 
-        beside, room = window_beside(window, self.settings.tools)
+        beside, room = window_beside(window)
         fit = fit_question(whole, beside, self.strategies.protocol.frame)
         if isinstance(fit, Unfit):
             await self.store.note(self.number, whole, fit.failure)
             return Answered(ask, fit.failure, omitted=fit.omitted)
-        seen = Inspection(fit.request, self.settings.tools, room)
+        seen = Inspection(fit.request, self.settings.tools.names, room)
         while True:
             request, meter = seen.request, Meter()
             answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)

@@ -14,9 +14,9 @@ from typing import Protocol, TypeAlias
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, LedgerError
 from calipers.interfaces import FullBackend, Store
+from calipers.judging.api import check_or_continue
 from calipers.judging.instances import JudgeInstance
 from calipers.judging.judge import Judge
-from calipers.judging.reaching import check_or_continue
 from calipers.protocols.question import Parse
 from calipers.types import (
     Answered,

@@ -11,8 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from itertools import takewhile
 
-from calipers.aggregators.resolution import is_all_noise, tie_all_scores, without_scores
-from calipers.config.score_options import Resolution, Reward
+from calipers.config.grouped_options import Reward
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.judging.criteria import (
     criteria_without_verdict,
@@ -20,7 +19,6 @@ from calipers.judging.criteria import (
     verdicts_by_criterion,
     why_rules_left_unscored,
 )
-from calipers.rewards.blend import Blend, blend_rewards, undone_by_blend
 from calipers.rewards.reliability import reliability_of
 from calipers.rewards.reliable import estimated
 from calipers.rubric import DEFAULT_RUBRIC
@@ -127,49 +125,30 @@ def constant_result(
 ) -> GroupResult:
     """Build the result of judging a group with nothing to compare: no call, no score, one constant reward.
 
-    It is the middle of the reward range, or 0 for rewards around 0, so it has no gradient. It is blended with the
-    trajectories' own rewards as any other reward is.
+    It is the middle of the reward range, or 0 for rewards around 0, so it has no gradient.
     """
     low, high = (0.0, 0.0) if settings.kind == "weighted" else settings.range
     count = len(group.trajectories)
     alone = "the group has one trajectory" if count == 1 else f"the group's {count} trajectories are identical"
-    its = "the reward" if settings.blend is None else "the judge's part of the reward"
-    note = (f"{alone}: nothing to compare, so no judge was asked and {its} is constant",) if count else ()
+    note = (f"{alone}: nothing to compare, so no judge was asked and the reward is constant",) if count else ()
     trajectories = tuple(
         TrajectoryResult(trajectory.id, "scored", low + (high - low) / 2, extra=keys_carried_over(trajectory))
         for trajectory in group.trajectories
     )
-    result = GroupResult(
+    return GroupResult(
         group.group_id, "scored", trajectories, warnings=(*view.warnings, *note, *warnings), extra=group.extra
     )
-    if settings.blend is None or not trajectories:
-        return result
-    return with_blended_rewards(result, group, how=settings.blend, weight=settings.weight)
-
-
-def apply_unresolved(scores: Scores, resolution: Resolution) -> tuple[Scores, tuple[str, ...]]:
-    """After judging a group, apply the ``unresolved`` option to scores that differ only within their standard errors.
-
-    Returns the scores, tied or removed, and a warning if they changed.
-    """
-    if resolution.unresolved == "keep" or not is_all_noise(scores):
-        return scores, ()
-    if resolution.unresolved == "tie":
-        return tie_all_scores(scores), ("the scores differ no more than their standard errors: they were tied",)
-    return without_scores(scores), ("the scores differ no more than their standard errors: no trajectory was scored",)
 
 
 def with_reward_warnings(result: GroupResult, settings: Reward) -> GroupResult:
-    """After judging a group, add warnings of a kind of rewards that had no effect in it: blended so that the kind is
-    undone, or dependent on a reliability that no answers tell.
-    """
-    notes = [note] if settings.blend and (note := undone_by_blend(settings.kind, settings.blend)) else []
-    if settings.kind in {"shrunk", "weighted"} and estimated(result.reliability) is None:
-        why = "assumed, not estimated" if result.reliability.basis == "assumed" else "unknown"
-        notes.append(f"reward={settings.kind!r} had no effect of reliability: it is {why} (docs/rewards.md)")
-    if not notes or len(result.trajectories) < 2:
+    """Add a warning of rewards that depend on a reliability that no answers show."""
+    if settings.kind not in {"shrunk", "weighted"} or len(result.trajectories) < 2:
         return result
-    return replace(result, warnings=(*result.warnings, *notes))
+    if estimated(result.reliability) is not None:
+        return result
+    why = "assumed, not estimated" if result.reliability.basis == "assumed" else "unknown"
+    note = f"reward={settings.kind!r} had no effect of reliability: it is {why} (docs/rewards.md)"
+    return replace(result, warnings=(*result.warnings, note))
 
 
 def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: Sequence[RecordedJudge]) -> GroupResult:
@@ -189,32 +168,6 @@ def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: 
         usage = Usage.total([*paid, *(one.usage for one in failed)]).to_dict()
         parts.append({"judge": judge.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
     return replace(result, extra={**result.extra, "judges": parts})
-
-
-def with_blended_rewards(result: GroupResult, group: TrajectoryGroup, *, how: Blend, weight: float) -> GroupResult:
-    """After judging a group, blend its rewards with the trajectories' own; a trajectory without its own abstains.
-
-    All abstain if a blended reward would be too large for a float.
-    """
-    rewards = blend_rewards(result.rewards, [one.reward for one in group.trajectories], how=how, weight=weight)
-    trajectories = tuple(
-        replace(one, reward=reward)
-        if reward is not None or one.reward is None
-        else replace(
-            one,
-            status="abstained",
-            reward=None,
-            score=None,
-            stderr=None,
-            reason=_NOTHING_TO_BLEND if own.reward is None else _TOO_LARGE,
-        )
-        for one, own, reward in zip(result.trajectories, group.trajectories, rewards, strict=True)
-    )
-    return replace(result, status=group_status(trajectories), trajectories=trajectories)
-
-
-_NOTHING_TO_BLEND = "it has no reward of its own to blend the judge's with"
-_TOO_LARGE = "the rewards of its group are too large to blend: their sum is no finite number"
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from calipers.config.settings import Settings
-from calipers.criteria.question import CriteriaQuestion, WritingPlanner, written
+from calipers.criteria.question import MOST_CRITERIA, CriteriaQuestion, WritingPlanner, written
 from calipers.criteria.standards import with_criteria
 from calipers.criteria.task import NO_PROMPT, reference_of, rendered_task
 from calipers.interfaces import Store
@@ -80,7 +80,7 @@ class TaskCriteria:
         use makes it abstained.
         """
         ungradable = settings.grading is not None and not isinstance(settings.rubric, Rubric)
-        if self.criteria or not (ungradable or settings.criteria.missing == "abstain"):
+        if self.criteria or not ungradable:
             return None
         last = self.answered[-1].result if self.answered else None
         failed = isinstance(last, Failure) and last.kind not in ("refused", "context_window")
@@ -138,7 +138,7 @@ class CriteriaWriter:
         """Before judging a group, return the criteria of its prompt; None if the group has a rubric of its own."""
         if group.rubric is not None or any(one.rubric is not None for one in group.trajectories):
             return None
-        reference = reference_of(group, self._settings.criteria.reference)
+        reference = reference_of(group)
         usual = self._settings.standards
         standards = "" if usual == DEFAULT_RUBRIC else usual
         view = rendered_task(group, reference=reference, standards=standards)
@@ -168,9 +168,7 @@ class CriteriaWriter:
     ) -> TaskCriteria:
         settings = self._settings
         calls = settings.calls
-        question = CriteriaQuestion(
-            settings.criteria.most, has_reference, standards, calls.max_tokens, dict(calls.params or {})
-        )
+        question = CriteriaQuestion(MOST_CRITERIA, has_reference, standards, calls.max_tokens, dict(calls.params or {}))
         strategies = Strategies(question, WritingPlanner(), no_scores_yet, no_rewards)
         answered, _ = await QueryLoop(strategies, self._writer, None, view, number, settings, store, ends).run()
         kept = question.checked.kept

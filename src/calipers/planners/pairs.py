@@ -1,4 +1,4 @@
-"""Plans the first questions of pairwise judging: every pair of candidates, or every candidate against a pivot."""
+"""Plans the first questions of pairwise judging: every pair of candidates."""
 
 from __future__ import annotations
 
@@ -11,24 +11,16 @@ from calipers.types import Ask, PlanState
 
 
 @dataclass(frozen=True, slots=True)
-class PairPresentations(Presentations):
-    """Plans presentations that compare pairs of candidates; with ``orders=2``, each pair also in its other order.
+class Pairs(Presentations):
+    """Plans n (n - 1) / 2 comparisons of n candidates in each presentation.
 
-    Raises ConfigError for more than two orders, because a pair has only two.
+    With one order, each candidate is shown first in half of its pairs, or in one more or less than half; with
+    ``orders=2``, each pair is also shown in its other order. Raises ConfigError for more than two orders.
     """
 
     def __post_init__(self) -> None:
         if self.orders > 2:
             raise ConfigError(f"orders={self.orders}: a pair has two orders; ask more often with samples=")
-
-
-class Pairs(PairPresentations):
-    """Plans n (n - 1) / 2 comparisons of n candidates in each presentation.
-
-    With one order, each candidate is shown first in half of its pairs, or in one more or less than half.
-    """
-
-    __slots__ = ()
 
     def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
         """Plan which questions to ask next: a comparison of every pair of candidates.
@@ -62,29 +54,3 @@ class Pairs(PairPresentations):
             return True, index - self.samples
         sample, order = divmod(index, 2)
         return bool(order), sample
-
-
-class Pivot(PairPresentations):
-    """Plans comparisons of each candidate with a pivot drawn from the group's content: n - 1 in each presentation.
-
-    Each further sample has another pivot. This is cheap, but the scores depend on the pivot: if the pivot wins or loses
-    against all candidates, only the margins of the verdicts distinguish the others.
-    """
-
-    __slots__ = ()
-
-    def presentation(self, state: PlanState, index: int) -> Sequence[Ask]:
-        """Plan which questions to ask next: comparisons of the other candidates with this sample's pivot.
-
-        The pivot is shown first every second time.
-        """
-        swapped, sample = index % self.orders, index // self.orders
-        drawn = shuffled_candidates(state)
-        n = len(drawn)
-        pivot = drawn[sample % n]
-        cause = cause_of_ask(swapped, sample, further="swap")
-        asks: list[Ask] = []
-        for position, other in enumerate(item for item in drawn if item != pivot):
-            shown = (pivot, other) if position % 2 != swapped else (other, pivot)
-            asks.append(Ask(len(asks), shown, shown, sample=sample // n, cause=cause))
-        return asks

@@ -58,7 +58,6 @@ class ScoreProtocol:
     """
 
     rubric: str = DEFAULT_RUBRIC
-    out_of_range: OutOfRange = "reask"
     max_tokens: int | None = 8192
     params: Mapping[str, Any] = field(default_factory=dict)
     parse: Parse | None = None
@@ -122,7 +121,6 @@ class ScoreProtocol:
             completion.text,
             names,
             scale=(0, self.top),
-            out_of_range=self.out_of_range,
             finish_reason=completion.finish_reason,
         )
         return confirmed(request.ask, reading, takes_low=self.is_comparison or len(request.keys) == 1)

@@ -1,6 +1,6 @@
 """The reward is the score, mapped to the range that the trainer wants.
 
-Not responsible for ties, ranks, gates or blends.
+Not responsible for ties, ranks or gates.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.tools import openai_tool_definitions
+from calipers.inputs.parts import openai_tool_definitions
 from calipers.types import Tool
 
 _INSTALL: Final = "reading an MCP server's tools needs its SDK: pip install 'calipers[mcp]'"

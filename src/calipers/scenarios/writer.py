@@ -9,8 +9,8 @@ from typing import Any
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat_names import judge_arguments
+from calipers.config.grouped_options import Calls
 from calipers.config.options import options_in_group
-from calipers.config.question_options import Calls
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.judging.judge import Judge
 from calipers.ledger import WritableLedger

@@ -25,8 +25,7 @@ from calipers.judging.judge import Judge
 from calipers.study.intervals import Estimate, estimate
 from calipers.study.rewrites import REWRITES
 from calipers.types import Trajectory, TrajectoryGroup, Usage
-from calipers.types.counted import counted
-from calipers.types.encoding import measured_number, printable
+from calipers.types.encoding import counted, measured_number, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

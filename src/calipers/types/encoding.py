@@ -135,3 +135,21 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, float):
         return float(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """Return a number with its noun, for people; ``plural`` is for nouns that take more than an s."""
+    return f"{number:,.0f} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+_ENDS = (".", "!", "?", ":")
+
+
+def as_sentence(text: str) -> str:
+    """Return ``text`` with a full stop, unless a sentence ends there already."""
+    return text if not text or text.endswith(_ENDS) else f"{text}."
+
+
+def with_remark(text: str, remark: str) -> str:
+    """Return ``text`` with ``(remark)`` before its full stop, if it has one, and after everything else."""
+    return f"{text[:-1]} ({remark})." if text.endswith(".") else f"{text} ({remark})"

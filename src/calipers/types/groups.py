@@ -126,7 +126,7 @@ class Trajectory:
 
     def __repr__(self) -> str:
         """Show the id, the number of messages and the known numbers; ``to_dict`` has the texts."""
-        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
 
         known = "".join(
             f", {name}={value:g}" for name, value in (("reward", self.reward), ("gold", self.gold)) if value is not None
@@ -166,7 +166,7 @@ class TrajectoryGroup:
 
     def __repr__(self) -> str:
         """Show the id and how much is in the group; ``to_dict`` has the texts."""
-        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
 
         size = f"{counted(len(self.context), 'message')} of context, {len(self.trajectories)} trajectories"
         return f"TrajectoryGroup({self.group_id!r:.80}, {size}{'' if self.rubric is None else ', with a rubric'})"

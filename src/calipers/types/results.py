@@ -124,7 +124,7 @@ class GroupResult:
 
     def __repr__(self) -> str:
         """Show the id, status, rewards, calls, cost and number of warnings in one line; ``to_dict`` has everything."""
-        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
 
         shown = ", ".join(map(_number, self.rewards[:_MOST_REWARDS]))
         more = f", ... {len(self.rewards) - _MOST_REWARDS} more" if len(self.rewards) > _MOST_REWARDS else ""
@@ -166,7 +166,7 @@ class GroupResult:
     def _repr_html_(self) -> str:
         """Return the group's ranking for a notebook."""
         from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
-        from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
+        from calipers.types.encoding import counted  # noqa: PLC0415 - only a repr needs it
 
         members = sorted(self.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
         rows = [

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.backends.limits.bounds import Shared, wrapped
-from calipers.backends.limits.concurrency import Limited
+from calipers.backends.limits.bounds import Limited, Shared, wrapped
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.openai_compatible import OpenAICompatible

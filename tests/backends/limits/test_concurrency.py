@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from backends.asking import question
-from calipers.backends.limits.concurrency import Limited
+from calipers.backends.limits.bounds import Limited
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest
 

@@ -11,7 +11,7 @@ import pytest
 
 from backends.asking import question
 from backends.virtual import now, run_virtually
-from calipers.backends.limits.concurrency import Limited
+from calipers.backends.limits.bounds import Limited
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.rate import RateLimited
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError

@@ -268,7 +268,7 @@ async def test_a_refused_choice_is_a_missing_comparison(faulty: FaultyServer, ro
     assert "declined" in (result.trajectories[0].reason or "")
 
 
-@pytest.mark.parametrize("options", [{}, {"orders": 2}, {"pairing": "pivot", "samples": 2}, {"pairing": "swiss"}])
+@pytest.mark.parametrize("options", [{}, {"orders": 2}])
 async def test_choices_are_graded_evidence_however_pairs_are_put_together(
     faulty: FaultyServer, options: dict[str, Any]
 ) -> None:
@@ -333,7 +333,7 @@ async def test_a_real_decision_model_repeats_itself(deciding: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("options", [{"orders": 2}, {"pairing": "swiss", "orders": 2}])
+@pytest.mark.parametrize("options", [{"orders": 2}])
 async def test_a_real_decision_model_compares_pairs(deciding: str, options: dict[str, Any]) -> None:
     shown: list[str] = []
     judge = calipers.Judge.of(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backends.asking import KEYS, SCHEMA, keyed, question
-from calipers.backends.limits.concurrency import Limited
+from calipers.backends.limits.bounds import Limited
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError

@@ -110,7 +110,6 @@ async def test_what_the_trainer_undoes_is_a_warning_at_the_first_batch() -> None
         (shrunk, {"scale_rewards": "none"}, None),
         (shrunk, {"multi_objective_aggregation": "normalize_then_sum", "functions": 2}, "sum_then_normalize"),
         ({"reward": {"kind": "rank"}}, {"scale_rewards": "group"}, None),
-        ({"reward": {"kind": "shrunk", "blend": "lexicographic"}}, {}, "beside blend="),
     ]
     wrong = []
     for options, trainer, words in cases:

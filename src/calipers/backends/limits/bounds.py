@@ -5,20 +5,56 @@ Not responsible for what each wrapper does.
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from calipers.backends.limits.budget import Budget, Budgeted, SharedBudget
 from calipers.backends.limits.circuit_breaker import CircuitBreaker
-from calipers.backends.limits.concurrency import Limited
 from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.rate import RateLimited
 from calipers.backends.limits.retry import Retrying
 from calipers.backends.limits.wrapper import HoldingWrapper
+from calipers.errors import ConfigError
 from calipers.interfaces import Backend, FullBackend, Record, full
 from calipers.types import Completion, JudgeRequest
+
+
+class Limited(HoldingWrapper):
+    """``backend`` with at most ``concurrency`` calls in flight per event loop; further calls wait in order.
+
+    The limit is per event loop, because an asyncio semaphore belongs to one loop and trainers run several.
+    """
+
+    def __init__(self, backend: Backend, *, concurrency: int) -> None:
+        if concurrency < 1:
+            raise ConfigError(f"concurrency must be at least 1, not {concurrency}.")
+        super().__init__(backend)
+        self._concurrency = concurrency
+        self._slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+        self._lock = threading.Lock()
+
+    async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
+        """Return the backend's answer. The call counts as in flight until ``record`` is done. Raises what the backend
+        raises.
+        """
+        loop = asyncio.get_running_loop()
+        slots = self._slots.get(loop) or self._new_slots(loop)
+        await slots.acquire()
+        try:
+            return await record(await self._backend.complete(request))
+        finally:
+            slots.release()
+
+    def _new_slots(self, loop: asyncio.AbstractEventLoop) -> asyncio.Semaphore:
+        with self._lock:
+            # A semaphore with waiters refers to its loop. Stored here, it would keep closed loops from being collected.
+            for closed in [known for known in self._slots if known.is_closed()]:
+                del self._slots[closed]
+            return self._slots.setdefault(loop, asyncio.Semaphore(self._concurrency))
 
 
 def within_bounds(

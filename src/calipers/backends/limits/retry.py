@@ -118,7 +118,7 @@ def _final(error: BackendError, attempts: int, *, because: str = "") -> BackendE
     """Return ``error`` with the number of attempts in its message, or unchanged after a single attempt."""
     if attempts == 1 and not because:
         return error
-    from calipers.types.sentence import with_remark  # noqa: PLC0415 - only a call that was given up needs it
+    from calipers.types.encoding import with_remark  # noqa: PLC0415 - only a call that was given up needs it
 
     tries = f"{attempts} attempt{'s' if attempts > 1 else ''}"
     return error.reworded(with_remark(str(error), f"gave up after {tries}{': ' + because if because else ''}"))

@@ -32,7 +32,6 @@ NOT_IN_A_STUDY: Final = {
     "judge": "name the judge under [judges.NAME], as model",
     "ledger": "set learn, for what a ledger teaches about the judge",
     "api_key": "set the provider's environment variable: keys are not written to files",
-    "judge_rubrics": "write rubric in the judge's options",
     "tools": "a study file may come from a stranger, and this acts on the machine",
     **dict.fromkeys(("watchers", "observer", "parse"), "it is an object of Python, which TOML cannot hold"),
 }

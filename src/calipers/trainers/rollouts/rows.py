@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 from calipers.errors import InputError
-from calipers.inputs.standards import plain_row
+from calipers.inputs.rubrics import plain_row
 from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
 from calipers.rubric.unused_standards import unread_keys

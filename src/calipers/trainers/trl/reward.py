@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError
+from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
-from calipers.judging.reaching import check_or_continue
-from calipers.rewards.blend import undone_by_blend
 from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
 from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, require_patience
 from calipers.trainers.process import JudgeLike, build_judge, installed_version, run_coroutine
@@ -244,8 +243,7 @@ class _Reward:
             return
         reward = self.judge.settings.reward
         # Beside another reward, the size of the judge's has an effect on what the trainer divides.
-        blend = reward.blend
-        notes = [_undone(trainer, count, reward.kind) if blend is None else undone_by_blend(reward.kind, blend)]
+        notes = [_undone(trainer, count, reward.kind)]
         if self.weighs and training is not None and getattr(trainer, WEIGHTS_FROM, None) is not self:
             notes.append(
                 "weigh= has no effect: the trainer does not multiply advantages by the function's weights. Make it "

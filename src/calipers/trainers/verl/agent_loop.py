@@ -17,7 +17,6 @@ from omegaconf import OmegaConf
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.rewards.blend import undone_by_blend
 from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.trainers.no_signal.run import JudgedRun
 from calipers.trainers.verl.eval import group_scorer, logged_acc
@@ -244,9 +243,7 @@ def _require_effect(config: Any, settings: VerlSettings) -> None:
 
 
 def _undone(reward: Any, algorithm: Any) -> str | None:
-    """Return a warning if a blend, or verl's division, undoes what ``reward`` does to each group."""
-    if reward.blend is not None:  # beside another reward, the size of the judge's has an effect on what is divided
-        return undone_by_blend(reward.kind, reward.blend)
+    """Return a warning if verl's division undoes what ``reward`` does to each group."""
     divides = algorithm.get("norm_adv_by_std_in_grpo", True)
     if not divides or algorithm.adv_estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
         return None
