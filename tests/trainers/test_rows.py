@@ -198,7 +198,7 @@ def test_a_reference_joins_text_and_leaves_criteria_alone() -> None:
     assert joined.startswith("Be right.")
     assert joined.endswith("42")
     assert rubric_with_reference(plain, "Be brief.", "") == "Be brief."
-    assert rubric_with_reference(plain, None, None) is None
+    assert rubric_with_reference(plain, None, None) is rubric_with_reference(plain, None, float("nan")) is None
     assert rubric_with_reference(by_criteria, None, "42") is None
     assert rubric_with_reference(plain, [{"criterion": "Says 42."}], "42") == [{"criterion": "Says 42."}]
 

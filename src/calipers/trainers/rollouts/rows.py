@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import operator
 import warnings
 from base64 import b64encode
@@ -87,13 +88,18 @@ def rubric_text_with_reference(rubric: str, reference: str) -> str:
     return f"{rubric}\n\n{_REFERENCE}\n{reference}"
 
 
+def is_nan(value: object) -> bool:
+    """Return whether a value is NaN, as data frames show what a row lacks."""
+    return isinstance(value, float) and math.isnan(value)
+
+
 def rubric_with_reference(judge: Judge, rubric: Any, reference: object) -> Any:
-    """Return the rubric of a group, extended by a reference answer. None and "" mean no reference.
+    """Return the rubric of a group, extended by a reference answer. None, NaN and "" mean no reference.
 
     Only a rubric of text is extended. Criteria, of the group or of the judge, state themselves what is required.
     """
     text = judge.settings.rubric if rubric is None else rubric
-    if reference is None or reference == "" or not isinstance(text, str):
+    if reference is None or reference == "" or is_nan(reference) or not isinstance(text, str):
         return rubric
     return rubric_text_with_reference(text, str(reference))
 

@@ -6,7 +6,6 @@ the call. TRL is never imported.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,13 @@ from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.rubrics import plain_criteria
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.trainers.rollouts.rows import Images, assistant_message, rubric_text_with_reference, split_reasoning
+from calipers.trainers.rollouts.rows import (
+    Images,
+    assistant_message,
+    is_nan,
+    rubric_text_with_reference,
+    split_reasoning,
+)
 from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
 
 ReadArtifacts: TypeAlias = Callable[[Any], Mapping[str, str]]
@@ -264,4 +269,4 @@ def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool
     column = given[name]
     if not isinstance(column, list | tuple):
         raise InputError(f"{name!r} is a {type(column).__name__}, not a column of the data set")
-    return [None if isinstance(value, float) and math.isnan(value) else value for value in column]
+    return [None if is_nan(value) else value for value in column]
