@@ -14,7 +14,6 @@ import click
 from calipers.cli.command_options import FiniteRange, command_option, env_file_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import wrap_for_console
-from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
 from calipers.types import Usage
 from calipers.types.counted import counted
@@ -78,7 +77,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     if len(urls) > 1:
         raise ConfigError("--base-url was given more than once: examine one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
-    settings |= {"api_key": key_for(name, urls), "within": options["within"]}
+    settings |= {"within": options["within"]}
     with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
         found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))

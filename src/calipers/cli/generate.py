@@ -20,8 +20,7 @@ from calipers.cli.command_options import InputFile, command_option, env_file_opt
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
-from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
-from calipers.cli.withheld_keys import key_for
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError, InputError
 from calipers.types import Usage
@@ -188,13 +187,8 @@ def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
-    # A file of prompts with responses may be the user's data; only OUT.samples.jsonl beside it shows that this command
-    # wrote it.
-    ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NO_SAMPLES
-    require_replaceable("--out", out, ours, force=force, beside={"the file of prompts": prompts})
-    # The samples file is appended to, and never replaced, even with --force: in a foreign file, the samples could not
-    # be found again.
-    require_replaceable("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
+    resumes = Path(f"{out}.samples.jsonl").is_file()
+    require_replaceable("--out", out, force=force, beside={"the file of prompts": prompts}, resumes=resumes)
 
 
 async def generate_responses(
@@ -212,7 +206,6 @@ async def generate_responses(
     model, warnings = await find_model(
         name,
         base_url=urls,
-        api_key=key_for(name or "vllm/MODEL", urls, flag="model"),
         seconds=options["timeout"],
         price=_price(options),
         loading=_loading(options),

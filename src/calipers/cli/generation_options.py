@@ -59,6 +59,7 @@ def generation_options(command: F) -> F:
             command_option(
                 "--param",
                 multiple=True,
+                named=True,
                 metavar="KEY=VALUE",
                 help="A further request parameter, e.g. top_k=20 (VALUE is JSON or text). May be repeated.",
             ),

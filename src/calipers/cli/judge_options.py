@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from calipers.cli.command_options import RegisteredName, command_option, complete_judges
-from calipers.cli.withheld_keys import keys_for
 from calipers.config.option import SECTIONS, Option
 from calipers.config.options import flat_options
 from calipers.errors import ConfigError
@@ -142,7 +141,6 @@ def arguments_of_judge(
         )
     if len(judges) > 1 and "price" in options:
         raise ConfigError('--price is for one judge; for a panel give calls={"price": {JUDGE: ...}} in Python')
-    keys = keys_for(judges, options.get("base_url", ()), options.get("criteria_writer"))
     judge = judges if len(judges) > 1 else judges[0]
     more = ({} if budget is None else {"budget": budget}) | ({"watchers": tuple(watchers)} if watchers else {})
-    return judge_arguments(options | {"judge": judge, "api_key": keys, "ledger": ledger, "debug": debug} | more)
+    return judge_arguments(options | {"judge": judge, "ledger": ledger, "debug": debug} | more)
