@@ -3,8 +3,8 @@
     python examples/verl_loop.py [FOLDER]
 
 Needs verl (pip install '.[verl,parquet]'), and matplotlib for the figure. verl's trainer needs a GPU and was not
-run here. What is run of verl 0.9: its loader, on the settings of the launch script that this writes (FOLDER/train.sh);
-its reward worker with calipers' reward manager, which asks a judge where verl would serve one; and its GRPO advantages.
+run here. What is run of verl 0.9: its loader, on the settings of the launch script that this writes (FOLDER/train.sh),
+and its GRPO advantages. The judge is the one of these settings, served here where verl would serve it.
 In place of its rollouts and its actor, the one-layer policy of tiny.py samples and takes the step.
 
 On a GPU, run FOLDER/train.sh, which names models. Nothing of this file is needed there.
@@ -12,34 +12,32 @@ On a GPU, run FOLDER/train.sh, which names models. Nothing of this file is neede
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from calipers.cli.scenario_files import validation_path, write_split
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
-from tensordict import TensorDict
 from tiny import LENGTH, Policy, draw, opinion, scenarios, served
 from transformers import GraniteConfig
-from verl.experimental.reward_loop.reward_loop import RewardLoopWorker
-from verl.protocol import DataProto
 from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
 from verl.utils.config import validate_config
 
-from calipers.cli.scenario_files import validation_path, write_split
+from calipers import Judge, run
 from calipers.scenarios import Scenario
+from calipers.trainers.verl.agent_loop import require_groups, settings_in_config
+from calipers.trainers.verl.settings import make_judge
 
 GROUP, PROMPTS, STEPS = 8, 4, 50
 
 
 def settings(data: Path, model: str, judge: str) -> dict[str, object]:
-    """Return the settings of a run: verl serves the judge on the policy's GPUs, and calipers asks it after rollouts."""
+    """Return the settings of a run: verl serves the judge on a GPU of its own, and calipers asks it during rollouts."""
     rollout, actor, reward = "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "reward.reward_model"
     return {
         "algorithm.adv_estimator": "grpo",
@@ -54,15 +52,13 @@ def settings(data: Path, model: str, judge: str) -> dict[str, object]:
         f"{rollout}.log_prob_micro_batch_size_per_gpu": 4,
         f"{actor}.ppo_mini_batch_size": PROMPTS,
         f"{actor}.ppo_micro_batch_size_per_gpu": 4,
-        "reward.num_workers": 1,
-        "reward.reward_manager.source": "importlib",
-        "reward.reward_manager.name": "RewardManager",
-        "reward.reward_manager.module.path": "pkg://calipers.trainers.verl",
-        "reward.custom_reward_function.path": "pkg://calipers.trainers.verl",
+        f"+{rollout}.agent.agent_loop_manager_class": "calipers.trainers.verl.AgentLoopManager",
         f"{reward}.enable": "true",
+        f"{reward}.enable_resource_pool": "true",
+        f"{reward}.n_gpus_per_node": 1,
+        f"{reward}.nnodes": 1,
         f"{reward}.model_path": judge,
         f"{reward}.rollout.name": "vllm",
-        f"{reward}.rollout.gpu_memory_utilization": 0.4,
         "+calipers.judge": f"vllm/{judge}",
         "+calipers.base_url": "router",
         "trainer.n_gpus_per_node": 1,
@@ -85,36 +81,33 @@ def composed(given: Mapping[str, object]) -> Any:
         config = compose("ppo_trainer", overrides=[f"{key}={value}" for key, value in given.items()])
     validate_config(config, use_reference_policy=False, use_critic=False)
     OmegaConf.resolve(config)
+    config.transfer_queue.enable = bool(config.trainer.use_v1)
+    require_groups(config, settings_in_config(config))
     return config
 
 
-def batch_of(policy: Policy, prompts: Sequence[str], answers: Sequence[str]) -> DataProto:
-    """Return rollouts as verl's trainer hands them to a reward worker: tokens, masks, and the prompts' messages."""
-    raw = np.empty(len(prompts), dtype=object)
-    raw[:] = [[{"role": "user", "content": prompt}] for prompt in prompts]
-    tensors = {
-        "prompts": torch.zeros(len(prompts), 1, dtype=torch.long),
-        "responses": policy.tokens(list(answers), return_tensors="pt")["input_ids"],
-        "attention_mask": torch.ones(len(prompts), 1 + LENGTH, dtype=torch.long),
-    }
-    return DataProto(batch=TensorDict(tensors, batch_size=len(prompts)), non_tensor_batch={"raw_prompt": raw})
-
-
-def trained(policy: Policy, worker: RewardLoopWorker, asked: Sequence[Scenario]) -> list[float]:
-    """Train the policy by what verl's reward worker returns; return the mean reward of each step."""
+def trained(policy: Policy, judge: Judge, asked: Sequence[Scenario]) -> list[float]:
+    """Train the policy by the judge's rewards and verl's advantages; return the mean reward of each step."""
     history = []
     mask = torch.ones(PROMPTS * GROUP, LENGTH)
-    with closing(asyncio.new_event_loop()) as loop:
-        for step in range(STEPS):
-            batch = [asked[(PROMPTS * step + place) % len(asked)].text for place in range(PROMPTS)]
-            prompts = [text for text in batch for _ in range(GROUP)]
-            answers = [answer for text in batch for answer in policy.answers(text, GROUP)]
-            judged = loop.run_until_complete(worker.compute_score_batch(batch_of(policy, prompts, answers)))
-            rewards = torch.zeros_like(mask)
-            rewards[:, -1] = torch.tensor([float(row["reward_score"]) for row in judged])
-            advantages, _ = compute_grpo_outcome_advantage(rewards, mask, np.array(prompts))
-            policy.learn(list(zip(prompts, answers, advantages[:, 0].tolist(), strict=True)))
-            history.append(float(rewards[:, -1].mean()))
+    for step in range(STEPS):
+        batch = [asked[(PROMPTS * step + place) % len(asked)].text for place in range(PROMPTS)]
+        answers = [policy.answers(text, GROUP) for text in batch]
+        groups = [
+            {
+                "context": [{"role": "user", "content": text}],
+                "trajectories": [[{"role": "assistant", "content": one}] for one in said],
+            }
+            for text, said in zip(batch, answers, strict=True)
+        ]
+        judged = run(judge.score_groups(groups, ordered=True))
+        rewards = torch.zeros_like(mask)
+        rewards[:, -1] = torch.tensor([row.reward for group in judged for row in group.trajectories])
+        prompts = [text for text in batch for _ in range(GROUP)]
+        advantages, _ = compute_grpo_outcome_advantage(rewards, mask, np.array(prompts))
+        said = [answer for group in answers for answer in group]
+        policy.learn(list(zip(prompts, said, advantages[:, 0].tolist(), strict=True)))
+        history.append(float(rewards[:, -1].mean()))
     return history
 
 
@@ -134,8 +127,8 @@ def main(folder: str = "verl_loop") -> None:
     before = policy.truth(parts.validation)
     with served(opinion, model=str(out / "tiny")) as url:
         address = url.removeprefix("http://").removesuffix("/v1")  # verl's router would be there
-        worker = RewardLoopWorker(config, address)
-        rewards = trained(policy, worker, parts.train)
+        judge = make_judge(settings_in_config(config), router=address)
+        rewards = trained(policy, judge, parts.train)
     after = policy.truth(parts.validation)
     print(f"truth on held-out scenarios: {before:.2f} before, {after:.2f} after {len(rewards)} steps")
     draw(rewards, before, after, out / "loop.png")

@@ -25,10 +25,10 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import Schedule
-from calipers.trainers.process.engines import installed_version
+from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
-from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING
 from calipers.trainers.trl.ranks import Ranks
+from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING
 from calipers.trainers.trl.scaffold import SINCE
 
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")

@@ -40,7 +40,6 @@ MODULES: Final = {
     "calipers.trainers.nemo_gym": "NeMo-Gym",
     "calipers.trainers.nemo_rl": "NeMo-RL",
     "calipers.trainers.openrlhf": "OpenRLHF",
-    "calipers.trainers.shadow": "Shadow mode",
     "calipers.trainers.skyrl": "SkyRL",
     "calipers.trainers.slime": "slime",
     "calipers.trainers.tinker": "tinker-cookbook",

@@ -2,7 +2,7 @@
 
 ``asyncio.run`` refuses to work where an event loop runs already, as in every cell of a notebook. There, the work gets a
 thread and an event loop of its own, and the caller waits. Not responsible for trainers, whose many calls share one
-event loop (``trainers.process.blocking``).
+event loop (``trainers.process``).
 """
 
 from __future__ import annotations

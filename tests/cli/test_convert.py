@@ -176,7 +176,9 @@ def test_a_dash_is_stdin(tmp_path: Path, strict: list[str]):
     (group,) = read_groups(out)
     assert [one.messages[0]["content"] for one in group.trajectories] == ["one", "two", "three"]
     assert [one.metadata["calipers_source"] for one in group.trajectories] == ["-:1", "-:2", f"{file}:1"]
-    empty = CliRunner().invoke(convert, ["-", "-o", str(tmp_path / "new.jsonl"), *strict], input="", standalone_mode=False)
+    empty = CliRunner().invoke(
+        convert, ["-", "-o", str(tmp_path / "new.jsonl"), *strict], input="", standalone_mode=False
+    )
     assert str(empty.exception).startswith("-: ")
     assert str(tmp_path.parent.parent) not in str(empty.exception) + empty.stderr
 

@@ -16,7 +16,7 @@ import pytest
 from calipers import Hybrid, Judge
 from calipers.backends.providers.scripted import Scripted
 from calipers.errors import ConfigError
-from calipers.trainers.cohorts.cohort import Cohorts
+from calipers.trainers.cohorts import Cohorts
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers import Constraints
 from groups import group_of

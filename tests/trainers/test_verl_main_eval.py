@@ -19,7 +19,7 @@ from calipers.errors import InputError
 from calipers.generation.main_eval import row_for_main_eval
 from calipers.rubric.dataset_standards import read_standards
 from calipers.trainers.verl import compute_score, rubric_batch, verif
-from calipers.trainers.verl.recipes import Graded
+from calipers.trainers.verl.eval import Graded
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES
 from servers.checker import checker
 from servers.faulty_server import FaultyServer

@@ -10,7 +10,6 @@ import pytest
 
 from calipers.errors import ConfigError
 from calipers.trainers.weights import (
-    checked_weight,
     is_noise_alone,
     reliability_weight,
     row_weights,
@@ -46,12 +45,12 @@ def test_every_row_has_its_groups_weight() -> None:
 ])  # fmt: skip
 def test_a_weight_of_a_users_own_that_is_no_number_is_an_error_that_names_the_group(weight: Any) -> None:
     with pytest.raises(ConfigError, match=r"the weight of group g is .*: weigh= must return a finite number"):
-        checked_weight(result(0.5), lambda _: weight)
+        row_weights([result(0.5)], lambda _: weight)
 
 
 @pytest.mark.parametrize("weight", [3, 3.0, np.float32(3), np.int64(3), np.array(3)])
 def test_a_weight_of_a_users_own_may_be_above_1_and_of_any_type_of_number(weight: Any) -> None:
-    found = checked_weight(result(0.5), lambda _: weight)
+    found = row_weights([result(0.5)], lambda _: weight)[0]
     assert type(found) is float
     assert found == 3.0
 

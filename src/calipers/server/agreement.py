@@ -11,7 +11,7 @@ from calipers.server.answers import lost_answer
 from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import Rollout, RolloutAnswer
 from calipers.server.problems import RefusalError, conflict
-from calipers.trainers.cohorts.pending import read_common_fields
+from calipers.trainers.cohorts import read_common_fields
 from calipers.types import Trajectory
 from calipers.types.versions import version_fields
 

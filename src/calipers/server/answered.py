@@ -18,7 +18,7 @@ from calipers.ledger.database import ReadableLedger
 from calipers.server.answers import answer_of
 from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import RolloutAnswer
-from calipers.trainers.cohorts.pending import member_results
+from calipers.trainers.cohorts import member_results
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 
 MARK: Final = "served"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from calipers.server.forms import AnswerStatus, RolloutAnswer
-from calipers.trainers.cohorts.cohort import MemberResult
+from calipers.trainers.cohorts import MemberResult
 
 _LATE: Final = "it arrived after its group had been closed, so its group was judged, or given up, without it"
 

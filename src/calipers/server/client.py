@@ -26,7 +26,7 @@ from calipers.server.sent import (
     request_json,
     without_password,
 )
-from calipers.trainers.process import blocking
+from calipers.trainers.process import run_coroutine
 from calipers.types import GroupResult, TrajectoryGroup
 from calipers.types.encoding import printable
 
@@ -216,7 +216,7 @@ class Client:
         policy_version: int | Sequence[int] | None = None,
     ) -> RolloutAnswer:
         """Return the server's answer as ``AsyncClient.score_rollout`` does."""
-        return blocking.run_coroutine(
+        return run_coroutine(
             self._client.score_rollout(
                 group_id,
                 group_size,
@@ -231,11 +231,11 @@ class Client:
 
     def score_group(self, group: TrajectoryGroup | Mapping[str, Any]) -> GroupResult:
         """Return the server's result as ``AsyncClient.score_group`` does."""
-        return blocking.run_coroutine(self._client.score_group(group))
+        return run_coroutine(self._client.score_group(group))
 
     def close(self) -> None:
         """Close the client's connections to the server."""
-        blocking.run_coroutine(self._client.aclose())
+        run_coroutine(self._client.aclose())
 
     def __enter__(self) -> Self:
         return self

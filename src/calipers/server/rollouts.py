@@ -29,8 +29,7 @@ from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import Rollout, RolloutAnswer
 from calipers.server.problems import draining, invalid
 from calipers.server.room import Room
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
-from calipers.trainers.cohorts.pending import read_common_fields
+from calipers.trainers.cohorts import Cohorts, MemberResult, read_common_fields
 from calipers.types import Trajectory, TrajectoryGroup
 
 Key: TypeAlias = tuple[str, str]

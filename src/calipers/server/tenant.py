@@ -19,9 +19,8 @@ from calipers.server.rollouts import Rollouts
 from calipers.server.room import Room
 from calipers.server.tokens import TenantSettings
 from calipers.server.whole import WholeGroups
-from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
-from calipers.trainers.no_signal.run import JudgedRun
+from calipers.trainers.cohorts import Cohorts
+from calipers.trainers.no_signal.run import JudgedRun, complete_cohorts, run_for_floats
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 
 PATIENCE_OF: Final = {"openrlhf": 180.0, "slime": 120.0, "miles": 300.0, "nemo_gym": None}

@@ -1,7 +1,6 @@
 """Agent-Lightning 1.0: judge a step's completed rollouts, task by task, before they become a training batch.
 
-``judged_hooks`` is for the file that ``agentlightning.hooks`` names; only it imports Agent-Lightning. Not responsible
-for agents, or for the rewards that they report themselves.
+``judged_hooks`` is for the file that ``agentlightning.hooks`` names; only it imports Agent-Lightning.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from typing import Any, Final
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards
-from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
-from calipers.trainers.process import blocking
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.no_signal.run import PATIENCE, Lasting, Stop, require_patience, shared_run
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import positions_by_key
+from calipers.trainers.rollouts.rows import positions_by_key
 
 __all__ = ["judged_hooks", "rewarded"]
 
@@ -35,7 +32,7 @@ def judged_hooks(
     *,
     weight: float = 1.0,
     rubric: str | None = None,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return a class of rollout hooks for Agent-Lightning that has each step's rollouts judged.
@@ -75,7 +72,7 @@ def rewarded(
     is_train: bool = True,
     weight: float = 1.0,
     rubric: str | None = None,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> list[Any]:
     """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own
@@ -113,7 +110,7 @@ def rewarded(
         for positions in asked
     ]
     rewards: dict[int, float] = {}
-    for positions, result in zip(asked, blocking.run_coroutine(run.score(judged)), strict=True):
+    for positions, result in zip(asked, run_coroutine(run.score(judged)), strict=True):
         judged_rewards = zip(positions, trajectory_rewards(result), strict=True)
         scored = {at: reward for at, reward in judged_rewards if reward is not None}
         if len(scored) > 1 or alone.issuperset(scored):

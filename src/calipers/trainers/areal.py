@@ -1,7 +1,6 @@
 """AReaL: a rollout workflow that rolls a prompt out several times and has the rollouts judged against one another.
 
-``judged_group`` builds it from a workflow that rolls out once. AReaL is imported only to join its tensors. Not
-responsible for how the given workflow rolls out.
+``judged_group`` builds it from a workflow that rolls out once. AReaL is imported only to join its tensors.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ from typing import Any, TypeAlias
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.no_signal.rewards import rewards_or_none
-from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.no_signal.run import PATIENCE, Lasting, Stop, require_patience, shared_run
+from calipers.trainers.process import JudgeLike, as_judge, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import split_reasoning
-from calipers.trainers.rollouts.steps import version_metadata
+from calipers.trainers.rollouts.rows import rubric_of_row, split_reasoning, version_metadata
 from calipers.types import Message
 from calipers.types.versions import CURRENT_VERSION, versions_in
 
@@ -65,7 +61,7 @@ def judged_group(
     weight: float = 1.0,
     rubric: str | None = None,
     conversation: Conversation = conversation_of,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return a subclass of AReaL's ``workflow`` whose episodes are ``size`` of its rollouts, with the judge's rewards

@@ -1,7 +1,7 @@
 """EasyR1: a batch reward function that finds each prompt's responses in the shuffled batch and judges them together.
 
 EasyR1 passes a reward function neither prompts nor ids, only a row's answer column, so that column must hold both.
-EasyR1 is never imported. Not responsible for making the data set's column.
+EasyR1 is never imported.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from typing import Any
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.float_rewards import run_for_floats
 from calipers.trainers.no_signal.rewards import rewards_or_constant, unscored_trajectories
-from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.process import blocking
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, run_for_floats
+from calipers.trainers.process import JudgeLike, as_judge, run_coroutine
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import positions_by_key, rubric_with_reference
+from calipers.trainers.rollouts.rows import positions_by_key, rubric_of_row, rubric_with_reference
 from calipers.types import GroupResult
 
 __all__ = ["batch_reward"]
@@ -28,7 +25,7 @@ _FORM = 'an object, or its JSON, such as {"id": "row 17", "prompt": "What is 2 +
 
 
 def batch_reward(
-    judge: JudgeLike, *, rubric: str | None = None, patience: int | None = None, stop: Stop | None = None
+    judge: JudgeLike, *, rubric: str | None = None, patience: Lasting = PATIENCE, stop: Stop | None = None
 ) -> Callable[[Sequence[Mapping[str, Any]]], list[dict[str, float]]]:
     """Return the function for EasyR1's ``worker.reward.reward_function=FILE:NAME``.
 
@@ -48,7 +45,7 @@ def batch_reward(
                 "and "
                 'REWARD_TYPE = "sequential"'
             )
-        return blocking.run_coroutine(_judged(run, reward_inputs, rubric))
+        return run_coroutine(_judged(run, reward_inputs, rubric))
 
     return reward
 

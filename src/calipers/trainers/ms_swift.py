@@ -1,7 +1,6 @@
 """ms-swift: a judge as a named reward function, for ``--reward_funcs``, over whole groups.
 
-Call ``register`` in the file that ``--external_plugins`` names; only it imports ms-swift. Not responsible for how the
-processes of a run exchange data (``trl.ranks``).
+Call ``register`` in the file that ``--external_plugins`` names; only it imports ms-swift.
 """
 
 from __future__ import annotations
@@ -14,13 +13,10 @@ from typing import Any, Final
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.no_signal.rewards import rewards_or_none
-from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, require_patience
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import split_reasoning
-from calipers.trainers.rollouts.steps import step_fields
+from calipers.trainers.rollouts.rows import split_reasoning, step_fields, warn_unused_columns
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import USUAL_RUBRIC_COLUMN, dataset_column
 
@@ -35,7 +31,7 @@ def register(
     judge: JudgeLike,
     *,
     rubric_column: str | None = USUAL_RUBRIC_COLUMN,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> None:
     """Make ``judge`` a reward function of ms-swift, which ``--reward_funcs`` can name.
@@ -85,7 +81,7 @@ class JudgeReward:
         *,
         size: int | None,
         rubric_column: str | None = USUAL_RUBRIC_COLUMN,
-        patience: int | None = None,
+        patience: Lasting = PATIENCE,
         stop: Stop | None = None,
     ) -> None:
         self._size, self._rubric_column = size, rubric_column

@@ -1,7 +1,6 @@
 """NeMo-Gym: a resources server whose ``/verify`` collects a prompt's rollouts and judges them against one another.
 
-NeMo-Gym is imported only to make the server. Not responsible for groups (``cohorts``), or for NeMo-RL's own
-environments (``nemo_rl``).
+NeMo-Gym is imported only to make the server.
 """
 
 from __future__ import annotations
@@ -12,13 +11,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
-from calipers.trainers.cohorts.keys import NamedKey, key_of_prompt
-from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
-from calipers.trainers.no_signal.run import Stop
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
-from calipers.trainers.rollouts.messages import prompt_messages
+from calipers.trainers.cohorts import NamedKey, key_of_prompt
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    Lasting,
+    Stop,
+    complete_cohorts,
+    float_reward,
+    is_group_scored,
+    run_for_floats,
+)
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
+from calipers.trainers.rollouts.rows import prompt_messages, rubric_of_row
 
 __all__ = ["resources_server"]
 
@@ -36,7 +40,7 @@ def resources_server(
     group_size: int,
     rubric: str | None = None,
     deadline: float = 1800.0,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return a ``SimpleResourcesServer`` for an ``app.py`` of NeMo-Gym. Its reward is the judge's, in [0, 1].

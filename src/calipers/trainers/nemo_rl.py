@@ -1,6 +1,6 @@
 """NeMo-RL: an environment that judges the generations of a prompt against one another.
 
-NeMo-RL is imported only to make the environment. Not responsible for NeMo-Gym's servers (``nemo_gym``).
+NeMo-RL is imported only to make the environment.
 """
 
 from __future__ import annotations
@@ -12,14 +12,20 @@ from typing import Any
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.cohorts.cohort import Cohorts
-from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, run_for_floats
+from calipers.trainers.cohorts import Cohorts
 from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
-from calipers.trainers.rollouts.messages import positions_by_key, split_reasoning
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    JudgedRun,
+    Lasting,
+    Stop,
+    complete_cohorts,
+    float_reward,
+    require_patience,
+    run_for_floats,
+)
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
+from calipers.trainers.rollouts.rows import positions_by_key, rubric_of_row, split_reasoning
 from calipers.types import Message
 
 __all__ = ["judge_environment"]
@@ -31,7 +37,7 @@ def judge_environment(
     group_size: int,
     rubric: str | None = None,
     deadline: float = 1800.0,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return an environment class for ``ray.remote`` and NeMo-RL's registry: one turn, rewarded by the judge in [0, 1].

@@ -1,6 +1,6 @@
 """SkyRL: a generator whose trajectories are judged group by group, in addition to their environments' rewards.
 
-SkyRL is never imported. Not responsible for generating: the inner generator does that.
+SkyRL is never imported.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ from typing import Any, TypeVar, cast
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.float_rewards import run_for_floats
 from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, run_for_floats
+from calipers.trainers.process import JudgeLike, as_judge, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import positions_by_key
+from calipers.trainers.rollouts.rows import positions_by_key, rubric_of_row
 from calipers.types import GroupResult
 from calipers.types.versions import version_fields
 
@@ -33,7 +30,7 @@ def judged(
     judge: JudgeLike,
     *,
     rubric: str | None = None,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type[Generator]:
     """Return a subclass of a SkyRL generator class that adds the judge's reward, in [0, 1], to each trajectory's own

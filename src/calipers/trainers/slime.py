@@ -1,6 +1,6 @@
 """slime: judge a prompt's samples against one another, for ``--group-rm`` and ``--custom-rm-path``.
 
-slime is never imported: its samples are read by their attributes. Not responsible for advantages: slime computes them.
+slime is never imported: its samples are read by their attributes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,11 @@ from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.float_rewards import run_for_floats
 from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, run_for_floats
+from calipers.trainers.process import JudgeLike, as_judge, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.messages import assistant_message, rubric_with_reference
-from calipers.trainers.rollouts.steps import version_metadata
+from calipers.trainers.rollouts.rows import assistant_message, rubric_of_row, rubric_with_reference, version_metadata
 
 __all__ = ["GroupReward", "group_rm"]
 
@@ -33,7 +29,7 @@ def group_rm(
     rubric: str | None = None,
     rubric_key: str = "rubric",
     reference: bool = False,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> GroupReward:
     """Return the function for slime's ``--custom-rm-path MODULE.NAME``, together with ``--group-rm``.

@@ -1,7 +1,6 @@
 """tinker-cookbook: a group builder whose rollouts are judged against one another.
 
-``JudgedGroup`` wraps any ``EnvGroupBuilder`` and has the same methods; tinker-cookbook is not imported. Not responsible
-for environments and rollouts, which come from the inner builder.
+``JudgedGroup`` wraps any ``EnvGroupBuilder`` and has the same methods; tinker-cookbook is not imported.
 """
 
 from __future__ import annotations
@@ -15,11 +14,17 @@ from typing import Any, Final, Literal, TypeAlias
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import one_line, reasons_by_member
 from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards, unscored_trajectories
-from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    Lasting,
+    Stop,
+    one_line,
+    reasons_by_member,
+    require_patience,
+    shared_run,
+)
+from calipers.trainers.process import JudgeLike, as_judge, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
 from calipers.types import GroupResult
 
@@ -90,7 +95,7 @@ class JudgedGroup:
     rubric: str | None = None
     conversation: Conversation = conversation_of
     failed: Literal["even", "raise"] = "even"
-    patience: int | None = None
+    patience: Lasting = PATIENCE
     stop: Stop | None = None
 
     def __post_init__(self) -> None:

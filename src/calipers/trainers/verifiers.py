@@ -1,7 +1,7 @@
 """verifiers 0.4 and prime-rl: judge the finished rollouts of an episode against one another.
 
 ``best_of_n`` makes the environment; ``judge_episode`` is for the ``finalize`` of your own environment. verifiers is
-imported only to make the environment. Not responsible for how rollouts are generated.
+imported only to make the environment.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from typing import Any, Literal
 
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, InputError
-from calipers.trainers.no_signal.lost_groups import one_line, reasons_by_member
 from calipers.trainers.no_signal.rewards import trajectory_rewards, unscored_trajectories
-from calipers.trainers.no_signal.run import Stop, require_patience, shared_run
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    Lasting,
+    Stop,
+    one_line,
+    reasons_by_member,
+    require_patience,
+    shared_run,
+)
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
 from calipers.types import GroupResult, TrajectoryResult
 
@@ -32,7 +38,7 @@ def best_of_n(
     weight: float = 1.0,
     rubric: str | Callable[[Any], str | None] | None = None,
     lost: Lost = "fail",
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return a best-of-n environment for trainers with the library verifiers: ``judge`` compares a task's rollouts.
@@ -68,7 +74,7 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     weight: float = 1.0,
     rubric: str | None = None,
     lost: Lost = "fail",
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> GroupResult:
     """Judge an episode's finished traces for a trainer with the library verifiers.

@@ -1,8 +1,7 @@
 """Weights of a group's advantages: what a trainer multiplies them by after its last normalisation.
 
 A trainer that divides rewards by their group's standard deviation gives noise the size of signal, and undoes whatever
-was done to the rewards. A weight has to reach the advantage. Not responsible for how it gets there (each engine's
-module), or for R (``rewards.reliability``).
+was done to the rewards. A weight has to reach the advantage; how it gets there is in each engine's module.
 """
 
 from __future__ import annotations
@@ -12,19 +11,22 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.rewards.reliable import estimated, weight_of
-from calipers.trainers.no_signal.lost_groups import one_line
+from calipers.trainers.no_signal.run import one_line
 from calipers.types import GroupResult
 from calipers.types.encoding import finite_number
 
 LARGEST: Final = 3.4028234663852886e38
 """The largest weight, and the largest advantage times its weight: the largest number of single precision."""
 
+WEIGHT: Final = "calipers_weight"
+"""The name under which verl logs the weight of a rollout's advantage with its reward."""
+
 Weigh: TypeAlias = Callable[[GroupResult], float]
 """Returns what the advantages of a judged group are multiplied by: a finite number, 0 or more."""
 
 
 def reliability_weight(result: GroupResult) -> float:
-    """Return √R for a trainer's advantages of a judged group, 0 to 1; 1 where R is unknown or assumed.
+    """Return √R for the advantages of a judged group, 0 to 1; 1 where R is unknown or assumed.
 
     Unknown is not zero: a group without standard errors trains as it would without weights.
     """
@@ -32,7 +34,7 @@ def reliability_weight(result: GroupResult) -> float:
 
 
 def is_noise_alone(result: GroupResult) -> bool:
-    """Return whether the scores of a trainer's judged group differ by noise alone, as far as answers show (R = 0).
+    """Return whether the scores of a judged group differ by noise alone, as far as answers show (R = 0).
 
     Such a group teaches nothing, and a trainer that can may sample another. False where R is unknown or assumed.
     """
@@ -40,45 +42,13 @@ def is_noise_alone(result: GroupResult) -> bool:
 
 
 def weights_without_effect(results: Sequence[GroupResult], weigh: Weigh = reliability_weight) -> str | None:
-    """Return a warning if a trainer's weights by reliability are all 1 because no judged group's is estimated."""
+    """Return a warning if weights by reliability are all 1 because no judged group's is estimated."""
     if weigh is not reliability_weight or any(estimated(one.reliability) is not None for one in results):
         return None
     return (
         "weights by reliability have no effect: no group's is known, so that all weights are 1. Ask each group twice "
         "(orders=2), or name a ledger in which the judge's noise is known from earlier answers"
     )
-
-
-def checked_weight(result: GroupResult, weigh: Weigh) -> float:
-    """Return a user's weight of a judged group for the trainer.
-
-    Raises ConfigError unless it is a finite number of 0 or more.
-    """
-    weight = weigh(result)
-    if (found := sound_weight(weight)) is None:
-        raise ConfigError(
-            f"the weight of group {one_line(result.group_id, 80)} is {shown(weight)}: weigh= must return a finite "
-            "number, 0 or more; 1 leaves advantages as they are"
-        )
-    return found
-
-
-def sound_weight(weight: Any) -> float | None:
-    """Return the weight of a trainer's advantages as a float; None unless it is a number from 0 to ``LARGEST``.
-
-    A number may also be NumPy's, or a tensor without dimensions. True, False and text are no numbers.
-    """
-    if getattr(weight, "ndim", None) == 0 and hasattr(weight, "item"):
-        weight = weight.item()
-    found = finite_number(weight)
-    return found if found is not None and 0 <= found <= LARGEST else None
-
-
-def shown(weight: object) -> str:
-    """Return a wrong weight as a trainer's error shows it: an integer may have more digits than Python prints."""
-    if isinstance(weight, int) and abs(weight) > LARGEST:
-        return "an integer that is too large"
-    return one_line(repr(weight), 80)
 
 
 def row_weights(results: Sequence[GroupResult], weigh: Weigh) -> list[float]:
@@ -89,9 +59,32 @@ def row_weights(results: Sequence[GroupResult], weigh: Weigh) -> list[float]:
     """
     weights: list[float] = []
     for result in results:
-        weight = 1.0 if result.status in {"failed", "abstained"} else checked_weight(result, weigh)
-        weights += [weight] * len(result.trajectories)
+        weight: Any = 1.0 if result.status in {"failed", "abstained"} else weigh(result)
+        if (sound := sound_weight(weight)) is None:
+            raise ConfigError(
+                f"the weight of group {one_line(result.group_id, 80)} is {shown(weight)}: weigh= must return a finite "
+                "number, 0 or more; 1 leaves advantages as they are"
+            )
+        weights += [sound] * len(result.trajectories)
     return weights
+
+
+def sound_weight(weight: Any) -> float | None:
+    """Return a weight as a float; None unless it is a number from 0 to ``LARGEST``.
+
+    A number may also be NumPy's, or a tensor without dimensions. True, False and text are no numbers.
+    """
+    if getattr(weight, "ndim", None) == 0 and hasattr(weight, "item"):
+        weight = weight.item()
+    number = finite_number(weight)
+    return number if number is not None and 0 <= number <= LARGEST else None
+
+
+def shown(weight: object) -> str:
+    """Return a wrong weight as an error shows it: an integer may have more digits than Python prints."""
+    if isinstance(weight, int) and abs(weight) > LARGEST:
+        return "an integer that is too large"
+    return one_line(repr(weight), 80)
 
 
 def undone_by_division(kind: str | None, *, instead: str) -> str | None:

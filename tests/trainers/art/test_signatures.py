@@ -11,7 +11,7 @@ import pytest
 from calipers import DEFAULT_RUBRIC
 from calipers.trainers.art import Response, TrajectoryScore, ruler, ruler_score_group
 from calipers.trainers.art import reward as art
-from calipers.trainers.art.scores import PlainRecord
+from calipers.trainers.art.reward import PlainRecord
 
 POSITIONAL, KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 EMPTY = inspect.Parameter.empty
@@ -54,7 +54,7 @@ def test_both_are_coroutine_functions() -> None:
 
 
 def test_the_module_exports_rulers_names_and_no_others() -> None:
-    assert art.__all__ == ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
+    assert art.__all__ == ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]
 
 
 def test_a_score_has_rulers_fields() -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from calipers import Judge
 from calipers.errors import ConfigError
-from calipers.trainers.process.engines import installed_version
+from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func
-from calipers.trainers.trl.caller import AWAITS, EXCLUDES_MISSING, OLDEST
+from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING, OLDEST
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 from servers.opinions import Opinions, reward_of, wanted
 

@@ -1,24 +1,31 @@
-"""What can be known of the TRL around a reward function, and what is refused because of it."""
+"""What a reward function can know of the TRL around it, what is refused because of it, and what TRL's log gets."""
 
 from __future__ import annotations
 
+import re
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import calipers
+from art_judges import ContentJudge
 from calipers.errors import ConfigError
-from calipers.trainers.trl import caller as trl_caller
-from calipers.trainers.trl.caller import Caller
+from calipers.trainers.trl import reward as trl_reward
+from calipers.trainers.trl import reward_func
+from calipers.trainers.trl.rows import PROBLEM
+from calipers.types import GroupResult, TrajectoryResult, Usage
 
 
 class Trainer:
     """As much of a trainer as a reward function's ``log_metric`` leads to."""
 
-    def __init__(self, *, training: bool = True, functions: int = 1) -> None:
+    def __init__(self, *, training: bool = True, functions: int = 1, **more: Any) -> None:
         self.model = SimpleNamespace(training=training)
-        self.num_generations, self.num_generations_eval = 8, 2
+        self.num_generations, self.num_generations_eval = 4, 2
         self.reward_funcs = [print] * functions
+        self.__dict__.update(more)
 
     def log(self, name: str, value: float) -> None: ...
 
@@ -26,83 +33,123 @@ class Trainer:
         return {"log_metric": self.log, "trainer_state": SimpleNamespace(global_step=5), **more}
 
 
-@pytest.mark.parametrize(
-    ("version", "options", "words"),
-    [
-        ((0, 17), {}, "too old for calipers' reward functions"),
-        ((0, 26), {}, "does not await reward functions: pass blocking=True"),
-        ((1, 5), {"only_reward": True}, "counts a row without a reward as 0.*install trl>=1.6"),
-        ((0, 25), {"only_reward": True, "blocking": True}, "counts a row without a reward as 0"),
-    ],
-)
-def test_a_trl_that_cannot_do_it_is_named_with_the_remedy(
-    version: tuple[int, int], options: dict[str, bool], words: str
-):
-    with pytest.raises(ConfigError, match=words):
-        trl_caller.check_version(version, **{"only_reward": False, "blocking": False, **options})
+def function(judge: Any = None, **options: Any) -> Any:
+    return reward_func(ContentJudge() if judge is None else judge, check=False, **options)
 
 
-@pytest.mark.parametrize("version", [None, (1, 6), trl_caller.NEWEST])
-def test_a_trl_that_can_is_not_mentioned(version: tuple[int, int] | None):
-    trl_caller.check_version(version, only_reward=True, blocking=False)
-    trl_caller.check_version((0, 18), only_reward=False, blocking=True)
+PROMPTS, TEXTS = ["What is it worth?"] * 4, [f"worth {number}" for number in (10, 20, 30, 40)]
 
 
-def test_a_newer_trl_than_was_ever_tried_is_a_warning():
+def test_a_trl_that_cannot_do_it_is_named_with_the_remedy_and_others_are_not() -> None:
+    cases: list[tuple[tuple[int, int] | None, dict[str, bool], str]] = [
+        ((0, 17), {}, "too old"),
+        ((1, 9), {}, "pass blocking=True"),
+        ((1, 5), {"only_reward": True, "blocking": True}, "counts a row without a reward as 0.*install trl>=1.6"),
+        ((0, 18), {"blocking": True}, ""),
+        ((1, 16), {"only_reward": True}, ""),
+        (None, {"only_reward": True}, ""),
+    ]
+    wrong = []
+    for version, options, words in cases:
+        try:
+            trl_reward._check_version(version, **{"only_reward": False, "blocking": False, **options})
+            said = ""
+        except ConfigError as error:
+            said = str(error)
+        if bool(words) != bool(said) or not re.search(words, said):
+            wrong.append((version, options, said))
+    assert not wrong
     with pytest.warns(UserWarning, match=r"TRL 2.0 is newer than 1.16"):
-        trl_caller.check_version((2, 0), only_reward=True, blocking=False)
+        trl_reward._check_version((2, 0), only_reward=True, blocking=False)
 
 
-def test_a_group_has_the_trainers_own_size_and_in_evaluation_its_size_there():
-    training, evaluating = (Caller.of(Trainer(training=training).columns()) for training in (True, False))
-    assert training.size(8) == 8
-    assert evaluating.size(8) == 2
-    assert training.step == 5
-    with pytest.raises(ConfigError, match="given num_generations=4, but the trainer has 8"):
-        training.size(4)
-
-
-def test_a_judge_that_is_not_the_only_reward_function_is_found_out():
-    Caller.of(Trainer().columns()).check_only_reward()
+async def test_a_group_has_the_trainers_own_size_and_in_evaluation_its_size_there() -> None:
+    judge = ContentJudge()
+    await function(judge, num_generations=4)(PROMPTS, TEXTS, **Trainer().columns())
+    await function(judge, num_generations=4)(PROMPTS, TEXTS, **Trainer(training=False).columns())
+    assert len(judge.asked) == 1 + 2
+    with pytest.raises(ConfigError, match="given num_generations=2, but the trainer has 4"):
+        await function(num_generations=2)(PROMPTS, TEXTS, **Trainer().columns())
+    with pytest.raises(ConfigError, match="does not show its group size"):
+        await function()(PROMPTS, TEXTS)
     with pytest.raises(ConfigError, match="only_reward=True, but the trainer has 2 reward functions"):
-        Caller.of(Trainer(functions=2).columns()).check_only_reward()
+        await function(only_reward=True)(PROMPTS, TEXTS, **Trainer(functions=2).columns())
 
 
-def test_where_nothing_is_known_the_callers_word_is_taken():
-    unknown = Caller.of({"log_metric": print})
-    assert unknown == Caller(changes_prompts=True)
-    assert unknown.size(4) == 4
-    unknown.check_only_reward()
+async def test_rollouts_of_different_prompts_in_one_group_are_an_error_where_that_is_certain_and_else_a_warning() -> (
+    None
+):
+    """A group of answers to different questions would be rewarded for its questions."""
+    mixed, answers = ["6*7?", "5*5?"] * 3, [f"worth {number}" for number in range(40, 46)]
+    state = {"trainer_state": SimpleNamespace(global_step=1)}
+    cases: list[tuple[str, list[str], dict[str, Any], bool]] = [
+        ("no state, as in a loop of one's own: one prompt in two groups", mixed, {}, True),
+        ("TRL's trainer", mixed, state, True),
+        ("environments extend prompts", mixed, {**state, "environments": [object()] * 6}, False),
+        ("equal prompts", ["6*7?"] * 3 + ["5*5?"] * 3, {}, False),
+    ]
+    wrong = []
+    for name, prompts, columns, refused in cases:
+        try:
+            rewards = await function(num_generations=3)(prompts, answers, **columns)
+            if refused or None in rewards:
+                wrong.append(name)
+        except ConfigError as error:
+            if not refused or "different prompts" not in str(error):
+                wrong.append(name)
+    assert not wrong
+    with pytest.warns(UserWarning, match="rows of one group have different prompts"):
+        await function(num_generations=3)(["a?", "b?", "c?"], answers[:3])
 
 
-def test_prompts_may_differ_where_environments_begin_and_in_asyncgrpo_only():
-    assert not Caller.of(Trainer().columns()).changes_prompts
-    assert not Caller.of(Trainer().columns(environments=None)).changes_prompts
-    assert Caller.of(Trainer().columns(environments=[object()])).changes_prompts
-    assert Caller.of({"answer": [1]}).changes_prompts  # AsyncGRPOTrainer brings columns, and nothing of its own
+async def test_what_the_trainer_undoes_is_a_warning_at_the_first_batch() -> None:
+    shrunk = {"reward": {"kind": "shrunk"}}
+    cases: list[tuple[dict[str, Any], dict[str, Any], str | None]] = [
+        (shrunk, {"scale_rewards": "group"}, "scale_rewards"),
+        (shrunk, {"scale_rewards": "group", "functions": 2}, None),
+        (shrunk, {"scale_rewards": "none"}, None),
+        (shrunk, {"multi_objective_aggregation": "normalize_then_sum", "functions": 2}, "sum_then_normalize"),
+        ({"reward": {"kind": "rank"}}, {"scale_rewards": "group"}, None),
+        ({"reward": {"kind": "shrunk", "blend": "lexicographic"}}, {}, "beside blend="),
+    ]
+    wrong = []
+    for options, trainer, words in cases:
+        judge = calipers.Judge(ContentJudge(), **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            await function(judge)(PROMPTS, TEXTS, **Trainer(**trainer).columns())
+        said = " ".join(str(one.message) for one in caught if "no effect" in str(one.message))
+        if (words is None) == bool(said) or (words or "") not in said:
+            wrong.append((options, trainer, said))
+    assert not wrong
 
 
-def test_the_oldest_trls_which_show_no_state_have_no_environments_that_could_change_prompts():
-    assert not Caller.of({}, trl=(0, 19)).changes_prompts
-    assert Caller.of({}, trl=(0, 20)).changes_prompts
-    assert Caller.of({}, trl=None).changes_prompts
+SCORED = TrajectoryResult("1", "scored", 0.5, 0.5, 0.1, "good")
+ABSTAINED = TrajectoryResult("2", "abstained", reason="not in the reply")
+FAILED = TrajectoryResult("3", "failed", reason="it has no messages", extra={"metadata": {PROBLEM: "unreadable"}})
+RESULTS = [
+    GroupResult("a", "partial", (SCORED, ABSTAINED), judge_calls=3, usage=Usage(30, 6, 0, 0.5), attempts=5, unusable=1),
+    GroupResult("b", "partial", (SCORED, FAILED), judge_calls=1, usage=Usage(10, 2, 0, 0.25), attempts=1),
+]
 
 
-@pytest.mark.parametrize(
-    ("given", "judge", "is_policy"),
-    [
-        ({"vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}, "http://localhost:8000/v1", True),
-        ({"vllm_server_base_url": "http://gpu1:8000"}, "http://gpu1:8000/v1", True),
-        ({"vllm_server_base_url": "http://gpu1"}, "http://gpu1:80/v1", True),
-        ({"vllm_server_base_url": "http://gpu1:8000"}, "http://gpu1:8001/v1", False),
-        ({"vllm_server_base_url": "http://gpu1:8000"}, "embedded", False),
-        ({"vllm_server_base_url": "http://gpu1:8000", "vllm_mode": "colocate"}, "http://gpu1:8000/v1", False),
-        ({"vllm_server_base_url": "http://gpu1:8000", "use_vllm": False}, "http://gpu1:8000/v1", False),
-    ],
-)
-def test_a_judge_at_the_policys_own_server_is_warned_of(given: dict[str, Any], judge: str, *, is_policy: bool):
-    trainer: Any = Trainer()
-    trainer.use_vllm = given.pop("use_vllm", True)
-    trainer.args = SimpleNamespace(**{"vllm_mode": "server", "vllm_server_base_url": None, **given})
-    found = Caller.of(trainer.columns()).warnings(trainer, kind=None, weighs=False, judges=[judge])
-    assert any("prefers its own answers" in note for note in found) is is_policy
+def test_trls_log_gets_shares_of_rows_and_means_a_group_and_no_number_for_what_is_unknown() -> None:
+    metrics = trl_reward.judge_metrics(RESULTS, [None, None, 0.5, None], alone=True)
+    assert metrics == {
+        "scored": 0.5,
+        "abstained": 0.25,
+        "failed": 0.25,
+        "no_signal": 0.75,
+        "calls": 2,
+        "attempts": 3,
+        "unusable": 0.5,
+        "input_tokens": 20,
+        "output_tokens": 4,
+        "stderr": pytest.approx(0.1),
+        "cost_usd": 0.375,
+    }
+    unknown = [GroupResult("a", "failed", (FAILED,)), GroupResult("b", "scored", (SCORED,), 1, Usage(10, 2))]
+    assert "cost_usd" not in trl_reward.judge_metrics(unknown, [None, 0.5], alone=True)
+    # Processes that are several log the same names, whatever happened in each.
+    alike = [trl_reward.judge_metrics([result], [0.5] * 2, alone=False).keys() for result in RESULTS]
+    assert alike[0] == alike[1] == metrics.keys() - {"stderr", "cost_usd"}

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from calipers.trainers.process.engines import installed_version
-from calipers.trainers.trl.caller import EXCLUDES_MISSING
+from calipers.trainers.process import installed_version
+from calipers.trainers.trl.reward import EXCLUDES_MISSING
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from servers.opinions import Opinions, models, reward_of

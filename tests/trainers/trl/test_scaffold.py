@@ -18,7 +18,7 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.rubric.scaffold import Schedule, scaffolded
-from calipers.trainers.process.engines import installed_version
+from calipers.trainers.process import installed_version
 from calipers.trainers.trl import reward_func, scaffolded_rollouts
 from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import FaultyServer
@@ -125,14 +125,6 @@ def test_the_step_is_the_trainers_and_what_is_drawn_follows_from_the_run() -> No
 def test_sampling_log_probabilities_of_another_prompt_are_unknown_and_those_of_the_same_are_kept() -> None:
     given = scaffolded_rollouts(rows(), schedule=EVERYTHING)([PROMPTS[0]] * 4, Trainer())
     assert given["logprobs"] == [[None, None]] * 3 + [[-1.0, -2.0]]
-
-
-def test_with_participate_training_prompts_and_log_probabilities_are_those_of_sampling() -> None:
-    trainer = Trainer()
-    given = scaffolded_rollouts(rows(), schedule=EVERYTHING, participate_training=True)([PROMPTS[0]] * 4, trainer)
-    assert given["prompt_ids"] == trainer.asked
-    assert [shown(tokens) for tokens in given["prompt_ids"]] == given["scaffold_shown"] == [4, 3, 1, 0]
-    assert given["logprobs"] == [[-1.0, -2.0]] * 4
 
 
 def test_evaluation_sees_no_scaffold() -> None:
@@ -306,27 +298,6 @@ def test_trl_samples_from_the_scaffold_and_trains_and_judges_without_it(server: 
     assert not any(word in str(asked) for word in ("zebra", "A good answer", "Answer as if"))
     assert run.metrics["judge/scored"] == [1.0]
     assert any(run.advantages)
-
-
-@with_trl
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.filterwarnings("error:::calipers")
-def test_trl_trains_on_the_prompt_with_the_scaffold_where_that_is_asked_for(tmp_path: Path) -> None:
-    from trl_runs import train  # noqa: PLC0415 - needs TRL
-
-    policy, schedule = watched(), Schedule(10, step="constant")
-    prompts = [chat(one) for one in PROMPTS]
-    made = scaffolded_rollouts(rows(prompts), schedule=schedule, run="r", participate_training=True)
-    train(
-        [lambda completions, **_: [float(number % 4) for number in range(len(completions))]],
-        tmp_path,
-        conversational=True,
-        made_with={"model": policy, "rollout_func": made},
-    )
-    wanted = sorted(expected(prompt, place, schedule) for prompt in prompts for place in (1, 2, 3, 4))
-    assert sorted(policy.sampled) == wanted
-    trained = [min((row for row in wanted if row == given[: len(row)]), key=len) for given in policy.trained]
-    assert sorted(trained) == wanted
 
 
 @with_trl

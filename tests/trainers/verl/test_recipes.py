@@ -15,7 +15,8 @@ import pytest
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.trainers.verl import rubric_batch, verif
-from calipers.trainers.verl.recipes import common_group_fields, logged_acc
+from calipers.trainers.verl.eval import logged_acc
+from calipers.trainers.verl.rows import common_group_fields
 from calipers.trainers.verl.settings import make_judge, read_settings
 from servers.checker import checker, verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, chunks, error, said, streamed

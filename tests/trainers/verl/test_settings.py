@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from calipers.trainers.verl.settings import CONCURRENCY, Scaffold, make_judge, r
 
 
 def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
-    settings = read_settings({"judge": "embedded", "orders": 2, "min_group": 3, "reference": True, "wait": 5})
+    settings = read_settings({"judge": "embedded", "orders": 2, "min_group": 3, "reference": True})
     assert settings.judge == {"judge": "embedded", "orders": 2}
-    assert (settings.min_group, settings.reference, settings.wait, settings.absolute) == (3, True, 5, False)
+    assert (settings.min_group, settings.reference, settings.absolute) == (3, True, False)
     assert make_judge(settings).settings.orders == 2
 
 
@@ -37,7 +36,6 @@ def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
         ({"judge": "embedded", "min_group": 0}, "min_group=0"),
         ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
         ({"judge": "embedded", "min_group": 1}, "min_group=1: a single rollout has nothing to be compared with"),
-        ({"judge": "embedded", "wait": math.inf}, "wait=inf"),
         ({"judge": "embedded", "reference": "yes"}, r"\+calipers.reference='yes': it must be true or false"),
     ],
 )
@@ -95,7 +93,6 @@ def test_a_scaffold_is_a_schedule_with_the_trainers_steps_unless_it_has_its_own(
         ({"total_steps": 2.5}, r"total_steps=2.5: it must be a whole number"),
         ({"total_steps": 9, "midpoint": "early"}, r"\+calipers.scaffold.midpoint='early': it must be a number"),
         ({"total_steps": 9, "discreet": "no"}, r"\+calipers.scaffold.discreet='no': it must be true or false"),
-        ({"total_steps": 9, "participate_training": 1}, r"participate_training=1: it must be true or false"),
         ({"total_steps": 9, "step": "cosine"}, r"step='cosine': it must be one of sigmoid, linear, power, constant"),
     ],
 )

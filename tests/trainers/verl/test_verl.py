@@ -31,20 +31,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return reported(_HERE / "verl_run.py", tmp_path_factory.mktemp("verl"), seconds=840)
 
 
-# --- shadow mode ---------------------------------------------------------------------------------------------------
-
-
-def test_verls_own_rewards_train_and_the_judges_are_recorded_beside_them(report: dict[str, Any]) -> None:
-    told = report["in_shadow"]
-    assert told["status"] == {"plain": "finished", "lost": "failure", "dead": "finished"}
-    assert rewards_of("plain", told) == dict.fromkeys(("worth 30", "worth 90", "worth 60", "worth 10"), 8.0)
-    plain, lost, dead = (told["lines"][name] for name in ("plain", "lost", "dead"))
-    assert (plain["today"], sorted(plain["judge"]), plain["step"]) == ([8.0] * 4, [0.1, 0.3, 0.6, 0.9], 0)
-    assert sorted(lost["judge"]) == [0.1, 0.3, 0.6]  # of the rollouts that were not lost
-    assert (dead["today"], dead["judge"]) == ([8.0] * 4, [None] * 4)  # a judge that fails costs no reward
-    assert "this judge is dead" in dead["reason"]
-
-
 # --- the agent loop -------------------------------------------------------------------------------------------------
 
 
@@ -100,7 +86,7 @@ def test_a_group_that_failed_never_trains(report: dict[str, Any], name: str) -> 
 
 
 def test_every_rollout_brings_the_same_keys_and_numbers(report: dict[str, Any]) -> None:
-    for told in (report["agent_loop"], report["reward_manager"], report["agent_loop"]["validation"]):
+    for told in (report["agent_loop"], report["agent_loop"]["validation"]):
         assert {tuple(sorted(info)) for info in told["info"]} == {("calipers_rewarded", "calipers_score")}
         assert all(math.isfinite(number) for info in told["info"] for number in info.values())
 
@@ -210,17 +196,8 @@ def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
         ("unreachable", "Nothing answers at http://127.0.0.1:9"),
         ("old trainer", r"is for verl's V1 trainer: set trainer.use_v1=true"),
         ("scaffold", r"on which verl does not train: set actor_rollout_ref.rollout.calculate_log_probs=false$"),
-        ("nothing to show", r"ScaffoldManager needs a scaffold, as in \+calipers.scaffold.total_steps=350"),
-        ("old trainer, scaffold", r"is for verl's V1 trainer: set trainer.use_v1=true"),
         ("bypass", r"on which verl does not train: set algorithm.rollout_correction.bypass_mode=false$"),
-        ("lone scaffold", r"rollout.n=1: scaffolds differ within a group, so it must be 2 or more"),
-        (
-            "workers",
-            r"reward.num_workers=2: the rollouts of a prompt must meet in one; set it to 1, or use .*AgentLoop",
-        ),
-        ("lone group", r"rollout.n=1: a group needs at least 2 rollouts"),
-        ("validation", r"val_kwargs.n=1 and rollout.n=4: verl does not tell reward managers which"),
-        ("waiting room", r"= 4096: a reward worker accepts 1000 rollouts at a time"),
+        ("colocated", "enable_resource_pool=true"),
     ],
 )
 def test_what_cannot_work_is_refused_before_any_rollout(report: dict[str, Any], wrong: str, sentence: str) -> None:
@@ -256,20 +233,6 @@ def test_what_verl_trains_on_has_no_scaffold(report: dict[str, Any]) -> None:
         assert one["shown"] == {1: 4, 2: 3, 3: 1, 4: 0}[one["place"]]
     assert report["scaffold"]["status"] == {"plain": "finished", "tools": "finished"}
     assert {one["all"].partition("weigh")[1] for one in trained if one["row"] == "prompt tools"} == {"weigh"}
-
-
-def test_with_participate_training_verl_trains_on_the_prompt_that_was_sampled_from(report: dict[str, Any]) -> None:
-    trained = report["scaffold"]["trained with the scaffold"]
-    assert {one["place"]: (one["prompt"].count("names planet"), one["shown"]) for one in trained} == {
-        1: (4, 4),
-        2: (3, 3),
-        3: (1, 1),
-        4: (0, 0),
-    }
-    assert all(one["all"].startswith(one["prompt"]) and one["row"] == "prompt plain" for one in trained)
-    assert sorted(report["scaffold"]["asked with the scaffold"]) == sorted(one["prompt"] for one in trained)
-    (judged,) = report["scaffold"]["judged with the scaffold"]
-    assert "A good answer" not in json.dumps(judged)
 
 
 def test_the_judge_is_shown_the_rubric_and_not_the_scaffold(report: dict[str, Any]) -> None:
@@ -311,13 +274,6 @@ def test_rubric_batch_is_a_reward_function_of_verls_own_reward_loop(report: dict
     assert len(questions) == 5
     assert max(questions.values()) <= 2
     assert sum(told["served"]) == questions.total() <= 8
-
-
-def test_verls_own_rewards_go_with_a_scaffold_too(report: dict[str, Any]) -> None:
-    told = report["recipes"]["rubric_batch"]
-    assert sorted(text.count("names") for text in told["asked"]) == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert all("what is it worth?" in str(messages) for messages in told["judged"])
-    assert not any(sign in str(messages) for messages in told["judged"] for sign in ("A good answer", "Answer as if"))
 
 
 def test_verif_in_the_agent_loop_checks_rules_and_asks_a_judge_about_the_rest(report: dict[str, Any]) -> None:
@@ -365,16 +321,7 @@ def test_a_lost_group_is_one_line_in_verls_log_and_no_traceback(report: dict[str
     assert not [line for line in lines if "Traceback" in line or "Error in _run_prompt" in line]
 
 
-# --- the reward manager, main_eval, and verl by itself --------------------------------------------------------------
-
-
-def test_in_the_fallback_the_rollouts_of_a_prompt_meet_in_one_reward_worker(report: dict[str, Any]) -> None:
-    told = report["reward_manager"]
-    assert rewards_of("plain", told) == {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
-    assert rewards_of("unscored", told) == {"worth 30": 0.3, "worth 60": 0.6, "worth 10": 0.1}
-    assert len(rewards_of("lost", told)) == 3
-    assert rewards_of("dead", told) == {}
-    assert told["status"] == {"plain": "finished", "unscored": "failure", "lost": "failure", "dead": "failure"}
+# --- main_eval, and verl by itself --------------------------------------------------------------
 
 
 def test_main_eval_averages_absolute_scores(report: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What happens to rewards in verl's other places: recipes, resampling, its reward manager, a dead judge, main_eval.
+"""What happens to rewards in verl's other places: recipes, resampling, a dead judge, main_eval.
 
 One function for each part of what ``verl_run`` reports. Not responsible for the engine (``verl_engine``).
 """
@@ -21,7 +21,6 @@ from servers.checker import verdicts
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 from trainers.verl.verl_engine import (
     Engine,
-    NotingPolicy,
     configured,
     judge,
     manager_of,
@@ -49,8 +48,7 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
     loop.
     """
     from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
-
-    from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
+    from verl.trainer.ppo.v1 import AgentLoopManagerTQ  # noqa: PLC0415 - likewise
 
     server.script(checks)
     function, kwargs = "reward.custom_reward_function", "+reward.custom_reward_function.reward_kwargs"
@@ -61,13 +59,11 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
             *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=rubric_batch"),
             *(f"{kwargs}.judge=vllm/judge", f"{kwargs}.base_url=[{server.url},{second.url}]"),
             *(f"{kwargs}.max_workers_per_url=2", f"{kwargs}.attempts=1", f"{kwargs}.reasks=0", "reward.num_workers=2"),
-            *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
-            *("actor_rollout_ref.rollout.calculate_log_probs=false", "actor_rollout_ref.rollout.prompt_length=330"),
         )
-        rewards, file = RewardLoopManager(config), model.parent / "asked.jsonl"
-        manager = ScaffoldManager.create(
+        rewards = RewardLoopManager(config)
+        manager = AgentLoopManagerTQ.create(
             config=config,
-            llm_client=NotingPolicy(policy(tokenizer), file),
+            llm_client=policy(tokenizer),
             teacher_client=None,
             reward_loop_worker_handles=rewards.reward_loop_worker_handles,
         )
@@ -75,7 +71,6 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
         row = {"prompt": [{"role": "user", "content": "what is it worth?"}], "reward_model": {"rubrics": NAMED}}
         batch = Engine(config, manager, tokenizer).roll_out(["plain", "unscored"], prefix="h", extra_info=row)
         batch["served"] = [len(server.posts) - begun, len(second.posts)]
-        batch["asked"] = NotingPolicy.notes(file, tokenizer)
         batch["judged"] = [post["messages"] for post in server.posts[begun:] + second.posts]
     config = configured(
         model,
@@ -165,33 +160,6 @@ def logged(folder: Path, *, after: Mapping[str, int] = MappingProxyType({})) -> 
     lines = {name: text.splitlines() for name, text in files.items()}
     news = [line for name, told in lines.items() for line in told[after.get(name, 0) :]]
     return news, {name: len(told) for name, told in lines.items()}
-
-
-def reward_manager(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """The fallback: verl's own agent loop and reward loop, with calipers' reward manager in its one worker."""
-    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
-    from verl.trainer.ppo.v1 import AgentLoopManagerTQ  # noqa: PLC0415 - likewise
-
-    config = configured(
-        model,
-        *("reward.reward_manager.source=importlib", "reward.reward_manager.name=RewardManager"),
-        "reward.reward_manager.module.path=pkg://calipers.trainers.verl",
-        *("trainer.test_freq=-1", "trainer.val_before_train=false", "+calipers.wait=5"),
-        *(
-            "+calipers.judge=vllm/judge",
-            f"+calipers.base_url={server.url}",
-            "+calipers.attempts=1",
-            "+calipers.reasks=1",
-        ),
-    )
-    rewards = RewardLoopManager(config)
-    manager = AgentLoopManagerTQ.create(
-        config=config,
-        llm_client=policy(tokenizer),
-        teacher_client=None,
-        reward_loop_worker_handles=rewards.reward_loop_worker_handles,
-    )
-    return Engine(config, manager, tokenizer).roll_out(["plain", "unscored", "lost", "dead"], prefix="r")
 
 
 def main_eval(folder: Path, server: FaultyServer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What happens to rollouts of verl's agent loop: scored, lost, refused, scaffolded, in shadow mode.
+"""What happens to rollouts of verl's agent loop: scored, lost, refused, scaffolded.
 
 One function for each part of what ``verl_run`` reports. Not responsible for the engine (``verl_engine``).
 """
@@ -6,7 +6,6 @@ One function for each part of what ``verl_run`` reports. Not responsible for the
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +111,7 @@ def refilled_step(engine: Engine) -> list[str]:
 
 def refused(kind: Any, model: Path) -> dict[str, str]:
     """What the manager says, before any rollout, to configurations that cannot work."""
+    steps = "+calipers.scaffold.total_steps=9"
     wrong = {
         "no judge": [],
         "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
@@ -123,56 +123,19 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
             "+calipers.attempts=1",
         ],
         "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
-        "scaffold": ["+calipers.judge=embedded", "+calipers.scaffold.total_steps=9"],
+        "scaffold": ["+calipers.judge=embedded", steps],
+        "bypass": [
+            *("+calipers.judge=embedded", steps, "actor_rollout_ref.rollout.calculate_log_probs=false"),
+            "algorithm.rollout_correction.bypass_mode=true",
+        ],
+        "colocated": ["+calipers.judge=embedded", "reward.reward_model.enable=true"],
     }
-    told = beyond_limits(model) | unscaffolded(model)
+    told = {}
     for name, overrides in wrong.items():
         try:
             kind.create(config=configured(model, *overrides), llm_client=None)
         except Exception as caught:  # noqa: BLE001 - which one it is, is what is looked at
             told[name] = f"{type(caught).__name__}: {caught}"
-    return told
-
-
-def unscaffolded(model: Path) -> dict[str, str]:
-    """What the manager that only scaffolds says to configurations with nothing to show, or that would train on it."""
-    from calipers.trainers.verl import ScaffoldManager  # noqa: PLC0415 - likewise
-
-    steps = "+calipers.scaffold.total_steps=9"
-    rollout = "actor_rollout_ref.rollout"
-    wrong = {
-        "nothing to show": [],
-        "old trainer, scaffold": [steps, "transfer_queue.enable=false"],
-        "bypass": [steps, f"{rollout}.calculate_log_probs=false", "algorithm.rollout_correction.bypass_mode=true"],
-        "lone scaffold": [steps, f"{rollout}.calculate_log_probs=false", f"{rollout}.n=1"],
-    }
-    told = {}
-    for name, overrides in wrong.items():
-        try:
-            ScaffoldManager(config=configured(model, *overrides), llm_client=None)
-        except ConfigError as caught:
-            told[name] = f"ConfigError: {caught}"
-    return told
-
-
-def beyond_limits(model: Path) -> dict[str, str]:
-    """What the reward manager says to configurations beyond its limits."""
-    from calipers.trainers.verl.agent_loop import settings_in_config  # noqa: PLC0415 - likewise
-    from calipers.trainers.verl.reward import require_limits  # noqa: PLC0415 - likewise
-
-    wrong = {
-        "workers": ["reward.num_workers=2"],
-        "lone group": ["actor_rollout_ref.rollout.n=1"],
-        "validation": [],
-        "waiting room": ["trainer.test_freq=-1", "trainer.val_before_train=false", "data.train_batch_size=1024"],
-    }
-    told = {}
-    for name, overrides in wrong.items():
-        config = configured(model, "+calipers.judge=embedded", *overrides)
-        try:
-            require_limits(config, settings_in_config(config))
-        except ConfigError as caught:
-            told[name] = f"ConfigError: {caught}"
     return told
 
 
@@ -235,41 +198,4 @@ def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any
     long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
     engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})
     report["asked with too long ones"] = NotingPolicy.notes(file, tokenizer)
-    begun = len(server.posts)
-    engine_with("+calipers.scaffold.participate_training=true").roll_out(["plain"], prefix="f", reward_model=truth)
-    report["asked with the scaffold"] = NotingPolicy.notes(file, tokenizer)
-    report["trained with the scaffold"] = trained_on("f-")
-    report["judged with the scaffold"] = [post["messages"] for post in server.posts[begun:]]
     return report
-
-
-def in_shadow(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """verl's own reward loop with a function of the user's, and a judge that scores the groups in its shadow."""
-    from verl.experimental.reward_loop import RewardLoopManager  # noqa: PLC0415 - only where verl is
-
-    from calipers.trainers.shadow.comparison import read_shadow  # noqa: PLC0415 - likewise
-    from calipers.trainers.verl import ShadowManager  # noqa: PLC0415 - likewise
-
-    today, folder = model.parent / "today.py", model.parent / "shadow"
-    today.write_text("def today(data_source, solution_str, ground_truth, extra_info):\n    return len(solution_str)\n")
-    config = configured(
-        model,
-        *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", f"+calipers.shadow={folder}"),
-        *(f"reward.custom_reward_function.path={today}", "reward.custom_reward_function.name=today"),
-        *("+calipers.attempts=1", "+calipers.reasks=0"),
-    )
-    rewards = RewardLoopManager(config)
-    manager = ShadowManager.create(
-        config=config,
-        llm_client=policy(tokenizer),
-        teacher_client=None,
-        reward_loop_worker_handles=rewards.reward_loop_worker_handles,
-    )
-    told = Engine(config, manager, tokenizer).roll_out(["plain", "lost", "dead"], prefix="s")
-    for _ in range(600):
-        lines = list(read_shadow([folder])) if list(folder.glob("*.jsonl")) else []
-        if len(lines) == 3:
-            break
-        time.sleep(0.1)
-    told["lines"] = {line["group_id"].partition("-")[2]: line for line in lines}
-    return told

@@ -28,12 +28,10 @@ from trainers.verl.verl_rewards import (
     no_judge,
     recipes,
     resampling,
-    reward_manager,
     unscored_in_verl,
 )
 from trainers.verl.verl_rollouts import (
     agent_loop,
-    in_shadow,
     scaffold,
 )
 
@@ -61,8 +59,6 @@ def main(out: Path) -> None:
                 "scaffold": lambda: scaffold(*given),
                 "recipes": lambda: recipes(*given),
                 "resampling": lambda: resampling(*given),
-                "reward_manager": lambda: reward_manager(*given),
-                "in_shadow": lambda: in_shadow(*given),
                 "no_judge": lambda: no_judge(*given),
                 "main_eval": lambda: main_eval(folder, server),
                 "verl": unscored_in_verl,

@@ -12,9 +12,9 @@ from calipers.server.engines.parameters import GROUP_SIZE, RUN
 from calipers.server.engines.waiting import results_of
 from calipers.server.operations import Call, Operation, decoded
 from calipers.trainers.nemo_gym import group_key, items_for_judge, prompt_of
-from calipers.trainers.no_signal.float_rewards import float_reward, is_group_scored
 from calipers.trainers.no_signal.rewards import NEUTRAL, with_exact_ties
-from calipers.trainers.rollouts.dataset_rows import rubric_of_row
+from calipers.trainers.no_signal.run import float_reward, is_group_scored
+from calipers.trainers.rollouts.rows import rubric_of_row
 from calipers.types.encoding import to_json
 
 _ROW: Final = msgspec.json.Decoder(GymRow)

@@ -13,10 +13,9 @@ from calipers.server.engines.parameters import GROUP_SIZE, NAME, RUN
 from calipers.server.engines.waiting import results_of
 from calipers.server.operations import Call, Handler, Operation, Parameter, decoded
 from calipers.server.problems import invalid
-from calipers.trainers.cohorts.keys import key_of_prompt
-from calipers.trainers.no_signal.float_rewards import float_reward, is_group_scored
-from calipers.trainers.rollouts.dataset_rows import read_label_of_row
-from calipers.trainers.rollouts.messages import assistant_message, prompt_messages
+from calipers.trainers.cohorts import key_of_prompt
+from calipers.trainers.no_signal.run import float_reward, is_group_scored
+from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row
 from calipers.types.encoding import to_json
 
 _REQUEST: Final = msgspec.json.Decoder(RemoteSample | list[RemoteSample])

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from calipers.server.room import Room
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.types import TrajectoryGroup
 
 _AGAIN: Final = 30.0

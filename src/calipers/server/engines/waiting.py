@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from calipers.server.engines.seats import Seat, Seats
 from calipers.server.operations import CallerGoneError, Gone
-from calipers.trainers.cohorts.cohort import MemberResult
+from calipers.trainers.cohorts import MemberResult
 
 
 async def results_of(seats: Seats, taken: Sequence[tuple[Hashable, Seat]], gone: Gone) -> list[MemberResult]:

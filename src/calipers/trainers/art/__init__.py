@@ -6,14 +6,7 @@ from calipers.trainers.art.reward import (
     TrajectoryScore,
     ruler,
     ruler_score_group,
+    weighted,
 )
-from calipers.trainers.art.weights import weighted
 
-__all__ = [
-    "DEFAULT_RUBRIC",
-    "Response",
-    "TrajectoryScore",
-    "ruler",
-    "ruler_score_group",
-    "weighted",
-]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]

@@ -1,6 +1,6 @@
 """Makes a Judge from RULER's ``judge_model`` and ``extra_litellm_params``, once for all calls with the same arguments.
 
-Not responsible for groups and rewards (``art.reward``). LiteLLM itself is neither imported nor needed.
+LiteLLM itself is neither imported nor needed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -16,16 +15,15 @@ from calipers.backends.connect import find_backend
 from calipers.backends.limits.bounds import Shared
 from calipers.backends.names import name_without_password
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
+from calipers.config.option import nearest_name
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
-from calipers.trainers.process.once import once_per_process
+from calipers.trainers.process import once_per_process
 
 MAX_PARALLEL: Final = 128
-"""The most calls to the judge in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no
-limit.
-"""
+"""The most calls in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
 
 _OPTIONS: Final[Mapping[str, str]] = {
     "api_base": "base_url",
@@ -47,9 +45,7 @@ _IGNORED: Final = frozenset(
         *("drop_params", "additional_drop_params", "allowed_openai_params"),
     }
 )
-"""Arguments of RULER that are accepted without effect. The ledger caches already, and parameters that a server refuses
-by name are dropped anyway.
-"""
+"""Accepted without effect: the ledger caches, and parameters that a server refuses by name are dropped anyway."""
 
 _RESERVED: Final = frozenset(
     {
@@ -68,24 +64,7 @@ _UNSUPPORTED: Final = frozenset(
     }
 )
 _UNSUPPORTED_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
-
-
-@dataclass(frozen=True, slots=True)
-class _Parameters:
-    """RULER's ``extra_litellm_params`` after checking. ``body`` is JSON, so that the object can be hashed.
-
-    ``endpoint_options`` names the options about the endpoint that were given. The numbers default to a Judge's own
-    defaults.
-    """
-
-    endpoint_options: tuple[str, ...] = ()
-    base_url: str | None = None
-    api_key: str | None = None
-    timeout: float = 120.0
-    retries: int = 4
-    concurrency: int = MAX_PARALLEL
-    max_tokens: int = 8192
-    body: str = "{}"
+_ADDRESSES: Final = ("api_base", "base_url", "api_key")
 
 
 class _Identity:
@@ -123,43 +102,41 @@ def judge_for(
                 "parse_response= here, pass base_url=, params=, debug= and parse= when you make the Judge"
             )
         return judge_model
-    wanted = _read_parameters(extra) if extra else _Parameters()
+    options, body = _read_parameters(extra or {})
+    concurrency = options.get("concurrency", MAX_PARALLEL)
+    environment: RequestTarget | None = None
     if isinstance(judge_model, str):
         name = judge_model.strip()
-        url = _base_url(name, wanted.base_url)
-        shared = _named_backend(
-            name, url, wanted.api_key, wanted.timeout, wanted.retries, wanted.concurrency, _environment(name, url)
-        )
+        options["base_url"] = _base_url(name, options.get("base_url"))
+        environment = _environment(name, options["base_url"])
+        source: str | _Identity = name
     elif callable(getattr(judge_model, "complete", None)):
-        if wanted.endpoint_options:
-            options = ", ".join(wanted.endpoint_options)
-            raise ConfigError(f"{options}: set this on the Backend that you pass; it cannot be changed here")
-        shared = _shared_backend(_Identity(judge_model), wanted.concurrency)
+        if given := [option for option in options if option not in {"max_tokens", "concurrency"}]:
+            raise ConfigError(f"{', '.join(given)}: set this on the Backend that you pass; it cannot be changed here")
+        source = _Identity(judge_model)
     else:
         raise ConfigError(
             f"judge_model is a {type(judge_model).__name__}: it must be a judge's name such as 'openai/gpt-5-mini', "
             "a calipers.Judge or a Backend"
         )
-    return _judge(shared, wanted.concurrency, wanted.max_tokens, wanted.body, debug=debug, parse=_Identity(parse))
+    endpoint = tuple(options.get(name) for name in ("base_url", "api_key", "timeout", "retries"))
+    shared = _shared(source, endpoint, concurrency, environment)
+    return _judge(shared, concurrency, options.get("max_tokens", 8192), body, debug=debug, parse=_Identity(parse))
 
 
 @once_per_process(maxsize=32)
-def _named_backend(
-    name: str,
-    base_url: str | None,
-    api_key: str | None,
-    timeout: float,
-    retries: int,
+def _shared(
+    source: str | _Identity,
+    endpoint: tuple[Any, ...],
     concurrency: int,
     environment: RequestTarget | None,  # noqa: ARG001 - a changed environment needs a new connection
 ) -> Shared:
-    bare = find_backend(name, base_url=base_url, api_key=api_key, timeout=timeout)
-    return Shared(bare, name=name_without_password(name), attempts=retries + 1, concurrency=concurrency)
-
-
-@once_per_process(maxsize=32)
-def _shared_backend(backend: _Identity, concurrency: int) -> Shared:
-    return Shared(backend.wrapped, attempts=None, concurrency=concurrency)
+    if isinstance(source, _Identity):
+        return Shared(source.wrapped, attempts=None, concurrency=concurrency)
+    base_url, api_key, timeout, retries = endpoint
+    bare = find_backend(source, base_url=base_url, api_key=api_key, timeout=120.0 if timeout is None else timeout)
+    attempts = 5 if retries is None else retries + 1
+    return Shared(bare, name=name_without_password(source), attempts=attempts, concurrency=concurrency)
 
 
 @once_per_process(maxsize=64)
@@ -173,7 +150,8 @@ def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debu
     )
 
 
-def _read_parameters(extra: Mapping[str, object]) -> _Parameters:
+def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
+    """Return the options of a Judge in ``extra_litellm_params``, and the parameters to send, as JSON."""
     if not isinstance(extra, Mapping):
         raise ConfigError(f"extra_litellm_params is a {type(extra).__name__}: it must be a dict of parameters")
     options: dict[str, Any] = {}
@@ -184,22 +162,19 @@ def _read_parameters(extra: Mapping[str, object]) -> _Parameters:
         _refuse_unusable(name, value)
         if name in _OPTIONS:
             option = _OPTIONS[name]
+            _check(name, option, value)
             if options.setdefault(option, value) != value:
                 raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
         elif name == "extra_body":
-            body |= _body(value)
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"extra_litellm_params: extra_body is a {type(value).__name__}: it must be a dict")
+            body |= value
         elif name not in _RESERVED and not (name == "n" and value == 1):
             body[name] = value
-    return _Parameters(
-        endpoint_options=tuple(option for option in options if option not in {"max_tokens", "concurrency"}),
-        base_url=_text("api_base", options.get("base_url")),
-        api_key=_text("api_key", options.get("api_key")),
-        timeout=_seconds("timeout", options.get("timeout", 120.0)),
-        retries=_count("num_retries", options.get("retries", 4), least=0),
-        concurrency=_count("max_parallel_requests", options.get("concurrency", MAX_PARALLEL), least=1),
-        max_tokens=_count("max_tokens", options.get("max_tokens", 8192), least=1),
-        body=_json(body),
-    )
+    try:
+        return options, json.dumps(body, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
 
 
 def _refuse_unusable(name: str, value: object) -> None:
@@ -213,39 +188,26 @@ def _refuse_unusable(name: str, value: object) -> None:
     if name in _UNSUPPORTED or name.startswith(_UNSUPPORTED_PREFIXES):
         raise ConfigError(
             f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
-            "Backend as judge_model (calipers.backends.providers.openai_compatible.OpenAICompatible takes headers=)"
+            "calipers.Judge (which takes headers=) or a Backend as judge_model"
         )
+    near = None if name in _OPTIONS else nearest_name(name, _ADDRESSES)
+    if near is not None:  # sent as a parameter, it would leave the judge at its usual address
+        raise ConfigError(f"extra_litellm_params: unknown {name!r}; did you mean {near!r}?")
 
 
-def _body(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"extra_litellm_params: extra_body is a {type(value).__name__}: it must be a dict")
-    return value
-
-
-def _text(name: str, value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
-    return value
-
-
-def _seconds(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
-    return float(value)
-
-
-def _count(name: str, value: object, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
-    return value
-
-
-def _json(body: Mapping[str, object]) -> str:
-    try:
-        return json.dumps(body, sort_keys=True, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+def _check(name: str, option: str, value: Any) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    match option:
+        case "base_url" | "api_key":
+            if not isinstance(value, str):
+                raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
+        case "timeout":
+            if not number or not 0 < value < math.inf:
+                raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
+        case _:
+            least = 0 if option == "retries" else 1
+            if not number or not isinstance(value, int) or value < least:
+                raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
 
 
 def _environment(name: str, base_url: str | None) -> RequestTarget | None:

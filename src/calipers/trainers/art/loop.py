@@ -19,9 +19,8 @@ from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
 from calipers.trainers.art.reward import Group, log_line_of_error, ruler_score_group, write_to_stderr
-from calipers.trainers.no_signal.lost_groups import LostGroupLog
-from calipers.trainers.no_signal.run import JudgedRun, Stop
-from calipers.trainers.process.engines import warn_untested
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, LostGroupLog, Stop
+from calipers.trainers.process import warn_untested
 
 __all__ = ["JudgedBy", "judged_by"]
 
@@ -67,7 +66,7 @@ def judged_by(
     rubric: str | None = DEFAULT_RUBRIC,
     *,
     counted: bool = True,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     debug: bool = False,
     parse_response: Parse | None = None,

@@ -1,16 +1,17 @@
 """RULER's interface (``ruler``, ``ruler_score_group``) for OpenPipe ART, implemented with calipers.
 
 Arguments, return types, metrics and log lines are RULER's; failures of judging are handled differently
-(``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes. Not responsible
-for which judge is asked (``art.judge``).
+(``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, dataclass_transform
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.art import art_trajectory_fields
@@ -19,16 +20,13 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.art.scores import Response, TrajectoryScore
-from calipers.trainers.art.weights import WEIGHT
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, one_line, reasons_by_member
 from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.process.once import once_per_process
-from calipers.trainers.weights import reliability_weight
+from calipers.trainers.no_signal.run import LostGroupLog, cause_of_loss, one_line, reasons_by_member
+from calipers.trainers.process import once_per_process, warn_untested
+from calipers.trainers.weights import LARGEST, reliability_weight, shown, sound_weight
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
-__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]
 
 _MIN_SCORED = 2
 """If a group has unscored trajectories, at least this many others must be scored, so that rewards can be compared."""
@@ -255,3 +253,84 @@ def _explanation(one: TrajectoryResult) -> str:
     if one.score is None:
         return "there was nothing to compare it with, so no judge was asked"
     return one.explanation or ""
+
+
+# --- RULER's result types, and weighted advantages
+
+
+@dataclass_transform(kw_only_default=True)
+class PlainRecord:
+    """A substitute for pydantic's ``BaseModel`` in RULER's result types.
+
+    It has keyword fields, equality, a repr and ``model_dump``, but no validation.
+    """
+
+    def __init_subclass__(cls) -> None:
+        dataclass(kw_only=True)(cls)
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return a deep copy of the fields of a result for ART as plain data."""
+        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
+
+
+if TYPE_CHECKING:
+    _Record = PlainRecord
+else:
+    try:
+        _Record = import_module("pydantic").BaseModel
+    except ImportError:
+        _Record = PlainRecord
+
+
+class TrajectoryScore(_Record):
+    """The score of a trajectory, as RULER returns it.
+
+    ``trajectory_id`` is the trajectory's position, from 1, as text. ``score`` is in [0, 1].
+    """
+
+    trajectory_id: str
+    explanation: str
+    score: float
+
+
+class Response(_Record):
+    """All scores of a group, under RULER's name."""
+
+    scores: list[TrajectoryScore]
+
+
+WEIGHT: Final = "calipers/weight"
+"""The metric of an ART group with the weight of its advantages."""
+
+Tokenize: TypeAlias = Callable[..., Iterator[Any]]
+
+
+def weighted(tokenize: Tokenize) -> Tokenize:
+    """Return ART's ``tokenize_trajectory_groups`` with each advantage multiplied by its group's weight.
+
+    The weight is the metric ``calipers/weight`` of the group: a finite number of 0 or more, 1 where there is none. A
+    weight of 1 leaves an advantage as it is, bit for bit. Raises ConfigError for another weight, and for one so large
+    that single precision cannot hold the advantage.
+    """
+
+    def run(tokenizer: Any, trajectory_groups: Sequence[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+        for group in trajectory_groups:
+            weight = _weight_of(group)
+            for result in tokenize(tokenizer, [group], *args, **kwargs):
+                result.advantage = _product(result.advantage, weight)
+                yield result
+
+    return run
+
+
+def _weight_of(group: Any) -> float:
+    weight = getattr(group, "metrics", {}).get(WEIGHT, 1.0)
+    if (found := sound_weight(weight)) is None:
+        raise ConfigError(f"the metric {WEIGHT} of a group is {shown(weight)}: it must be a finite number, 0 or more")
+    return found
+
+
+def _product(advantage: float, weight: float) -> float:
+    if abs(advantage) <= LARGEST < abs(advantage * weight):
+        raise ConfigError(f"the metric {WEIGHT} of a group is {weight!r}: its advantages become too large")
+    return advantage * weight

@@ -1,26 +1,30 @@
 """A training run's use of a judge: judging a batch, logging lost groups, and ending the run when nothing is learned.
 
-Lost groups are logged (``lost_groups``). A judge that refuses every question permanently ends the run with a
-ConfigError. ``patience`` lost groups in a row end the run with a CalipersError, or by calling ``stop``. Not responsible
-for what a lost group means to an engine, or for what an engine does with an exception (the adapters,
-``docs/trainers/README.md``).
+What a lost group means to an engine, and what it does with an exception, is in ``docs/trainers/README.md``.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.lost_groups import LostGroupLog, cause_of_loss, lost_group_line, one_line
-from calipers.trainers.no_signal.rewards import unscored_trajectories
-from calipers.trainers.process.once import once_per_process
-from calipers.types import GroupResult, TrajectoryGroup
+from calipers.trainers.cohorts import Cohorts, MemberResult
+from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
+from calipers.trainers.process import once_per_process
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
+from calipers.types.encoding import printable, without_lone_surrogates
+
+_log = logging.getLogger("calipers.trainers")
 
 Stop: TypeAlias = Callable[[], object]
 """Asks a trainer to end its run."""
@@ -31,10 +35,30 @@ Score: TypeAlias = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
 T = TypeVar("T")
 
 
-def interrupt() -> None:
-    """End this trainer's process as Ctrl-C would.
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a run goes on without a signal: it ends after ``groups`` lost groups in a row and ``minutes``.
 
-    This is a ``stop`` for engines that continue after any exception of a rollout.
+    The minutes are those since the first of these groups was lost.
+    """
+
+    groups: int
+    minutes: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_whole(patience=self.groups)
+        require_above_zero(patience=self.groups)
+
+
+PATIENCE: Final = Patience(32, 10.0)
+"""The default of every adapter."""
+
+Lasting: TypeAlias = Patience | int | None
+"""An adapter's ``patience``: a number is that of groups, without minutes; None means for ever."""
+
+
+def interrupt() -> None:
+    """End this process as Ctrl-C would: a ``stop`` for engines that continue after any exception of a rollout.
 
     A process that a script started in the background ignores Ctrl-C, so it is terminated instead.
     """
@@ -42,60 +66,57 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
 
 
-def require_patience(patience: int | None, stop: Stop | None) -> None:
+def require_patience(patience: Lasting, stop: Stop | None) -> None:
     """Raise ConfigError for an invalid ``patience`` or ``stop`` of a trainer's run."""
-    require_whole(patience=patience)
-    require_above_zero(patience=patience)
+    if patience is not None and not isinstance(patience, Patience):
+        Patience(patience)
     require_callable(stop=stop)
 
 
 class JudgedRun:
-    """A training run's use of ``judge``.
+    """A training run's use of ``judge``. Safe to use from several event loops.
 
-    A group is lost if fewer than ``min_scored`` members have a reward. If ``min_scored`` is None, it is lost if any
-    member has none. After ``patience`` lost groups in a row ``stop`` is called, once. Without ``stop`` the run is over:
-    this and every further call raises CalipersError before the judge is asked. ``patience=None`` counts nothing. If
-    every call of a batch was refused permanently and the judge has never answered, ``stop`` is called, and this and
-    every further call raises ConfigError. ``consequence`` says in the log what happens to the rewards of a lost group.
-    What each result of the judge warns of, such as that it is not for training, is logged once, with the first.
-    Safe to use from several event loops.
-
-    Raises ConfigError for invalid settings.
+    A group is lost if fewer than ``min_scored`` members have a reward, or, with None, if any member has none. When
+    ``patience`` runs out, ``stop`` is called, once. Without ``stop`` the run is over: this and every further call
+    raises CalipersError before the judge is asked. If every call of a batch was refused permanently and the judge has
+    never answered, ``stop`` is called, and this and every further call raises ConfigError. ``consequence`` says in the
+    log what happens to the rewards of a lost group. Raises ConfigError for invalid settings.
     """
 
     def __init__(
         self,
         judge: Judge,
         *,
-        patience: int | None = None,
+        patience: Lasting = PATIENCE,
         stop: Stop | None = None,
         min_scored: int | None = None,
         consequence: str = "",
         log: LostGroupLog | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         require_patience(patience, stop)
         self.judge = judge
-        self._patience, self._stop = patience, stop
+        self._patience = Patience(patience) if isinstance(patience, int) else patience
+        self._stop = stop
         self._min_scored, self._consequence = min_scored, consequence
         self._log = log or LostGroupLog()
+        self._clock = clock
         self._lock = threading.Lock()
         self._in_a_row = 0
+        self._since = 0.0
         self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
         self._warnings = judge.settings.warnings
 
     async def score(self, groups: Sequence[Any]) -> list[GroupResult]:
-        """Return the results of a trainer's batch of groups, in order.
-
-        Raises the errors that the class describes, and those of ``Judge.score_groups``.
-        """
+        """Return the results of a batch of groups, in order. Raises as the class and ``Judge.score_groups`` do."""
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
         return await self.record([result async for result in results])
 
     async def score_group(self, group: object) -> GroupResult:
-        """Return the result of a single group of the trainer. Raises as ``score`` does."""
+        """Return the result of a single group. Raises as ``score`` does."""
         self.require_running()
         return (await self.record([await self.judge.score_group(group)]))[0]
 
@@ -104,19 +125,16 @@ class JudgedRun:
     ) -> list[T]:
         """Return an entry for each position of a trainer's batch.
 
-        ``groups`` are the positions of each group's members. Together they cover the batch. ``asked`` are the groups
-        themselves, and ``form`` turns a result into its members' entries.
+        ``groups`` are the positions of each group's members, ``asked`` the groups themselves, and ``form`` turns a
+        result into its members' entries.
         """
-        found: dict[int, T] = {}
+        entries: dict[int, T] = {}
         for group, result in zip(groups, await self.score(asked), strict=True):
-            found |= zip(group, form(result), strict=True)
-        return [found[position] for position in range(len(found))]
+            entries |= zip(group, form(result), strict=True)
+        return [entries[position] for position in range(len(entries))]
 
     def wrap(self, score: Score) -> Score:
-        """Return ``score`` as a function that counts and logs its results in this trainer's run.
-
-        Code that collects groups calls it.
-        """
+        """Return ``score`` as a function that counts and logs its results in this run."""
 
         async def scoring(group: TrajectoryGroup) -> GroupResult:
             self.require_running()
@@ -125,51 +143,38 @@ class JudgedRun:
         return scoring
 
     async def record(self, results: list[GroupResult]) -> list[GroupResult]:
-        """Count and log the ``results`` of a trainer's batch, and return them.
-
-        Raises the errors that the class describes.
-        """
-        await self.require_answering()
-        self._warn_once()
+        """Count and log the ``results`` of a batch, and return them. Raises as the class says."""
+        try:
+            await self.judge.require_answering()
+        except ConfigError as error:
+            self.end(error)
+            raise
+        with self._lock:
+            notes, self._warnings = self._warnings, ()
+        for note in notes:
+            self._log.warn(note)
         for result in results:
             self._take(result)
         self._end_if_out_of_patience()
         self.require_running()
         return results
 
-    def _warn_once(self) -> None:
-        with self._lock:
-            warnings, self._warnings = self._warnings, ()
-        for warning in warnings:
-            self._log.warn(warning)
-
-    async def require_answering(self) -> None:
-        """Call ``stop`` and raise ConfigError if the judge permanently refused every call in the trainer's run."""
-        try:
-            await self.judge.require_answering()
-        except ConfigError as error:
-            self.end(error)
-            raise
-
     def end(self, error: ConfigError) -> None:
-        """End the trainer's run because no group will ever be scored.
-
-        ``stop`` is called, and every further call raises ConfigError.
-        """
+        """End the run because no group will ever be scored: every further call raises ConfigError."""
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
-        """Record a lost group of the trainer: log ``line``, and count the loss under ``why``. This does not raise."""
+        """Log ``line`` about a lost group, and count the loss under ``why``. This does not raise."""
         self._count(line, why=why)
         self._end_if_out_of_patience()
 
     def lost_before_judging(self, name: str, why: str) -> None:
-        """Record a group of the trainer that was lost before it was judged. This does not raise."""
+        """Record a group that was lost before it was judged. This does not raise."""
         then = f", {self._consequence}" if self._consequence else ""
         self.lost(f"group {one_line(name, 80)} is lost{then}: {one_line(why)}", why=why)
 
     def succeeded(self) -> None:
-        """Record a group of the trainer that was judged."""
+        """Record a group that was judged."""
         with self._lock:
             self._in_a_row = 0
         self._log.flush_if_due()
@@ -180,7 +185,7 @@ class JudgedRun:
         return None if self._ended is None else self._ended[1]
 
     def require_running(self) -> None:
-        """Raise the error that ended the trainer's run, if it ended."""
+        """Raise the error that ended the run, if it ended."""
         if self._ended is not None:
             kind, message = self._ended
             raise kind(message)
@@ -199,13 +204,21 @@ class JudgedRun:
     def _count(self, line: str, *, why: str) -> None:
         self._log.add(line, why=why)
         with self._lock:
+            now = self._clock()
+            self._since = self._since if self._in_a_row else now
             self._in_a_row += 1
-            if self._in_a_row == self._patience:
-                lost = f"{self._patience} groups in a row were lost (patience={self._patience})"
-                self._out_of_patience = f"{lost}, the last because {why}"
+            limit = self._patience
+            if limit is None or self._out_of_patience is not None:
+                return
+            if self._in_a_row >= limit.groups and now - self._since >= limit.minutes * 60:
+                minutes = f" in {limit.minutes:g} minutes" if limit.minutes else ""
+                self._out_of_patience = (
+                    f"{self._in_a_row} groups in a row were lost{minutes} (patience={limit.groups}), the last because "
+                    f"{why}"
+                )
 
     def _end_if_out_of_patience(self) -> None:
-        """End the run if ``patience`` groups in a row were lost. Called once the whole batch is logged."""
+        """Called once the whole batch is logged."""
         with self._lock:
             message, self._out_of_patience = self._out_of_patience, None
         if message is not None:
@@ -226,13 +239,163 @@ class JudgedRun:
 @once_per_process(maxsize=32)
 def shared_run(
     judge: Judge,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """Return the JudgedRun of a trainer's process with these arguments.
-
-    It is for adapters whose engine makes them anew for every group.
-    """
+    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group."""
     return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)
+
+
+# --- engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all
+
+
+def run_for_floats(judge: Judge, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
+    """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost."""
+    return JudgedRun(judge, patience=patience, stop=stop, consequence="so all get the same reward")
+
+
+def is_group_scored(member: MemberResult) -> bool:
+    """Return whether the whole group was scored, so that the trainer gets the judge's reward, not the constant."""
+    group = member.group
+    return member.reward is not None and group is not None and not unscored_trajectories(group.trajectories)
+
+
+def float_reward(member: MemberResult) -> float:
+    """Return a member's reward for the trainer, or the constant if any member of its group is unscored."""
+    return member.reward if member.reward is not None and is_group_scored(member) else NEUTRAL
+
+
+def complete_cohorts(
+    run: JudgedRun,
+    *,
+    size: int,
+    deadline: float | None,
+    limit: float | None = None,
+    on_closed: Callable[[Hashable], object] | None = None,
+) -> Cohorts:
+    """Return cohorts that judge a group only when all its rollouts have arrived: a float cannot say that a late member
+    has no reward. The arguments are those of ``Cohorts``.
+    """
+    return Cohorts(
+        run.wrap(run.judge.score_group),
+        size=size,
+        preparing=run.judge.preparing,
+        quorum=None,
+        deadline=deadline,
+        limit=limit,
+        on_lost=run.lost_before_judging,
+        on_closed=on_closed,
+    )
+
+
+# --- the log of lost groups
+
+LINES_PER_MINUTE: Final = 10
+_MINUTE: Final = 60.0
+_MAX_LENGTH: Final = 500
+_MAX_IDS: Final = 4
+_MAX_REASONS: Final = 3
+_MAX_COUNTED: Final = 100
+
+
+def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
+    """Return a log line with the members that a group lost, and why; ``consequence`` is what follows for rewards."""
+    missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
+    head = (
+        f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not be scored"
+    )
+    return f"{head}{', ' + consequence if consequence else ''}: {reasons_by_member(missing, total)}"
+
+
+def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
+    """Return each reason why members have no score once, with the members' ids. The length is bounded."""
+    ids: dict[str, list[str]] = {}
+    for row in missing:
+        ids.setdefault(f"{row.status}: {row.reason}", []).append(row.id)
+    listed = []
+    for why, names in list(ids.items())[:_MAX_REASONS]:
+        many = "all" if len(names) == total else f"{len(names)} of them"
+        listed.append(f"{', '.join(names) if len(names) <= _MAX_IDS else many} {why}")
+    if len(ids) > _MAX_REASONS:
+        listed.append(f"{len(ids) - _MAX_REASONS} further reasons")
+    return one_line("; ".join(listed))
+
+
+def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
+    """Return why members have no score, without their ids: losses with the same text are counted together."""
+    causes = dict.fromkeys(f"{row.status}: {row.reason}" for row in missing)
+    return one_line("; ".join(list(causes)[:_MAX_REASONS]))
+
+
+def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
+    """Return ``text`` as a line of the trainer's log: at most ``longest`` characters, without control characters."""
+    line = printable(" ".join(without_lone_surrogates(text).split()))
+    return line if len(line) <= longest else line[: longest - 1] + "…"
+
+
+class LostGroupLog:
+    """Writes the first ten lines of a minute; further lost groups become one summary, with counts by reason.
+
+    Safe to use from several threads and event loops.
+    """
+
+    def __init__(
+        self, emit: Callable[[str], object] = _log.warning, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._emit, self._clock = emit, clock
+        self._lock = threading.Lock()
+        self._since = clock()
+        self._lines = 0
+        self._counts: Counter[str] = Counter()
+
+    def add(self, line: str, *, why: str) -> None:
+        """Write ``line``, or, if the minute has ten lines already, count the group under ``why``."""
+        lines = self._due()
+        with self._lock:
+            if self._lines < LINES_PER_MINUTE:
+                self._lines += 1
+                lines.append(line)
+            else:
+                known = why in self._counts or len(self._counts) < _MAX_COUNTED
+                self._counts[why if known else "other reasons"] += 1
+        self._write(lines)
+
+    def warn(self, line: str) -> None:
+        """Write a warning about the whole run."""
+        self._write([one_line(line)])
+
+    def flush_if_due(self) -> None:
+        """Write the summary of a minute that is over, when a group succeeds, because no further loss may come."""
+        if self._counts:
+            self._write(self._due())
+
+    def close(self, last: str) -> None:
+        """Write the summary of what was counted so far, then the line ``last``."""
+        with self._lock:
+            lines = self._summary()
+        self._write([*lines, last])
+
+    def _due(self) -> list[str]:
+        with self._lock:
+            if self._clock() - self._since < _MINUTE:
+                return []
+            lines = self._summary()
+            self._since, self._lines = self._clock(), 0
+            return lines
+
+    def _summary(self) -> list[str]:
+        if not self._counts:
+            return []
+        most = self._counts.most_common(_MAX_REASONS)
+        counted = [f"{count} × {why}" for why, count in most]
+        if rest := self._counts.total() - sum(count for _, count in most):
+            counted.append(f"{rest} for other reasons")
+        line = f"{self._counts.total()} more groups lost trajectories: {'; '.join(counted)}"
+        self._counts.clear()
+        return [line]
+
+    def _write(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._emit(line)

@@ -6,12 +6,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
-from calipers.trainers.cohorts.keys import NamedKey, key_of_prompt
-from calipers.trainers.no_signal.float_rewards import float_reward, is_group_scored
-from calipers.trainers.no_signal.run import JudgedRun
-from calipers.trainers.rollouts.dataset_rows import read_label_of_row
-from calipers.trainers.rollouts.messages import assistant_message, prompt_messages
+from calipers.trainers.cohorts import Cohorts, MemberResult, NamedKey, key_of_prompt
+from calipers.trainers.no_signal.run import JudgedRun, float_reward, is_group_scored
+from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row
 
 Row: TypeAlias = tuple[str, str, Any]
 """A query, its prompt and its label."""

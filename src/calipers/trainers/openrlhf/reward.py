@@ -2,7 +2,7 @@
 
 ``agent_executor`` is for ``--train.agent_func_path`` (preferred). ``reward_func`` is for a ``--reward.remote_url`` that
 names a Python file. If that option is a URL, ``calipers serve`` is the server behind it. OpenRLHF is imported only to
-make the executor. Not responsible for the server (``calipers.server``).
+make the executor.
 """
 
 from __future__ import annotations
@@ -16,15 +16,19 @@ from typing import Any
 
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.errors import InputError
-from calipers.trainers.cohorts.cohort import MemberResult
-from calipers.trainers.no_signal.float_rewards import complete_cohorts, float_reward, is_group_scored, run_for_floats
-from calipers.trainers.no_signal.run import Stop
+from calipers.trainers.cohorts import MemberResult
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    Lasting,
+    Stop,
+    complete_cohorts,
+    float_reward,
+    is_group_scored,
+    run_for_floats,
+)
 from calipers.trainers.openrlhf.reply import SCORED, judged_reply
-from calipers.trainers.process import blocking
-from calipers.trainers.process.engines import import_engine, warn_untested
-from calipers.trainers.process.judges import JudgeLike, as_judge
-from calipers.trainers.rollouts.dataset_rows import read_label_of_row
-from calipers.trainers.rollouts.messages import assistant_message, prompt_messages, rubric_with_reference
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine, warn_untested
+from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
 
 __all__ = ["agent_executor", "reward_func"]
 
@@ -35,7 +39,7 @@ def agent_executor(
     agent: type | None = None,
     rubric: str | None = None,
     reference: bool = False,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> type:
     """Return the class ``AgentExecutor`` for the file that OpenRLHF's ``--train.agent_func_path`` names.
@@ -108,7 +112,7 @@ def reward_func(
     rubric: str | None = None,
     deadline: float = 600.0,
     threads: int = 4096,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> Callable[[Sequence[str], Sequence[str], Sequence[Any]], dict[str, Any]]:
     """Return the function ``reward_func`` for the file that OpenRLHF's ``--reward.remote_url`` names.
@@ -132,7 +136,7 @@ def reward_func(
 
     def reward(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
         rows = zip(queries, prompts, labels, strict=True)
-        return blocking.run_coroutine(judged_reply(run, cohorts, rows, rubric=rubric))
+        return run_coroutine(judged_reply(run, cohorts, rows, rubric=rubric))
 
     return reward
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs import as_trajectory
-from calipers.trainers.rollouts.messages import assistant_message, prompt_messages
+from calipers.trainers.rollouts.rows import assistant_message, prompt_messages
 from calipers.types import Rubric, Trajectory
 
 _log = logging.getLogger(__name__)

@@ -1,44 +1,56 @@
 """A judge as a reward function of TRL: GRPOTrainer, RLOOTrainer, AsyncGRPOTrainer, and trainers derived from them.
 
-``docs/trainers/trl.md`` describes how TRL handles a failed judgment. TRL is never imported. Not responsible for reading
-TRL's batches (``trl.rows``), or for rows of other processes (``trl.ranks``).
+``docs/trainers/trl.md`` describes how TRL handles a failed judgment. TRL is never imported.
 """
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType
+from statistics import fmean
 from typing import Any, Final
 
 from calipers.config.arguments import require_callable, require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.judging.reaching import check_or_continue
+from calipers.rewards.blend import undone_by_blend
 from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
-from calipers.trainers.no_signal.run import JudgedRun, Stop, require_patience
-from calipers.trainers.process import blocking as synchronous
-from calipers.trainers.process.engines import installed_version
-from calipers.trainers.process.judges import JudgeLike, build_judge
-from calipers.trainers.rollouts.dataset_rows import warn_unused_columns
-from calipers.trainers.rollouts.steps import step_fields
-from calipers.trainers.trl.around import PolicyTools, ReadArtifacts, around_rollouts
-from calipers.trainers.trl.caller import LOGS_ANY_METRICS, Caller, check_version
-from calipers.trainers.trl.metrics import judge_metrics, row_explanations
+from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, require_patience
+from calipers.trainers.process import JudgeLike, build_judge, installed_version, run_coroutine
+from calipers.trainers.rollouts.rows import step_fields, warn_unused_columns
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import USUAL_RUBRIC_COLUMN, Row, completion_rows, dataset_column, groups_of_rows
-from calipers.trainers.trl.scaffold import scaffolded_rollouts
-from calipers.trainers.trl.weights import weighted
-from calipers.trainers.weights import Weigh, reliability_weight, row_weights, weights_without_effect
-from calipers.types import GroupResult, TrajectoryGroup
+from calipers.trainers.trl.rows import (
+    PROBLEM,
+    USUAL_RUBRIC_COLUMN,
+    PolicyTools,
+    Prompts,
+    ReadArtifacts,
+    Row,
+    completion_rows,
+    dataset_column,
+    groups_of_rows,
+)
+from calipers.trainers.trl.weights import WEIGHTS_FROM
+from calipers.trainers.weights import Weigh, row_weights, undone_by_division, weights_without_effect
+from calipers.types import GroupResult, TrajectoryGroup, Usage
 
-__all__ = ["AsyncReward", "BlockingReward", "reliability_weight", "reward_func", "scaffolded_rollouts", "weighted"]
+Version = tuple[int, int]
+
+OLDEST: Final[Version] = (0, 18)
+NEWEST: Final[Version] = (1, 16)
+AWAITS: Final[Version] = (1, 10)
+"""The first TRL that awaits reward functions which are objects."""
+
+EXCLUDES_MISSING: Final[Version] = (1, 6)
+"""The first TRL that excludes a row without any reward from its group's baseline; older versions count it as 0."""
+
+PASSES_STATE: Final[Version] = (0, 20)
+"""The first TRL whose trainers pass reward functions their state."""
 
 _MIN_SCORED: Final = 2
-"""The fewest rows with a reward that a group needs to be compared."""
 
 
 def reward_func(  # noqa: PLR0913 - keywords
@@ -51,7 +63,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     reference_column: str | None = None,
     name: str = "judge",
     check: bool = True,
-    patience: int | None = None,
+    patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     weigh: Weigh | None = None,
     tools: PolicyTools | None = None,
@@ -59,7 +71,7 @@ def reward_func(  # noqa: PLR0913 - keywords
 ) -> Any:
     """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
-    It is an AsyncReward, or, with ``blocking=True`` (for TRL before 0.27), a BlockingReward. It returns a reward in the
+    It is an AsyncReward, or, with ``blocking=True`` (for TRL before 1.10), a BlockingReward. It returns a reward in the
     judge's ``reward_range``, or None, for each completion of the batch. A group that is split over processes is
     reunited and judged once. ``num_generations=None`` is the trainer's own, which GRPOTrainer and RLOOTrainer show from
     TRL 1.0 on. ``only_reward=True`` says that the trainer has no other reward function: then a row without a score gets
@@ -92,7 +104,7 @@ def reward_func(  # noqa: PLR0913 - keywords
         raise ConfigError(
             f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
         )
-    check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
+    _check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
     require_patience(patience, stop)
     require_callable(weigh=weigh, artifacts=artifacts)
     options = _Options(
@@ -100,7 +112,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     )
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
-        for warning in synchronous.run_coroutine(check_or_continue(reward.judge)):
+        for warning in run_coroutine(check_or_continue(reward.judge)):
             warnings.warn(f"{name}: {warning}", stacklevel=2)
     return reward
 
@@ -111,11 +123,29 @@ class _Options:
     only_reward: bool | None
     rubric_column: str | None
     reference_column: str | None
-    patience: int | None
+    patience: Lasting
     stop: Stop | None
     weigh: Weigh | None
     tools: PolicyTools | None
     artifacts: ReadArtifacts | None
+
+
+def _check_version(trl: Version | None, *, only_reward: bool | None, blocking: bool) -> None:
+    if trl is None:
+        return
+    shown = ".".join(map(str, trl))
+    if trl < OLDEST:
+        raise ConfigError(f"TRL {shown} is too old for calipers' reward functions: install trl>=0.18.2")
+    if trl < AWAITS and not blocking:
+        raise ConfigError(f"TRL {shown} does not await this reward function: pass blocking=True, or install trl>=1.10")
+    if trl < EXCLUDES_MISSING and only_reward:
+        raise ConfigError(
+            f"TRL {shown} counts a row without a reward as 0, even if there is no other reward function: remove "
+            "only_reward=True, or install trl>=1.6"
+        )
+    if trl > NEWEST:
+        newest = ".".join(map(str, NEWEST))
+        warnings.warn(f"TRL {shown} is newer than {newest}, the newest that calipers was tested with", stacklevel=3)
 
 
 class _Reward:
@@ -137,27 +167,24 @@ class _Reward:
 
     @property
     def judge(self) -> Judge:
-        """Return the judge of the TRL reward function, built when first needed."""
+        """Return the judge, built when first needed."""
         if self._judge is None:
             self._judge = build_judge(self._source)
         return self._judge
 
     @property
     def weighs(self) -> bool:
-        """Whether this TRL reward function gives weights of advantages: it was made with ``weigh=``."""
+        """Whether this reward function gives weights of advantages: it was made with ``weigh=``."""
         return self._options.weigh is not None
 
     @property
     def run(self) -> JudgedRun:
-        """Return the judge's training run, started when first needed. A group with a single scored row counts as
-        lost.
-        """
+        """Return the judge's training run. A group with a single scored row counts as lost."""
         if self._run is None:
-            options = self._options
             self._run = JudgedRun(
                 self.judge,
-                patience=options.patience,
-                stop=options.stop,
+                patience=self._options.patience,
+                stop=self._options.stop,
                 min_scored=_MIN_SCORED if self._is_only else None,
                 consequence="so nothing is learned from it" if self._is_only else "so the judge gives it no reward",
             )
@@ -174,27 +201,20 @@ class _Reward:
     async def _rewards(
         self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]
     ) -> list[float | None]:
-        options, caller = self._options, Caller.of(columns, trl=self._trl)
-        if options.only_reward:
-            caller.check_only_reward()
-        elif options.only_reward is None and self._run is None:
-            self._is_only = caller.is_only_reward(trl=self._trl)
-        first, self._warned = not self._warned, True
-        if first:
-            reward = self.judge.settings.reward
-            at = [judge.endpoint for judge in self.judge.settings.judges]
-            weighs = options.weigh is not None
-            for note in caller.warnings(self, kind=reward.kind, blend=reward.blend, weighs=weighs, judges=at):
-                warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
-        size = caller.size(options.num_generations)
-        read = partial(_read, prompts, completions, columns, options)
+        trainer = getattr(columns.get("log_metric"), "__self__", None)
+        step = getattr(columns.get("trainer_state"), "global_step", None)
+        mode = getattr(getattr(trainer, "model", None), "training", None)
+        training = mode if isinstance(mode, bool) else None
+        self._look_at(trainer, training)
+        read = partial(_read, prompts, completions, columns, self._options)
+        size = _group_size(trainer, training, self._options.num_generations)
         grouping = partial(
             groups_of_rows,
             size=size,
             default_rubric=self.judge.settings.standards,
-            mixed_prompts=caller.changes_prompts,
-            label="" if caller.step is None else f"step {caller.step}, ",
-            extra=step_fields(caller.step, training=caller.training),
+            prompts=_prompts(columns, self._trl),
+            label="" if step is None else f"step {step}, ",
+            extra=step_fields(step, training=training),
         )
         # TRL gives all processes the same number of rows, because otherwise it could not combine their rewards. So all
         # of them decide alike whether to exchange rows.
@@ -204,15 +224,46 @@ class _Reward:
             results, part = await self._judged_jointly(read, grouping)
         rewarded = trajectory_rewards if self._is_only else rewards_or_none
         rewards = [reward for result in results for reward in rewarded(result)]
-        if options.weigh is not None:
-            self.weights = row_weights(results, options.weigh)[part]
-            # Groups that could not be judged whole tell nothing of the weights of others.
-            if not self._knows_effect and any(one.status == "scored" for one in results):
-                self._knows_effect = True
-                if said := weights_without_effect(results, options.weigh):
-                    warnings.warn(f"{self.__name__}: {said}", stacklevel=2)
+        self._weigh(results, part)
         self._log(columns, results, rewards, part)
         return rewards[part]
+
+    def _look_at(self, trainer: Any, training: bool | None) -> None:  # noqa: FBT001 - private
+        """Raise ConfigError if the trainer does not fit the settings; warn at the first batch of what has no effect."""
+        options, functions = self._options, getattr(trainer, "reward_funcs", None)
+        count = len(functions) if isinstance(functions, list) else None
+        if options.only_reward and count is not None and count > 1:
+            raise ConfigError(
+                f"only_reward=True, but the trainer has {count} reward functions, and TRL adds 0 to the others' sum "
+                "for a row without a score. Remove only_reward=True: then a whole group gets no reward"
+            )
+        if options.only_reward is None and self._run is None:
+            self._is_only = count == 1 and self._trl is not None and self._trl >= EXCLUDES_MISSING
+        first, self._warned = not self._warned, True
+        if not first:
+            return
+        reward = self.judge.settings.reward
+        # Beside another reward, the size of the judge's has an effect on what the trainer divides.
+        blend = reward.blend
+        notes = [_undone(trainer, count, reward.kind) if blend is None else undone_by_blend(reward.kind, blend)]
+        if self.weighs and training is not None and getattr(trainer, WEIGHTS_FROM, None) is not self:
+            notes.append(
+                "weigh= has no effect: the trainer does not multiply advantages by the function's weights. Make it "
+                "with weighted(GRPOTrainer, reward)(...)"
+            )
+        for note in filter(None, notes):
+            warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
+
+    def _weigh(self, results: Sequence[GroupResult], part: slice) -> None:
+        weigh = self._options.weigh
+        if weigh is None:
+            return
+        self.weights = row_weights(results, weigh)[part]
+        # Groups that could not be judged whole tell nothing of the weights of others.
+        if not self._knows_effect and any(result.status == "scored" for result in results):
+            self._knows_effect = True
+            if note := weights_without_effect(results, weigh):
+                warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
 
     async def _judged_jointly(
         self, read: Callable[[], list[Row]], grouping: Callable[[Sequence[Row]], list[TrajectoryGroup]]
@@ -242,34 +293,20 @@ class _Reward:
         """Log metrics of the judge, and its explanations as a column of TRL's table, if this TRL accepts them."""
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
         if callable(log_metric) and results:
-            same_names = not is_single_process() and (self._trl is None or self._trl < LOGS_ANY_METRICS)
-            for name, value in judge_metrics(results, rewards, same_names=same_names).items():
+            for name, value in judge_metrics(results, rewards, alone=is_single_process()).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
-            log_extra(f"{self.__name__}_says", row_explanations(results)[part])
+            rows = [row for result in results for row in result.trajectories]
+            notes = [row.extra.get("metadata", {}).get(PROBLEM) or row.reason or row.explanation or "" for row in rows]
+            log_extra(f"{self.__name__}_says", notes[part])
 
 
 class AsyncReward(_Reward):
-    """The reward function that TRL awaits, together with its other asynchronous reward functions.
-
-    It is an object, so that it can be pickled, with the attributes of a function, because TRL before 1.10 asks
-    ``inspect`` whether it is an asynchronous function.
-    """
-
-    __defaults__: tuple[Any, ...] | None = None
-    __kwdefaults__: dict[str, Any] | None = None
+    """The reward function that TRL awaits, together with its other asynchronous reward functions."""
 
     async def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return a reward or None for each completion; ``columns`` are TRL's keyword arguments."""
         return await self._rewards(prompts, completions, columns)
-
-    @property
-    def __code__(self) -> CodeType:
-        return type(self).__call__.__code__
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(self.__call__)
 
 
 class BlockingReward(_Reward):
@@ -277,7 +314,39 @@ class BlockingReward(_Reward):
 
     def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
         """Return a reward or None for each completion; ``columns`` are TRL's keyword arguments."""
-        return synchronous.run_coroutine(self._rewards(prompts, completions, columns))
+        return run_coroutine(self._rewards(prompts, completions, columns))
+
+
+def judge_metrics(results: Sequence[GroupResult], rewards: Sequence[float | None], *, alone: bool) -> dict[str, float]:
+    """Return metrics of judged groups for TRL's log, finite numbers by name: shares of rows, and means per group.
+
+    ``rewards`` are those that the trainer gets. Means that may be unknown are logged by a process that is ``alone``:
+    TRL before 1.15 waits until all processes log the same names.
+    """
+    rows = [row for result in results for row in result.trajectories]
+    usage = Usage.total([result.usage for result in results])
+    count = len(results)
+    metrics = {
+        **{status: _share(status == row.status for row in rows) for status in ("scored", "abstained", "failed")},
+        "no_signal": _share(reward is None for reward in rewards),
+        "calls": sum(result.judge_calls for result in results) / count,
+        "attempts": sum(result.attempts for result in results) / count,
+        "unusable": sum(result.unusable for result in results) / count,
+        "input_tokens": usage.input_tokens / count,
+        "output_tokens": usage.output_tokens / count,
+    }
+    if not alone:
+        return metrics
+    errors = [row.stderr for row in rows if row.stderr is not None]
+    known = [result.reliability.value for result in results if result.reliability.value is not None]
+    metrics |= {name: fmean(values) for name, values in (("stderr", errors), ("reliability", known)) if values}
+    if usage.cost_usd is not None and any(result.attempts or result.judge_calls for result in results):
+        metrics["cost_usd"] = usage.cost_usd / count
+    return metrics
+
+
+def _share(flags: Iterable[bool]) -> float:
+    return fmean(map(float, flags))
 
 
 def _read(
@@ -287,7 +356,44 @@ def _read(
     return completion_rows(
         prompts,
         completions,
+        columns,
         rubrics=dataset_column(columns, options.rubric_column, required=options.rubric_column != USUAL_RUBRIC_COLUMN),
         references=dataset_column(columns, options.reference_column, required=True),
-        around=around_rollouts(columns, len(completions), tools=options.tools, artifacts=options.artifacts),
+        tools=options.tools,
+        artifacts=options.artifacts,
     )
+
+
+def _prompts(columns: Mapping[str, Any], trl: Version | None) -> Prompts:
+    if columns.get("environments") is not None:  # they extend prompts when they start
+        return "extended"
+    # AsyncGRPOTrainer may have environments, but passes neither them nor a state. Neither does a loop of one's own.
+    return "unknown" if columns.get("trainer_state") is None and (trl is None or trl >= PASSES_STATE) else "same"
+
+
+def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private
+    """Return the number of completions in a group. Raises ConfigError if the trainer's is another, or unknown."""
+    shown = getattr(trainer, "num_generations_eval" if training is False else "num_generations", None)
+    if not isinstance(shown, int):
+        if num_generations is None:
+            raise ConfigError(
+                "this trainer does not show its group size to reward functions: give reward_func "
+                "num_generations=, the trainer's own"
+            )
+        return num_generations
+    if num_generations is not None and training is not False and shown != num_generations:
+        raise ConfigError(
+            f"reward_func was given num_generations={num_generations}, but the trainer has {shown}: they must be equal"
+        )
+    return shown
+
+
+def _undone(trainer: Any, functions: int | None, kind: str | None) -> str | None:
+    """Return a warning if the trainer's division undoes this ``kind`` of rewards."""
+    if getattr(trainer, "multi_objective_aggregation", None) == "normalize_then_sum":
+        instead = "Set multi_objective_aggregation to 'sum_then_normalize', and scale_rewards to 'batch' or 'none'"
+    elif str(getattr(trainer, "scale_rewards", None)) in {"group", "True"} and (functions or 1) == 1:
+        instead = "Set scale_rewards to 'batch' or 'none', or weight advantages: weighted(GRPOTrainer, reward)"
+    else:
+        return None
+    return undone_by_division(kind, instead=instead)

@@ -1,24 +1,34 @@
 """Convert the arguments of a TRL reward function (prompts, completions, dataset columns) to groups, by position.
 
-Pure. Not responsible for judging them (``trl.reward``), or for rows of other processes (``trl.ranks``).
+TRL shows reward functions neither tools nor, before 1.0, environments. The tools are found on the trainer that makes
+the call. TRL is never imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import canonical
 from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.standards import plain_criteria
+from calipers.inputs.tools import openai_tool_definitions
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.messages import assistant_message, rubric_text_with_reference, split_reasoning
-from calipers.trainers.trl.around import Around
+from calipers.trainers.rollouts.rows import Images, assistant_message, rubric_text_with_reference, split_reasoning
 from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
+
+ReadArtifacts: TypeAlias = Callable[[Any], Mapping[str, str]]
+"""Returns what an environment was left with after a rollout, as texts by path."""
+
+PolicyTools: TypeAlias = "Sequence[Mapping[str, Any] | Callable[..., Any]]"
+"""The tools of a policy: definitions in OpenAI's form, or functions with docstrings, as TRL takes them."""
+
+Prompts: TypeAlias = Literal["same", "extended", "unknown"]
+"""Whether the prompts of a group are equal, or environments have extended them; unknown where no state is passed."""
 
 USUAL_RUBRIC_COLUMN: Final = "rubric"
 """The column whose rubrics are used if a data set has it. A column of another name was named, and is required."""
@@ -30,8 +40,8 @@ PROBLEM: Final = "trl_problem"
 class Row:
     """A completion of a TRL batch as plain data, which can be sent to every process of a run.
 
-    ``problem`` is the reason why the completion cannot be read; ``completion`` is then empty. ``tools`` are the
-    definitions of the tools that the policy had, and ``artifacts`` what its environment was left with.
+    ``problem`` is the reason why the row cannot be judged. ``tools`` are the definitions of the tools that the policy
+    had, and ``artifacts`` what its environment was left with.
     """
 
     prompt: tuple[Message, ...]
@@ -46,40 +56,40 @@ class Row:
 def completion_rows(
     prompts: Sequence[Any],
     completions: Sequence[Any],
+    columns: Mapping[str, Any],
     *,
-    rubrics: Sequence[Any] | None,
-    references: Sequence[Any] | None,
-    around: Sequence[Around] | None = None,
+    rubrics: Sequence[Any] | None = None,
+    references: Sequence[Any] | None = None,
+    tools: PolicyTools | None = None,
+    artifacts: ReadArtifacts | None = None,
 ) -> list[Row]:
-    """Return a row per completion of TRL. ``rubrics`` and ``references`` are dataset columns, None if there are none.
-    ``around`` is what each rollout had around it: tools, and an environment.
+    """Return a row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
 
-    A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
-    faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
-    another length.
+    ``tools`` are given by the user; None means those that the calling trainer shows. ``artifacts`` reads an
+    environment. A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises
+    InputError for faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a
+    column of another length. Raises ConfigError for ``artifacts`` where the trainer passes no environments.
     """
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts but {len(column)} {name}")
-    found, images = [], Images()
-    for number, (prompt, completion) in enumerate(zip(prompts, completions, strict=True), start=1):
-        messages, problem = _completion(completion, images)
-        rubric = None if rubrics is None else rubric_from_column(rubrics[number - 1], f"row {number}: its rubric")
-        reference = None if references is None else references[number - 1]
-        reference = None if reference is None or reference == "" else str(reference)
-        beside = Around() if around is None else around[number - 1]
-        found.append(
-            Row(
-                _prompt(prompt, images, number),
-                messages,
-                rubric,
-                reference,
-                problem or beside.problem,
-                beside.tools,
-                beside.artifacts,
-            )
+    environments = columns.get("environments")
+    if artifacts is not None and environments is None:
+        raise ConfigError(
+            "artifacts= reads environments, and this trainer passes none: give it an environment_factory, or leave "
+            "artifacts= out (AsyncGRPOTrainer keeps environments in its rollout worker)"
         )
-    return found
+    had, images, rows = _tools_of_rows(columns, len(prompts), tools), Images(), []
+    for at, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        messages, problem = _completion(completion, images)
+        left: Mapping[str, str] = {}
+        if artifacts is not None and environments is not None:
+            left, unread = _artifacts(artifacts, environments[at])
+            problem = problem or unread
+        reference = None if references is None or references[at] in (None, "") else str(references[at])
+        rubric = None if rubrics is None else rubric_from_column(rubrics[at], f"row {at + 1}: its rubric")
+        rows.append(Row(_prompt(prompt, images, at + 1), messages, rubric, reference, problem, had[at], left))
+    return rows
 
 
 def groups_of_rows(
@@ -87,17 +97,16 @@ def groups_of_rows(
     size: int,
     *,
     default_rubric: str,
-    mixed_prompts: bool = False,
+    prompts: Prompts = "same",
     label: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> list[TrajectoryGroup]:
-    """Return groups of ``size`` neighbouring TRL rows each.
+    """Return groups of ``size`` neighbouring rows each.
 
-    Ids are positions in the batch, from 1; a group's id begins with ``label``, and ``extra`` is recorded with it. The
-    rows of a group have the same prompt, unless ``mixed_prompts`` is True, which means that something else may have
-    changed the prompts. If a row has a reference but no rubric, the reference is added to ``default_rubric``. Raises
-    ConfigError if the batch does not consist of whole groups, or if a group has several prompts, which with
-    ``mixed_prompts`` has to be certain: then ``size`` is not the trainer's.
+    Ids are positions in the batch, from 1; a group's id begins with ``label``, and ``extra`` is recorded with it. If a
+    row has a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError if the batch
+    does not consist of whole groups, or if a group certainly has rollouts of different prompts: then ``size`` or the
+    order of the rows is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -105,13 +114,18 @@ def groups_of_rows(
             "num_generations= to the trainer's own, and make per_device_train_batch_size x processes x "
             "steps_per_generation divisible by it"
         )
-    if mixed_prompts:
-        _require_size_of_runs(batch, size)
+    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
+    # Rows of one prompt are in several groups, though groups hold other prompts too: nothing extends prompts so.
+    in_groups = Counter(key for part in parts for key in {repr(row.prompt) for row in part})
     groups = []
-    for start in range(0, len(batch), size):
-        members = batch[start : start + size]
+    for at, members in enumerate(parts):
+        start = at * size
         where = f"rows {start + 1}-{start + size}"
-        shared = _have_one_prompt(members, where, mixed_prompts=mixed_prompts)
+        shared = all(row.prompt == members[0].prompt for row in members)
+        if not shared and prompts != "extended":
+            _refuse_mixed(
+                members, where, certain=prompts == "same" or any(in_groups[repr(m.prompt)] > 1 for m in members)
+            )
         groups.append(
             TrajectoryGroup(
                 group_id=f"{label}{where}",
@@ -127,36 +141,26 @@ def groups_of_rows(
     return groups
 
 
-def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
-    """Return a row as a trajectory; ``whole`` includes the prompt.
+def _refuse_mixed(members: Sequence[Row], where: str, *, certain: bool) -> None:
+    if certain:
+        raise ConfigError(
+            f"{where} of the batch have different prompts, so they are no group: num_generations={len(members)} is not "
+            "the trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
+            "num_generations_eval; TRL before 1.0 does not pass it to reward functions: keep them equal there)"
+        )
+    warnings.warn(
+        f"rows of one group have different prompts ({where}): if no environment extended them, they are not answers to "
+        f"the same question, and num_generations={len(members)} is wrong",
+        stacklevel=2,
+    )
 
-    The problem of a row without messages is stored, to be logged with its missing reward.
-    """
+
+def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
+    """Return a row as a trajectory; ``whole`` includes the prompt. A row with a problem has no messages."""
     if row.problem is not None:
         return Trajectory(name, (), metadata={PROBLEM: row.problem})
     messages = row.prompt + row.completion if whole else row.completion
     return Trajectory(name, messages, tools=row.tools, artifacts=row.artifacts)
-
-
-def _have_one_prompt(members: Sequence[Row], where: str, *, mixed_prompts: bool) -> bool:
-    shared = all(row.prompt == members[0].prompt for row in members)
-    if not shared and not mixed_prompts:
-        raise ConfigError(
-            f"{where} of the batch have different prompts, so they are no group: num_generations={len(members)} is not "
-            "the trainer's group size (in evaluation that is num_generations_eval; TRL before 1.0 does not pass it to "
-            "reward functions: keep it equal to num_generations there)"
-        )
-    return shared
-
-
-def _require_size_of_runs(batch: Sequence[Row], size: int) -> None:
-    """Raise ConfigError if equal prompts follow one another in runs of one length, and a run is in two groups."""
-    lengths = [len(list(run)) for _, run in groupby(row.prompt for row in batch)]
-    if len(lengths) > 1 and len(set(lengths)) == 1 and lengths[0] > 1 and size % lengths[0] and lengths[0] % size:
-        raise ConfigError(
-            f"the batch has {lengths[0]} completions of each prompt, and num_generations is {size}: set "
-            "num_generations= to the trainer's own"
-        )
 
 
 def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
@@ -188,8 +192,47 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
     return messages, None if messages else "the completion holds no message"
 
 
+def _artifacts(read: ReadArtifacts, environment: Any) -> tuple[Mapping[str, str], str | None]:
+    """Return an environment's artifacts, and why they cannot be read: the row then has no reward."""
+    try:
+        artifacts = dict(read(environment))
+    except Exception as error:  # noqa: BLE001 - a user's function may fail in any way; its row gets no reward
+        return {}, f"artifacts= raised {type(error).__name__}: {error}"
+    if wrong := [path for path, text in artifacts.items() if not isinstance(path, str) or not isinstance(text, str)]:
+        return {}, f"artifacts= returned no text for {str(wrong[0])[:100]!r}"
+    return artifacts, None
+
+
+def _tools_of_rows(columns: Mapping[str, Any], rows: int, tools: PolicyTools | None) -> list[tuple[Tool, ...] | None]:
+    if tools is not None:
+        return [_definitions(tools)] * rows
+    trainer = getattr(columns.get("log_metric"), "__self__", None)
+    by_environment, names = getattr(trainer, "_env_tools", None), getattr(trainer, "_batch_environments", None)
+    if isinstance(by_environment, Mapping) and isinstance(names, list) and len(names) == rows:
+        made = {name: _definitions(by_environment.get(name, ())) for name in set(names)}
+        return [made[name] for name in names]
+    shown = getattr(trainer, "tools", None)
+    return [_definitions(shown) if isinstance(shown, list | tuple) else None] * rows
+
+
+def _definitions(tools: PolicyTools) -> tuple[Tool, ...] | None:
+    """Return tools as definitions; functions are described as TRL describes them to the policy."""
+    definitions: list[Any] = []
+    for tool in tools:
+        if isinstance(tool, Mapping):
+            definitions.append(tool)
+        else:
+            from transformers.utils import get_json_schema  # noqa: PLC0415 - TRL has it loaded, and nothing else needs it
+
+            definitions.append(get_json_schema(tool))
+    try:
+        return openai_tool_definitions(definitions) if definitions else None
+    except InputError as error:
+        raise ConfigError(f"tools=: {error}") from error
+
+
 def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
-    """Return the rubric in a value of a column of TRL's data set: text or criteria, also as JSON text.
+    """Return the rubric in a value of a column of a data set: text or criteria, also as JSON text.
 
     Criteria may be a rubric's object, a list, or an object like those of data-set rows (verl's ``reward_model``).
     Raises InputError for anything else.
@@ -206,14 +249,13 @@ def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
 
 
 def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:
-    """Return a column of TRL's data set by its name, or None.
-
-    Raises ConfigError if a ``required`` column is missing.
-    """
+    """Return a column of the data set by its name, or None. Raises ConfigError if a ``required`` column is missing."""
     if name is None or given.get(name) is None:
         if name is not None and required:
             known = ", ".join(key for key, value in given.items() if isinstance(value, list)) or "none"
-            raise ConfigError(f"the data set has no column {name!r}; its columns are: {known}")
+            raise ConfigError(
+                f"the data set has no column {name!r}; the columns that TRL passes on are: prompt, {known}"
+            )
         return None
     column = given[name]
     if not isinstance(column, list | tuple):

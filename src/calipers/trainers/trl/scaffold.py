@@ -1,8 +1,7 @@
 """RuscaRL's scaffold in TRL's rollouts: sample with part of the rubric in the prompt, train on the prompt without it.
 
 The module makes a ``rollout_func`` for GRPOTrainer, which generates with the trainer's own engine (transformers or
-vLLM). TRL is never imported. Not responsible for how much of the rubric a prompt contains
-(``calipers.rubric.scaffold``), or for the reward: TRL passes reward functions the data set's own prompts.
+vLLM). TRL is never imported, and passes reward functions the data set's own prompts.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.rubric.scaffold import Criterion, Schedule, scaffolded, texts_and_points
-from calipers.trainers.process.engines import installed_version
+from calipers.trainers.process import installed_version
 from calipers.trainers.trl.rows import rubric_from_column
 from calipers.types import Message
 
@@ -36,13 +35,11 @@ def scaffolded_rollouts(
     rubric_column: str = "rubric",
     run: str = "",
     discreet: bool = True,
-    participate_training: bool = False,
 ) -> ScaffoldedRollouts:
     """Return the function for TRL's ``GRPOTrainer(rollout_func=...)``; ``rows`` are its training data set.
 
     Each row has a ``prompt`` and, in ``rubric_column``, criteria as ``calipers.Rubric`` reads them; prompts of rows
     without criteria are not changed. ``run`` and ``discreet`` are those of ``calipers.rubric.scaffold.scaffolded``.
-    With ``participate_training`` (RuscaRL's option of this name) the policy is trained on the prompt with the scaffold.
     Raises ConfigError for a TRL that is too old, a missing column, a prompt with two different rubrics, and a rubric
     that is text; InputError for criteria that cannot be read.
     """
@@ -50,9 +47,7 @@ def scaffolded_rollouts(
     if trl is not None and trl < SINCE:
         raise ConfigError(f"TRL {trl[0]}.{trl[1]} is too old for scaffolded rollouts: install trl>=1.16")
     criteria = _criteria(rows, rubric_column)
-    return ScaffoldedRollouts(
-        criteria, schedule=schedule, run=run, discreet=discreet, participate_training=participate_training
-    )
+    return ScaffoldedRollouts(criteria, schedule=schedule, run=run, discreet=discreet)
 
 
 class ScaffoldedRollouts:
@@ -61,7 +56,7 @@ class ScaffoldedRollouts:
     The schedule counts the trainer's steps, and the place of a rollout among the ``num_generations`` of its prompt,
     over all processes. Evaluation has no scaffold. If vLLM reports log-probabilities, those of scaffolded rollouts
     belong to another prompt than is trained on. So they are set to unknown, and TRL's correction does not change these
-    rollouts. With ``participate_training`` the prompts and log-probabilities are those of sampling.
+    rollouts.
     """
 
     def __init__(
@@ -71,11 +66,9 @@ class ScaffoldedRollouts:
         schedule: Schedule,
         run: str,
         discreet: bool,
-        participate_training: bool = False,
     ) -> None:
         self._criteria, self._schedule = criteria, schedule
         self._run, self._discreet = run, discreet
-        self._participates = participate_training
 
     def __call__(self, prompts: Sequence[Prompt], trainer: Any) -> dict[str, Any]:
         """Return TRL's ``prompt_ids``, ``completion_ids`` and ``logprobs``, and ``scaffold_shown`` for reward
@@ -96,8 +89,6 @@ class ScaffoldedRollouts:
         # differ, so the number is 1.
         same_prompt = 1 if training else trainer.num_generations_eval
         completions, logprobs = generate(ids, *rest, same_prompt)
-        if self._participates:
-            return {"prompt_ids": ids, "completion_ids": completions, "logprobs": logprobs, SHOWN: shown}
         if logprobs is not None:
             logprobs = [[None] * len(known) if count else known for known, count in zip(logprobs, shown, strict=True)]
         return {"prompt_ids": plain, "completion_ids": completions, "logprobs": logprobs, SHOWN: shown}

@@ -10,46 +10,40 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import ray
 from omegaconf import OmegaConf
 from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
-from calipers.judging.judge import Judge
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.rewards.blend import undone_by_blend
+from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.trainers.no_signal.run import JudgedRun
-from calipers.trainers.verl.recipes import common_group_fields, group_scorer, logged_acc
-from calipers.trainers.verl.reward_model import is_colocated, router_of_workers
-from calipers.trainers.verl.rows import member_of_outputs, step_of_row
-from calipers.trainers.verl.scaffold import (
-    ScaffoldingWorker,
-    require_scaffold_outside_training,
-    require_v1,
-    scaffold_in_config,
-)
-from calipers.trainers.verl.settings import (
-    SIGNAL,
+from calipers.trainers.verl.eval import group_scorer, logged_acc
+from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
+from calipers.trainers.verl.scaffold import ScaffoldingWorker, require_scaffold_outside_training, require_v1
+from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
+from calipers.trainers.weights import (
     WEIGHT,
-    VerlSettings,
-    make_judge,
-    read_settings,
-    undone_rewards,
+    is_noise_alone,
+    reliability_weight,
+    undone_by_division,
+    weights_without_effect,
 )
-from calipers.trainers.weights import is_noise_alone, reliability_weight, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup
 
 _log = logging.getLogger(__name__)
 _VERL_LOGGER = AgentLoopManagerTQ.__module__
 
+SIGNAL: Final = "calipers_signal"
+"""The name under which verl's filter of groups finds the reward, or 0.0 for a whole group whose scores are all noise.
+"""
+
 
 @dataclass(slots=True)
 class _Group:
-    """What verl's agent loop keeps of a prompt while its ``size`` rollouts run.
-
-    ``common`` are the fields that all rollouts share, and ``joined`` are the rollouts that are in the group already.
-    """
+    """A prompt whose ``size`` rollouts run. ``common`` are the fields that all share; ``joined`` are already judged."""
 
     size: int
     validate: bool
@@ -67,28 +61,32 @@ class JudgingWorker(ScaffoldingWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._settings = settings_in_config(self.config)
+        self._settings = settings = settings_in_config(self.config)
         rollout = self.config.actor_rollout_ref.rollout
-        router = router_of_workers(self.reward_loop_worker_handles)
-        self._judge = make_judge(self._settings, workers=rollout.agent.num_workers, router=router)
-        scorer = group_scorer(self._settings, self._judge)
-        self._run = judged_run(self._judge, self._settings)
+        router = _router_of_workers(self.reward_loop_worker_handles)
+        self._judge = make_judge(settings, workers=rollout.agent.num_workers, router=router)
+        scorer = group_scorer(settings, self._judge)
+        self._run = JudgedRun(
+            self._judge,
+            patience=settings.patience,
+            min_scored=settings.min_group,
+            consequence="so it does not train",
+        )
         self._scored = self._run.wrap(scorer.score_group)
         self._cohorts = Cohorts(
             self._score_group,
             size=rollout.n,
             preparing=scorer.preparing,
-            quorum=self._settings.min_group,
+            quorum=settings.min_group,
             deadline=None,
             on_lost=self._run.lost_before_judging,
         )
-        omit_tracebacks(self._run)
+        _omit_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
         self._resamples = resamples(self.config)
-        self._needs_reliability = self._settings.weigh or self._resamples
+        self._needs_reliability = settings.weigh or self._resamples
 
     async def _score_group(self, group: TrajectoryGroup) -> GroupResult:
-        """Return the result of a whole group; what watches a run overrides this."""
         result = await self._scored(group)
         if self._needs_reliability and result.status == "scored":
             self._needs_reliability = False
@@ -99,8 +97,7 @@ class JudgingWorker(ScaffoldingWorker):
     async def generate_sequences(self, batch: Any) -> None:
         """Start the rollouts of verl's ``batch``.
 
-        Raises ConfigError for a judge that refuses every question, and CalipersError when patience has run out. An
-        error raised here ends verl's run, whereas an exception in a rollout only fails that rollout.
+        An error raised here ends verl's run, whereas an exception in a rollout only fails that rollout.
         """
         self._run.require_running()
         await super().generate_sequences(batch)
@@ -177,18 +174,16 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
         self.agent_loop_workers_class = ray.remote(JudgingWorker)
         self._calipers = settings_in_config(self.config)
         require_groups(self.config, self._calipers)
-        require_effect(self.config, self._calipers)
-        if scaffold_in_config(self.config) is not None:
+        _require_effect(self.config, self._calipers)
+        if self._calipers.scaffold is not None:
             require_scaffold_outside_training(self.config)
 
     async def _init_agent_loop_workers(self) -> None:
-        judge = make_judge(self._calipers, router=router_of_workers(self.reward_loop_worker_handles))
+        judge = make_judge(self._calipers, router=_router_of_workers(self.reward_loop_worker_handles))
         try:
             for warning in await judge.check():
                 _log.warning("the judge: %s", warning)
-            how = self.config.algorithm
-            divides = how.get("norm_adv_by_std_in_grpo", True)
-            if note := undone_rewards(judge.settings.reward, estimator=how.adv_estimator, divides=divides):
+            if note := _undone(judge.settings.reward, self.config.algorithm):
                 _log.warning("%s", note)
         finally:
             judge.close()
@@ -196,20 +191,10 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
 
 
 class LostGroupError(CalipersError):
-    """Raised in a rollout whose group got no reward, so that verl counts it as failed.
-
-    The lost group is logged already.
-    """
+    """Raised in a rollout whose group got no reward, so that verl counts it as failed. The group is logged already."""
 
 
-def judged_run(judge: Judge, settings: VerlSettings) -> JudgedRun:
-    """Return the JudgedRun of a judge in one of verl's workers."""
-    return JudgedRun(
-        judge, patience=settings.patience, min_scored=settings.min_group, consequence="so it does not train"
-    )
-
-
-def omit_tracebacks(run: JudgedRun) -> None:
+def _omit_tracebacks(run: JudgedRun) -> None:
     """Remove the tracebacks of lost groups from verl's log, which already has a line for each lost group."""
 
     def is_new(record: logging.LogRecord) -> bool:
@@ -228,27 +213,26 @@ def settings_in_config(config: Any) -> VerlSettings:
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a version or configuration of verl in which no prompt has several rollouts to compare."""
     require_v1(config)
-    if is_colocated(config):
+    model, rollout = config.reward.reward_model, config.actor_rollout_ref.rollout
+    if model.enable and not model.enable_resource_pool:
         raise ConfigError(
             "reward.reward_model.enable=true with enable_resource_pool=false: verl wakes a colocated reward model only "
-            "after the rollouts, when agent loops have ended. Set enable_resource_pool=true, or use "
-            "calipers.trainers.verl.RewardManager"
+            "after the rollouts, when agent loops have ended. Set enable_resource_pool=true"
         )
-    rollout = config.actor_rollout_ref.rollout
     if rollout.n < settings.min_group and not settings.absolute:
         raise ConfigError(
             f"actor_rollout_ref.rollout.n={rollout.n}: rollouts are compared, so a prompt needs at least "
             f"{settings.min_group}; +calipers.absolute=true judges a single one"
         )
-    if has_validation(config) and rollout.val_kwargs.n == 1 and not settings.absolute:
+    validates = config.trainer.test_freq > 0 or config.trainer.val_before_train
+    if validates and rollout.val_kwargs.n == 1 and not settings.absolute:
         _log.warning(
             "actor_rollout_ref.rollout.val_kwargs.n=1: there is nothing to compare a validation rollout with, so "
             "each gets the same reward and no judge is asked; set it to 2 or more, or +calipers.absolute=true"
         )
 
 
-def require_effect(config: Any, settings: VerlSettings) -> None:
-    """Raise ConfigError if verl's trainer does not use weights."""
+def _require_effect(config: Any, settings: VerlSettings) -> None:
     from verl.trainer.ppo.v1 import get_trainer_cls  # noqa: PLC0415 - verl registers its trainers when it is loaded
 
     mode = config.trainer.v1.trainer_mode
@@ -259,15 +243,21 @@ def require_effect(config: Any, settings: VerlSettings) -> None:
         )
 
 
-def has_validation(config: Any) -> bool:
-    """Return whether verl will roll out validation prompts."""
-    return bool(config.trainer.test_freq > 0 or config.trainer.val_before_train)
+def _undone(reward: Any, algorithm: Any) -> str | None:
+    """Return a warning if a blend, or verl's division, undoes what ``reward`` does to each group."""
+    if reward.blend is not None:  # beside another reward, the size of the judge's has an effect on what is divided
+        return undone_by_blend(reward.kind, reward.blend)
+    divides = algorithm.get("norm_adv_by_std_in_grpo", True)
+    if not divides or algorithm.adv_estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
+        return None
+    instead = "Set algorithm.norm_adv_by_std_in_grpo=false, or weight advantages: +calipers.weigh=true"
+    return undone_by_division(reward.kind, instead=instead)
 
 
 def resamples(config: Any) -> bool:
     """Return whether verl's filter of groups replaces those whose scores are all noise."""
-    found = OmegaConf.select(config, "algorithm.filter_groups")
-    return found is not None and bool(found.get("enable", False)) and found.get("metric") == SIGNAL
+    table = OmegaConf.select(config, "algorithm.filter_groups")
+    return table is not None and bool(table.get("enable", False)) and table.get("metric") == SIGNAL
 
 
 def logged_extra_info(result: MemberResult, settings: VerlSettings, *, resamples: bool = False) -> dict[str, float]:
@@ -284,3 +274,13 @@ def logged_extra_info(result: MemberResult, settings: VerlSettings, *, resamples
     if settings.weigh:
         info[WEIGHT] = 1.0 if result.group is None else reliability_weight(result.group)
     return info if settings.recipe is None else info | {"acc": logged_acc(reward, settings.recipe)}
+
+
+def _router_of_workers(handles: Sequence[Any] | None) -> str | None:
+    """Return the address of the router that verl's RewardLoopWorkers know, or None if there is none."""
+    address = ray.get(handles[0].__ray_call__.remote(_address_of_worker)) if handles else None
+    return None if address is None else str(address)
+
+
+def _address_of_worker(worker: Any) -> str | None:
+    return None if worker.reward_router_address is None else str(worker.reward_router_address)

@@ -1,77 +1,88 @@
-"""Convert rows of verl's data, and the output of its agent loops, to groups and members that a judge can read.
-
-Pure: the function that decodes tokens is passed in. Not responsible for verl's classes (``verl.agent_loop``,
-``verl.reward``); verl is not imported.
-"""
+"""Convert rows of verl's data, and the output of its agent loops, to groups and members. verl is not imported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
+from calipers.errors import InputError
 from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import Standards, text_of_reference
-from calipers.trainers.rollouts.dataset_rows import standards_of_row, warn_unused
-from calipers.trainers.rollouts.images import Images
-from calipers.trainers.rollouts.messages import rubric_text_with_reference, split_reasoning
-from calipers.trainers.rollouts.steps import step_fields, updates_before, version_metadata
+from calipers.trainers.rollouts.rows import (
+    Images,
+    rubric_text_with_reference,
+    split_reasoning,
+    standards_of_row,
+    step_fields,
+    version_metadata,
+    warn_unused,
+)
+from calipers.trainers.verl.settings import VerlSettings
 from calipers.types import Message, Rubric
 
 Decode = Callable[[list[int]], str]
 """A function that turns token ids into text, without special tokens."""
 
 
-class Output(Protocol):
-    """The fields of verl's ``AgentLoopOutput`` that are read;
-    ``response_mask`` is 1 for the policy's tokens, else 0.
+def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubric: str) -> dict[str, Any]:
+    """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own.
+
+    A row's rubric may be in any field where data sets store it: ``rubric``, ``extra_info.rubric``, RuscaRL's
+    ``reward_model.rubrics``. Raises InputError for what cannot be read.
     """
-
-    response_ids: list[int]
-    response_mask: list[int]
-    extra_fields: dict[str, Any]
-
-
-def group_fields_of_row(row: Mapping[str, Any], *, rubric: str, reference: bool) -> dict[str, Any]:
-    """Return what all rollouts of a verl row share: its id, its prompt, and its rubric, if it has one.
-
-    The rubric may be in any field where data sets store it (``rubric.dataset_standards``): ``rubric``,
-    ``extra_info.rubric``, RuscaRL's ``reward_model.rubrics``. With ``reference``, ``reward_model.ground_truth`` is
-    added to a rubric of text. This is the row's rubric, or the judge's own (``rubric``) if the row has none. A warning
-    says that rules for code are not used. Raises InputError for what cannot be read, and for two rubrics that differ.
-    """
+    common = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
     stated = standards_of_row(row)
-    own = stated.rubric
+    if settings.recipe == "verif":
+        model = row.get("reward_model")
+        truth = truth_with_rules(stated, model.get("ground_truth") if isinstance(model, Mapping) else None)
+        if stated.rubric is not None and settings.scaffold is None:
+            warn_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
+        return {**common, "ground_truth": truth}
+    if settings.recipe == "rubric_batch" and not isinstance(stated.rubric, Rubric):
+        raise InputError("the row has no criteria: they are expected in reward_model.rubrics, as RuscaRL has them")
     if stated.rules is not None:
         warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
-    common = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
-    if isinstance(own, Rubric):
-        return {**common, "rubric": own}
-    answer = reference_text(stated) if reference else ""
-    return {**common, "rubric": rubric_text_with_reference(own or rubric, answer) if answer else own}
+    if isinstance(stated.rubric, Rubric):
+        return {**common, "rubric": stated.rubric}
+    answer = reference_text(stated) if settings.reference else ""
+    text = rubric_text_with_reference(stated.rubric or rubric, answer) if answer else stated.rubric
+    return {**common, "rubric": text}
 
 
-def step_of_row(row: Mapping[str, Any], *, validate: bool) -> dict[str, Any]:
-    """Return what a group records of the step in which verl rolls a row out; nothing without a step."""
-    step = row.get("global_steps")
-    return {} if step is None else step_fields(updates_before(int(step), validate=validate), training=not validate)
+def truth_with_rules(stated: Standards, ground_truth: object) -> Any:
+    """Return the object of a row with VerIF's or IFEval's rules. Raises InputError if there is none."""
+    if stated.rules is not None:
+        return stated.rules.value
+    if not isinstance(ground_truth, str | Mapping) or not ground_truth:
+        raise InputError("the row has no reward_model.ground_truth with checkers and functions, as VerIF has it")
+    return plain_data(ground_truth)
 
 
 def reference_text(stated: Standards) -> str:
-    """Return the reference of a verl row as text; empty if there is none."""
+    """Return the reference of a row as text; empty if there is none."""
     return "" if stated.reference is None else text_of_reference(plain_data(stated.reference.value))
 
 
+def step_of_row(row: Mapping[str, Any], *, validate: bool) -> dict[str, Any]:
+    """Return what a group records of verl's step, which counts from 1 and validates after its update."""
+    step = row.get("global_steps")
+    if step is None:
+        return {}
+    return step_fields(int(step) if validate else max(0, int(step) - 1), training=not validate)
+
+
 def member_of_outputs(
-    outputs: Sequence[Output], name: object, decode: Decode, *, limit: int | None = None
+    outputs: Sequence[Any], name: object, decode: Decode, *, limit: int | None = None
 ) -> dict[str, Any]:
-    """Return a verl rollout as a trajectory: the policy's messages, and the answers of tools and environment, in order.
+    """Return a rollout, a sequence of ``AgentLoopOutput``, as a trajectory with the policy's and the tools' messages.
 
     An agent loop may store the messages of a rollout (without the prompt's) in ``extra_fields["messages"]``; otherwise
     they are decoded from its tokens. A rollout of ``limit`` tokens was cut off.
     """
+    noted = [output.extra_fields.get(key) for output in outputs for key in ("min_global_steps", "max_global_steps")]
+    about = {"id": str(name)} | version_metadata(*noted)
     stored = outputs[-1].extra_fields.get("messages")
-    about = {"id": str(name)} | _versions(outputs)
     if stored is not None:
         return {**about, "messages": [split_reasoning(one) if isinstance(one, dict) else one for one in stored]}
     messages = [message for output in outputs for message in _turns(output, decode)]
@@ -80,13 +91,7 @@ def member_of_outputs(
     return {**about, "messages": messages}
 
 
-def _versions(outputs: Sequence[Output]) -> dict[str, Any]:
-    """Return the versions of the policy that wrote a rollout, where verl's server notes them with every answer."""
-    noted = [output.extra_fields.get(name) for output in outputs for name in ("min_global_steps", "max_global_steps")]
-    return version_metadata(*noted)
-
-
-def _turns(output: Output, decode: Decode) -> Iterable[Message]:
+def _turns(output: Any, decode: Decode) -> Iterable[Message]:
     tokens, mask = output.response_ids, output.response_mask
     for wrote, run in groupby(zip(mask, tokens, strict=False), key=lambda pair: bool(pair[0])):
         text = decode([token for _, token in run])

@@ -1,9 +1,7 @@
-"""RuscaRL's scaffold in verl's agent loops: sample with part of the rubric in the prompt, train on the prompt without
-it.
+"""RuscaRL's scaffold in verl's agent loops: sample with part of the rubric in the prompt, train on the prompt alone.
 
 An agent loop that builds its prompt with verl's own method samples from the scaffolded prompt and returns the tokens of
-the data set's prompt. Not responsible for how much of the rubric a prompt contains (``calipers.rubric.scaffold``), or
-for the judge. Needs verl and Ray; import it through ``calipers.trainers.verl``.
+the data set's prompt. Needs verl and Ray.
 """
 
 from __future__ import annotations
@@ -14,16 +12,15 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Final
 
-import ray
 from hydra.utils import get_class
 from omegaconf import OmegaConf
 from verl.experimental.agent_loop import agent_loop as loops
-from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
+from verl.trainer.ppo.v1 import AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import scaffolded, texts_and_points
-from calipers.trainers.process.engines import warn_untested
-from calipers.trainers.rollouts.dataset_rows import standards_of_row
+from calipers.trainers.process import warn_untested
+from calipers.trainers.rollouts.rows import standards_of_row
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
 from calipers.types import Message, Rubric
 
@@ -65,23 +62,6 @@ class ScaffoldingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
         return await super()._run_agent_loop(*args, agent_name=name, **kwargs)
 
 
-class ScaffoldManager(AgentLoopManagerTQ):  # type: ignore[misc]  # likewise
-    """verl's agent-loop manager with ScaffoldingWorkers, for use with verl's own reward loop.
-
-    Raises ConfigError, before any rollout, for a configuration in which the scaffold would be part of training.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.agent_loop_workers_class = ray.remote(ScaffoldingWorker)
-        require_v1(self.config)
-        if scaffold_in_config(self.config) is None:
-            raise ConfigError(
-                "ScaffoldManager needs a scaffold, as in +calipers.scaffold.total_steps=350 (docs/trainers/verl.md)"
-            )
-        require_scaffold_outside_training(self.config)
-
-
 def scaffold_in_config(config: Any) -> Scaffold | None:
     """Return the scaffold in the table ``calipers.scaffold`` of verl's configuration, or None. Raises ConfigError."""
     table = OmegaConf.select(config, "calipers.scaffold")
@@ -101,10 +81,7 @@ def require_v1(config: Any) -> None:
 
 
 def require_scaffold_outside_training(config: Any) -> None:
-    """Raise ConfigError for settings of verl with which the scaffolded prompt would influence training.
-
-    It may with ``participate_training``.
-    """
+    """Raise ConfigError for settings of verl with which the scaffolded prompt would influence training."""
     if not hasattr(loops, _REGISTRY):
         raise ConfigError(f"verl {version('verl')} has no {_REGISTRY}, which scaffolds need: pip install 'verl==0.9.1'")
     rollout, table = config.actor_rollout_ref.rollout, OmegaConf.select(config, "algorithm.rollout_correction")
@@ -112,9 +89,6 @@ def require_scaffold_outside_training(config: Any) -> None:
         raise ConfigError(
             f"actor_rollout_ref.rollout.n={rollout.n}: scaffolds differ within a group, so it must be 2 or more"
         )
-    scaffold = scaffold_in_config(config)
-    if scaffold is not None and scaffold.participate_training:
-        return
     wrong = {
         "actor_rollout_ref.rollout.calculate_log_probs": rollout.calculate_log_probs,
         "algorithm.rollout_correction.bypass_mode": table is not None and table.get("bypass_mode", False),
@@ -173,8 +147,7 @@ class Scaffolded:
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> Any:
         """Return the outputs of verl's agent loop, with the tokens of the row's own prompt and not the scaffolded one.
 
-        Log-probabilities are removed, because they belong to the scaffolded prompt. With ``participate_training`` both
-        stay as they are. Raises CalipersError for a prompt
+        Log-probabilities are removed, because they belong to the scaffolded prompt. Raises CalipersError for a prompt
         that is not text, and for an agent loop that does not build its prompt with verl's method.
         """
         prompt, count = self._scaffolded(row)
@@ -184,15 +157,11 @@ class Scaffolded:
                 f"{type(self).__name__} does not use verl's method to build its prompt, so it cannot be scaffolded"
             )
         for one in output if isinstance(output, list) else [output]:
-            if count and not self._participates():
+            if count:
                 one.prompt_ids = self._without(one.prompt_ids)
                 one.response_logprobs = None
             one.extra_fields[SHOWN] = count if self._ids is not None and self._ids[0] != self._ids[1] else 0
         return output
-
-    def _participates(self) -> bool:
-        scaffold = scaffold_in_config(self.config)
-        return scaffold is not None and scaffold.participate_training
 
     async def ct_build_initial_tokens(self, messages: list[dict[str, Any]], *args: Any, **options: Any) -> list[int]:
         """Return the tokens of the scaffolded prompt for verl.

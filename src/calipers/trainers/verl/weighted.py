@@ -1,8 +1,8 @@
 """verl's V1 trainers with weighted advantages, for VERL_USE_EXTERNAL_MODULES=calipers.trainers.verl.weighted.
 
-Estimators of advantages get rewards and prompts only, so weights multiply what ``_compute_advantage`` made. Importing
-this module replaces verl's registered trainers under their own names, because verl chooses its replay buffer by the
-name. Not responsible for weights, which ``verl.agent_loop`` puts beside rewards with ``+calipers.weigh=true``.
+Estimators of advantages get rewards and prompts only, so the weights, which ``+calipers.weigh=true`` puts beside
+rewards, multiply what ``_compute_advantage`` made. Importing this module replaces verl's registered trainers under
+their own names, because verl chooses its replay buffer by the name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from tensordict import TensorDict
 from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
 from calipers.errors import ConfigError
-from calipers.trainers.verl.settings import WEIGHT
-from calipers.trainers.weights import shown, sound_weight
+from calipers.trainers.weights import WEIGHT, shown, sound_weight
 
 T = TypeVar("T")
 

@@ -11,28 +11,41 @@ import os
 import signal
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, TransientError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_rl, tinker, verifiers
 from calipers.trainers.art import ruler
+from calipers.trainers.cohorts import MemberResult
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.float_rewards import complete_cohorts, run_for_floats
-from calipers.trainers.no_signal.run import JudgedRun, shared_run
+from calipers.trainers.no_signal.run import (
+    PATIENCE,
+    JudgedRun,
+    LostGroupLog,
+    cause_of_loss,
+    complete_cohorts,
+    float_reward,
+    lost_group_line,
+    reasons_by_member,
+    run_for_floats,
+    shared_run,
+)
 from calipers.trainers.openrlhf import reward as openrlhf
 from calipers.trainers.skyrl import judged
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
 from calipers.trainers.verl import eval as verl_eval
-from calipers.trainers.verl import recipes as verl_recipes
-from calipers.types import Completion, JudgeRequest
+from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
 from groups import FOUR, group_of
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
@@ -80,6 +93,24 @@ async def test_so_many_lost_groups_in_a_row_end_the_run_and_no_more_is_asked() -
         await run.score_group(group("good", 3))
     assert asked is run.judge
     assert run.ended is not None
+
+
+async def test_by_default_a_run_whose_judge_is_gone_ends_after_so_many_groups_and_minutes() -> None:
+    """A judge that vanishes at night: without this, the trainer goes through all its steps and learns nothing."""
+    now = [0.0]
+    run = JudgedRun(judge(), clock=lambda: now[0])
+    for number in range(PATIENCE.groups + 4):
+        await run.score_group(group("lost", number))
+    now[0] = 60 * PATIENCE.minutes - 1
+    await run.score_group(group("lost", 90))
+    now[0] += 1
+    with pytest.raises(CalipersError, match=r"38 groups in a row were lost in 10 minutes \(patience=32\)"):
+        await run.score_group(group("lost", 91))
+    forever = JudgedRun(judge(), patience=None, clock=lambda: now[0])
+    for number in range(PATIENCE.groups + 4):
+        now[0] += 60
+        await forever.score_group(group("lost", number))
+    assert forever.ended is None
 
 
 @pytest.mark.parametrize(("judge", "said"), [("embedded", 1), ("profile:gpt-5.4", 1), (calipers.Judge, 0)])
@@ -186,7 +217,83 @@ def test_interrupt_ends_a_process_that_goes_on_after_every_exception(handler: st
         assert done.returncode == -signal.SIGINT or b"KeyboardInterrupt" in done.stderr
 
 
-# --- through every adapter that runs without its engine -------------------------------------------------------------
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def row(name: str, reason: str | None = "no answer came", *, reward: float | None = None) -> TrajectoryResult:
+    return TrajectoryResult(name, "scored" if reward is not None else "failed", reward, reason=reason)
+
+
+def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> None:
+    rows = (row("1"), row("2"), row("3", "the judge left it out"), row("4", None, reward=0.5))
+    assert lost_group_line(GroupResult("g1", "partial", rows), consequence="so it does not train") == (
+        "partial group g1: 3 of 4 rollouts could not be scored, so it does not train: "
+        "1, 2 failed: no answer came; 3 failed: the judge left it out"
+    )
+    many = [row(str(number)) for number in range(16)]
+    assert reasons_by_member(many, 16) == "all failed: no answer came"
+    assert reasons_by_member(many, 20) == "16 of them failed: no answer came"
+    several = [row(str(number), f"reason {number}") for number in range(5)]
+    assert reasons_by_member(several, 5).endswith("2 failed: reason 2; 2 further reasons")
+    assert cause_of_loss([row("1"), row("2")]) == cause_of_loss([row("7")]) == "failed: no answer came"
+
+
+@given(st.text(), st.text(), st.text())
+def test_whatever_a_server_or_a_data_set_says_is_one_short_line(name: str, member: str, reason: str) -> None:
+    line = lost_group_line(GroupResult(name, "failed", (row(member, reason * 50),)))
+    assert len(line) < 800
+    assert not any(unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} for sign in line)
+    line.encode()
+
+
+@pytest.mark.parametrize("lost", [10, 10_000])
+def test_a_minute_has_ten_lines_and_the_rest_is_counted_by_reason_when_it_is_over(lost: int) -> None:
+    told: list[str] = []
+    now = [0.0]
+    log = LostGroupLog(told.append, clock=lambda: now[0])
+    for number in range(lost):
+        log.add(f"group {number}", why="timeout" if number % 3 else f"request {number} failed")
+    assert told == [f"group {number}" for number in range(10)]
+    now[0] = 60.0
+    log.flush_if_due()
+    log.flush_if_due()
+    assert len(told) == (11 if lost > 10 else 10)
+    if lost > 10:
+        assert told[-1].startswith("9990 more groups lost trajectories: 6660 × timeout; ")
+        assert len(told[-1]) < 300
+    for number in range(11):
+        log.add(f"group {number}", why="timeout")
+    log.close("the run ends")
+    assert told[-2:] == ["1 more groups lost trajectories: 1 × timeout", "the run ends"]
+
+
+# --- engines that take floats --------------------------------------------------------------------------------------
+
+
+def test_a_members_reward_counts_only_when_all_its_group_was_scored() -> None:
+    scored = [TrajectoryResult(name, "scored", reward, reward) for name, reward in (("1", 0.9), ("2", 0.1))]
+    whole, part = (GroupResult("g", "scored", rows) for rows in ((*scored,), (scored[0], row("2"))))
+    members = [MemberResult(0.9, group=whole), MemberResult(0.9, group=part), MemberResult(None, "lost")]
+    assert [float_reward(one) for one in members] == [0.9, 0.5, 0.5]
+
+
+async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    cohorts = complete_cohorts(run_for_floats(judge_at(faulty)), size=3, deadline=None)
+    member = [{"messages": [{"role": "assistant", "content": text}]} for text in (*TEXTS, "worth 50")]
+    assert [float_reward(one) for one in await asyncio.gather(*(cohorts.join("a", one) for one in member))] == [
+        0.2,
+        0.9,
+        0.5,
+    ]
+    joined = [asyncio.ensure_future(cohorts.join("b", one)) for one in member[:2]]
+    await asyncio.sleep(0)
+    cohorts.report_lost("b")
+    assert [float_reward(one) for one in await asyncio.gather(*joined)] == [0.5, 0.5]
+    assert len(faulty.posts) == 1
+
+
+# --- through every adapter that runs without its engine ---------------------------------------------------------
 
 Step = Callable[[], Awaitable[Any]]
 """One batch of one group of two rollouts, through the adapter, as the engine calls it."""
@@ -466,7 +573,7 @@ def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
     faulty.script(GONE)
     settings: dict[str, Any] = {"judge": "vllm/judge", "base_url": faulty.url, "attempts": 1, "on_failure": on_failure}
     truth: Any = {"prompt": "Joke?", "rubrics": [{"criterion": "is funny", "points": 1, "tags": {}}]}
-    score: Any = {"compute_score": verl_eval.compute_score, "rubric_batch": verl_recipes.rubric_batch}[recipe]
+    score: Any = {"compute_score": verl_eval.compute_score, "rubric_batch": verl_eval.rubric_batch}[recipe]
     with pytest.raises(ConfigError, match="every question was refused"):
         score("jokes", "worth 20", truth, **settings)
 

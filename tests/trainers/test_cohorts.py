@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
-from calipers.trainers.cohorts.cohort import Cohorts, MemberResult
+from calipers.trainers import cohorts as cohort_module
+from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
 
 PROMPT = [{"role": "user", "content": "Tell a joke."}]
@@ -428,12 +429,12 @@ async def test_a_loss_told_late_frees_the_key_too(timers: Timers, judge: Worth) 
 
 
 async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60, grace=30, later=timers.later)
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
     joined = begin(cohorts, "u", (10, 20))
     await settle()
     timers.pass_time(60)
     await asyncio.gather(*joined)
-    timers.pass_time(30)
+    timers.pass_time(60)
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
 
 
@@ -459,8 +460,9 @@ async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: T
     assert [share.reward for share in await asyncio.gather(*again)] == [0.01, 0.02, 0.03]
 
 
-async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60, grace=1000, remembered=5, later=timers.later)
+async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cohort_module, "_REMEMBERED", 5)
+    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
     joined = [task for number in range(50) for task in begin(cohorts, f"u{number}", (10, 20))]
     await settle()
     timers.pass_time(60)
@@ -516,9 +518,7 @@ async def test_a_group_that_cannot_be_read_is_refused_and_nobody_waits_for_that_
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"size": 0}, {"size": 2.0}, {"quorum": 0}, {"deadline": 0}, {"deadline": math.inf}, {"grace": -1}]
-)
+@pytest.mark.parametrize("wrong", [{"size": 0}, {"size": 2.0}, {"quorum": 0}, {"deadline": 0}, {"deadline": math.inf}])
 def test_settings_that_cannot_work_are_refused(judge: Worth, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Cohorts(judge, **{"size": 4, **wrong})
@@ -697,7 +697,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
 ) -> None:
     async def play() -> None:
         timers, judge = Timers(), _open()
-        cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60, grace=30, later=timers.later)
+        cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60, later=timers.later)
         joined: list[tuple[int, int, asyncio.Task[MemberResult]]] = []
         for kind, which, amount in events:
             if kind == "join":
@@ -722,7 +722,7 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
                 assert share.reward is None or share.reward == pytest.approx(amount / 100, rel=2**-16)  # levelled ties
                 assert share.group is None or share.group.group_id == f"u{which}"
         assert all(min(size, quorum) <= len(group.trajectories) <= size for group in judge.seen)
-        timers.pass_time(30)
+        timers.pass_time(60)
         assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -1,0 +1,538 @@
+"""Cohorts: rollouts that arrive one at a time, collected until their group is complete and judged once.
+
+For training engines whose workers score each rollout separately. Everything happens in one process and one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, Protocol, Self
+
+from calipers.config.arguments import require_above_zero, require_callable, require_whole
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.inputs import as_group, as_trajectory
+from calipers.inputs.groups import derived_group_id
+from calipers.judging.preparing import Prepare, Preparing
+from calipers.trainers.no_signal.rewards import trajectory_rewards
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
+
+GroupJudge = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
+"""Judges a whole group, for example ``Judge.score_group``. Returns one result per trajectory, in the group's order."""
+
+UNNAMED: Final = "?"
+"""The id of a member that has no id of its own."""
+
+_GRACE: Final = 600.0
+_REMEMBERED: Final = 4096
+"""The most keys of closed groups whose missing members are still recognised."""
+
+_LATE: Final = "it arrived after its group had been judged without it"
+_TOO_LATE: Final = "it arrived after its group had been given up, because too few members had arrived in time"
+
+_HEAD: Final = 24
+_TAIL: Final = 45
+"""Characters of a prompt in a key's name: prompts of one run may begin alike, and end with what was asked."""
+
+
+class Timer(Protocol):
+    """A scheduled call, as ``asyncio``'s event loops return it."""
+
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], object]], Timer]
+"""``(seconds, function)``: calls the function after this many seconds in the running event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemberResult:
+    """A member's finite ``reward``, or None with a ``reason``. It never has both.
+
+    ``group`` is the result of the judged group, and ``member`` the row of this member in it. Both are None if no judge
+    was asked. ``rewarded`` counts the members of the group that got a reward.
+    """
+
+    reward: float | None
+    reason: str | None = None
+    member: TrajectoryResult | None = None
+    group: GroupResult | None = None
+    rewarded: int = 0
+
+    def required(self) -> float:
+        """Return the member's reward. Raises CalipersError with the reason if there is none."""
+        if self.reward is None:
+            raise CalipersError(f"no reward: {self.reason}")
+        return self.reward
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NamedKey:
+    """The key of a group. Keys with the same ``parts`` are equal; ``name`` is for people."""
+
+    parts: tuple[Hashable, ...]
+    name: str = field(compare=False)
+
+    def __repr__(self) -> str:
+        return repr(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def within(self, run: str, size: int) -> NamedKey:
+        """Return the key of the group among the trainers' runs of a server, in groups of ``size``."""
+        return NamedKey((run, size, *self.parts), f"{run}: {self.name}" if run else self.name)
+
+
+def key_of_prompt(prompt: str | Sequence[Mapping[str, Any]], *parts: Hashable) -> NamedKey:
+    """Return a key with ``parts`` for a group that shares ``prompt``, a text or messages, as its name."""
+    content = prompt if isinstance(prompt, str) else prompt[-1].get("content") if prompt else None
+    pieces = (part.get("text") for part in content if isinstance(part, Mapping)) if isinstance(content, list) else ()
+    texts = [content] if isinstance(content, str) else [text for text in pieces if isinstance(text, str)]
+    text = " ".join(" ".join(texts).split()) or "(no text)"
+    return NamedKey(parts, text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}…{text[-_TAIL:]}")
+
+
+def name_of_key(key: Hashable) -> str:
+    """Return how logs and errors show the key of a group: a tuple by its parts that are not empty."""
+    return ":".join(str(part) for part in key if part) if isinstance(key, tuple) else str(key)
+
+
+@dataclass(slots=True)
+class _Member:
+    trajectory: Trajectory
+    result: asyncio.Future[MemberResult]
+
+    @property
+    def sort_key(self) -> tuple[str, str]:
+        """The id, which no other member has, or the content of a member without one."""
+        one = self.trajectory
+        return one.id, json.dumps(one.messages, ensure_ascii=False, default=str) if one.id == UNNAMED else ""
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A group that is not judged yet. ``size`` members are expected; ``lost`` of them will never arrive.
+
+    ``common`` is what the members share. ``ends`` is when every member must have its result, on the loop's clock.
+    """
+
+    size: int
+    common: TrajectoryGroup | None = None
+    prepare: Prepare = lambda member: member
+    members: dict[int, _Member] = field(default_factory=dict)
+    lost: int = 0
+    arrived: int = 0
+    timer: Timer | None = None
+    ends: float | None = None
+
+    @property
+    def missing(self) -> int:
+        return self.size - self.lost - len(self.members)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(one.trajectory.id for one in self.members.values()) - {UNNAMED}
+
+    def give_no_reward(self, reason: str) -> None:
+        for member in self.members.values():
+            if not member.result.done():
+                member.result.set_result(MemberResult(None, reason))
+
+
+@dataclass(slots=True)
+class _Closed:
+    """A group that was judged, or given up, while ``missing`` members had not come. ``ids`` are those that had."""
+
+    missing: int
+    ids: frozenset[str]
+    reason: str
+    timer: Timer | None = None
+
+
+def _call_later(seconds: float, function: Callable[[], object]) -> Timer:
+    return asyncio.get_running_loop().call_later(seconds, function)
+
+
+class Cohorts:
+    """Collects rollouts by key. Each group is judged once, when it is complete or its deadline has passed.
+
+    ``judge`` gets the group. ``size`` is a group's number of members unless ``join`` gives another. ``deadline`` is in
+    seconds from the first member or reported loss; None means that a group waits until every member has arrived or is
+    reported lost. A group that has ``quorum`` members at its deadline is judged incomplete (None: never). With fewer,
+    or with fewer scored, no member gets a reward, because engines overrate a single member. For as long again, missing
+    members are still recognised as late, so that they do not count for the next group of the same prompt.
+
+    A key is free for the next group as soon as each member of the last has arrived, is lost or is past that time. A
+    key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost``
+    is called with the name of every group that is given up before it has a result, and the reason; ``on_closed`` with
+    the key of every group that takes no more members. ``limit`` is in seconds from the first member until judging is
+    cancelled, for engines that ask again after some time. With ``preparing`` (``Judge.preparing``) a rollout is
+    prepared when it arrives, while its siblings are still rolled out. ``later`` schedules calls; tests pass their own.
+    """
+
+    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
+        self,
+        judge: GroupJudge,
+        *,
+        size: int,
+        preparing: Preparing | None = None,
+        quorum: int | None = 2,
+        deadline: float | None = 600.0,
+        limit: float | None = None,
+        later: Later = _call_later,
+        on_lost: Callable[[str, str], object] | None = None,
+        on_closed: Callable[[Hashable], object] | None = None,
+    ) -> None:
+        require_callable(judge=judge, preparing=preparing, on_lost=on_lost, on_closed=on_closed)
+        require_whole(size=size, quorum=quorum)
+        require_above_zero(size=size, quorum=quorum, deadline=deadline, limit=limit)
+        self._judge, self._size, self._quorum = judge, size, quorum
+        self._preparing, self._on_lost, self._on_closed = preparing, on_lost, on_closed
+        self._deadline, self._limit, self._later = deadline, limit, later
+        self._open: dict[Hashable, _Pending] = {}
+        self._closed: OrderedDict[Hashable, _Closed] = OrderedDict()
+        self._judging: dict[asyncio.Task[None], _Pending] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def join(
+        self, key: Hashable, member: object, *, size: int | None = None, group: Mapping[str, Any] | None = None
+    ) -> MemberResult:
+        """Add a rollout to its group, wait until the group is judged, and return this rollout's result.
+
+        ``member`` is a trajectory in any form a group may hold. One that cannot be read, or has no messages, gets the
+        reason at once, and its siblings do not wait for it. ``group`` is what the members share, as in a groups file
+        (``context``, ``tools``, ``rubric``, ``group_id``). A member whose caller is cancelled leaves the group.
+
+        Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
+        its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
+        """
+        member_result, pending, number = self._enter(key, member, size, group, comes_again=False)
+        try:
+            return await member_result
+        except asyncio.CancelledError:
+            if pending is not None:
+                self._withdraw(key, pending, number)
+            raise
+
+    def enter(
+        self,
+        key: Hashable,
+        member: object,
+        *,
+        size: int | None = None,
+        group: Mapping[str, Any] | TrajectoryGroup | None = None,
+    ) -> asyncio.Future[MemberResult]:
+        """Add a rollout to its group, and return the future of its result at once.
+
+        For servers: the member stays in its group whether or not a caller still waits, and several callers may wait for
+        the same future, each behind ``asyncio.shield``. ``group`` may be a TrajectoryGroup without trajectories, which
+        is not read again. Raises as ``join`` does. After an error that is not calipers' own (out of memory, say) the
+        group still waits for the member, because its request may come again.
+        """
+        return self._enter(key, member, size, group, comes_again=True)[0]
+
+    def is_open(self, key: Hashable) -> bool:
+        """Return whether a group of this key still takes members. A group that is being judged does not."""
+        return key in self._open
+
+    def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
+        """Report that a member of a group will not come, so that the others do not wait for it."""
+        self._bind()
+        if not self._late(key, UNNAMED):
+            self._lost(key, self._pending(key, size))
+
+    @asynccontextmanager
+    async def reserve(
+        self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
+        """Expect a member while it is rolled out: yield its ``join``, and report it lost if that is never called."""
+        joined = False
+
+        async def join(member: object) -> MemberResult:
+            nonlocal joined
+            joined = True
+            return await self.join(key, member, size=size, group=group)
+
+        try:
+            yield join
+        finally:
+            if not joined:
+                self.report_lost(key, size=size)
+
+    @property
+    def waiting(self) -> int:
+        """Return the number of members that wait for their group, or for the judge."""
+        waiting = (*self._open.values(), *self._judging.values())
+        return sum(not member.result.done() for one in waiting for member in one.members.values())
+
+    def abandon(self, error: Exception) -> None:
+        """Raise ``error`` in all rollouts whose group is not being judged yet. Those groups are forgotten."""
+        abandoned = dict(self._open)
+        self._open.clear()
+        for key, pending in abandoned.items():
+            _stop(pending.timer)
+            if self._on_closed is not None:
+                self._on_closed(key)
+            for member in pending.members.values():
+                if not member.result.done():
+                    member.result.set_exception(error)
+
+    async def finish(self) -> None:
+        """Wait until no group is being judged. Incomplete groups are not waited for."""
+        while self._judging:
+            await asyncio.wait(tuple(self._judging))
+
+    async def aclose(self) -> None:
+        """Release all waiting rollouts, which get no reward. No task or timer remains."""
+        for pending in self._open.values():
+            _stop(pending.timer)
+            pending.give_no_reward("the cohorts were closed before its group was judged")
+        for closed in self._closed.values():
+            _stop(closed.timer)
+        self._open.clear()
+        self._closed.clear()
+        tasks = tuple(self._judging)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _bind(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None and not self._loop.is_closed() and (self._open or self._judging):
+            raise CalipersError("all members must join in one event loop, and other members are waiting in another one")
+        # The previous loop has ended, and with it every caller that waited in it.
+        self._open.clear()
+        self._closed.clear()
+        self._judging.clear()
+        self._loop = loop
+
+    def _enter(
+        self,
+        key: Hashable,
+        member: object,
+        size: int | None,
+        group: Mapping[str, Any] | TrajectoryGroup | None,
+        *,
+        comes_again: bool,
+    ) -> tuple[asyncio.Future[MemberResult], _Pending | None, int]:
+        """Return the future of a member's result, its group, and its number there.
+
+        A member that gets its result at once has no group.
+        """
+        self._bind()
+        trajectory, unfit = _read_member(member)
+        if late := self._late(key, trajectory.id):
+            return _known(late), None, 0
+        pending = self._pending(key, size)
+        if unfit is not None:
+            self._lost(key, pending)
+            return _known(unfit), None, 0
+        with self._lost_if_raised(key, pending, comes_again=comes_again):
+            common = group if isinstance(group, TrajectoryGroup) else read_common_fields(group or {}, trajectory)
+            if pending.common is None and self._preparing is not None:
+                pending.prepare = self._preparing(common)
+            pending.common = pending.common or common
+        if pending.common != common:
+            raise InputError(
+                f"group {name_of_key(key)!r} has members with another context, tools, rubric or id than this one's"
+            )
+        if trajectory.id in pending.ids:
+            raise InputError(f"group {name_of_key(key)!r} already has a member with the id {trajectory.id!r}")
+        with self._lost_if_raised(key, pending, comes_again=comes_again):
+            ready = pending.prepare(trajectory)
+        number, pending.arrived = pending.arrived, pending.arrived + 1
+        member_result: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
+        pending.members[number] = _Member(ready, member_result)
+        self._judge_if_complete(key, pending)
+        return member_result, pending, number
+
+    def _pending(self, key: Hashable, size: int | None) -> _Pending:
+        wanted = self._size if size is None else size
+        if key not in self._open:
+            require_whole(size=wanted)
+            require_above_zero(size=wanted)
+            self._open[key] = fresh = _Pending(wanted)
+            if self._limit is not None:
+                fresh.ends = asyncio.get_running_loop().time() + self._limit
+            if self._deadline is not None:
+                fresh.timer = self._later(self._deadline, partial(self._close, key, fresh))
+        pending = self._open[key]
+        if pending.size != wanted:
+            group = f"group {name_of_key(key)!r}"
+            raise InputError(f"{group} has {pending.size} members, but this member joins a group of {wanted}")
+        return pending
+
+    def _late(self, key: Hashable, name: str) -> str | None:
+        """Return why a member is too late for the last group of its key; None if a group can still take it."""
+        closed = self._closed.get(key)
+        if closed is None:
+            return None
+        if name in closed.ids:  # this id was in the last group, so the rollout belongs to the prompt's next group
+            self._forget(key, closed)
+            return None
+        closed.missing -= 1
+        if closed.missing == 0:
+            self._forget(key, closed)
+        return closed.reason
+
+    def _remember(self, key: Hashable, closed: _Closed) -> None:
+        self._closed[key] = closed
+        closed.timer = self._later(self._deadline or _GRACE, partial(self._forget, key, closed))
+        while len(self._closed) > _REMEMBERED:
+            oldest = next(iter(self._closed))
+            self._forget(oldest, self._closed[oldest])
+
+    def _forget(self, key: Hashable, closed: _Closed) -> None:
+        _stop(closed.timer)
+        if self._closed.get(key) is closed:
+            del self._closed[key]
+
+    @contextmanager
+    def _lost_if_raised(self, key: Hashable, pending: _Pending, *, comes_again: bool) -> Iterator[None]:
+        """Count a member as lost if it cannot enter: its siblings need not wait for it, unless it comes again."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, CalipersError) or not comes_again:
+                self._lost(key, pending)
+            raise
+
+    def _needed(self, pending: _Pending) -> int:
+        return pending.size if self._quorum is None else min(self._quorum, pending.size)
+
+    def _lost(self, key: Hashable, pending: _Pending) -> None:
+        pending.lost += 1
+        self._judge_if_complete(key, pending)
+
+    def _judge_if_complete(self, key: Hashable, pending: _Pending) -> None:
+        if pending.missing <= 0 or pending.size - pending.lost < self._needed(pending):
+            self._close(key, pending)
+
+    def _withdraw(self, key: Hashable, pending: _Pending, number: int) -> None:
+        if self._open.get(key) is pending:
+            del pending.members[number]
+            self._lost(key, pending)
+            return
+        for task, one in self._judging.items():
+            if one is pending and all(member.result.done() for member in one.members.values()):
+                task.cancel()  # no caller waits for the answer any longer
+
+    def _close(self, key: Hashable, pending: _Pending) -> None:
+        """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
+        del self._open[key]
+        if self._on_closed is not None:
+            self._on_closed(key)
+        _stop(pending.timer)
+        arrived, needed = len(pending.members), self._needed(pending)
+        if pending.missing > 0:
+            reason = _LATE if arrived >= needed else _TOO_LATE
+            self._remember(key, _Closed(pending.missing, pending.ids, reason))
+        if arrived < needed:
+            rest = f"{pending.lost} lost and {pending.missing} still missing"
+            why = f"too few members of its group arrived to judge it: {arrived} of {pending.size}, with {rest}"
+            name = pending.common.group_id if pending.common is not None else ""
+            self._give_up(name or name_of_key(key), pending, why)
+            return
+        task = asyncio.get_running_loop().create_task(self._ask(pending))
+        self._judging[task] = pending
+        task.add_done_callback(self._done)
+
+    async def _ask(self, pending: _Pending) -> None:
+        members, group = _assembled(pending)
+        limited = asyncio.timeout_at(pending.ends)
+        try:
+            async with limited:
+                results = member_results(await self._judge(group), len(members), self._needed(pending))
+        except Exception as error:  # noqa: BLE001 - raised in every member that waits
+            if limited.expired():
+                self._give_up(group.group_id, pending, f"its group was not judged within {self._limit:g} seconds")
+                return
+            for member in members:
+                if not member.result.done():
+                    member.result.set_exception(error)
+            return
+        for member, result in zip(members, results, strict=True):
+            if not member.result.done():
+                member.result.set_result(result)
+
+    def _give_up(self, name: str, pending: _Pending, why: str) -> None:
+        pending.give_no_reward(why)
+        if self._on_lost is not None:
+            self._on_lost(name, why)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        pending = self._judging.pop(task, None)
+        if pending is not None:
+            pending.give_no_reward("the judging of its group was cancelled")
+
+
+def _stop(timer: Timer | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+def _known(reason: str) -> asyncio.Future[MemberResult]:
+    """Return the future of a rollout whose result is known already: no reward."""
+    known: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
+    known.set_result(MemberResult(None, reason))
+    return known
+
+
+def _read_member(member: object) -> tuple[Trajectory, str | None]:
+    """Return a rollout as a trajectory, and the reason why it cannot be judged, or None if it can."""
+    try:
+        trajectory = as_trajectory(member, default_id=UNNAMED)
+    except InputError as error:
+        return Trajectory(UNNAMED, ()), str(error)
+    return trajectory, None if trajectory.messages else "it has no messages, so there is nothing to judge"
+
+
+def read_common_fields(group: Mapping[str, Any], member: Trajectory) -> TrajectoryGroup:
+    """Return what the rollouts of a group share, as a group without members. Its id is "" if none was given."""
+    named = group.get("group_id")
+    read = as_group({**group, "trajectories": [member]}, group_id=UNNAMED if named is None else named)
+    return replace(read, trajectories=(), group_id="" if named is None else read.group_id)
+
+
+def _assembled(pending: _Pending) -> tuple[list[_Member], TrajectoryGroup]:
+    """Return the members and the group, in an order that does not depend on when each arrived."""
+    assert pending.common is not None  # noqa: S101 - set with the first member
+    members = sorted(pending.members.values(), key=lambda one: one.sort_key)
+    free = (name for number in range(1, 2 * len(members) + 1) if (name := str(number)) not in pending.ids)
+    named = tuple(
+        replace(one.trajectory, id=next(free)) if one.trajectory.id == UNNAMED else one.trajectory for one in members
+    )
+    group = replace(pending.common, trajectories=named)
+    return members, group if group.group_id else replace(group, group_id=derived_group_id(group))
+
+
+def member_results(result: GroupResult, count: int, needed: int) -> list[MemberResult]:
+    """Return the result of each of the ``count`` members of a group, in the group's order.
+
+    If fewer than ``needed`` members were scored, none gets a reward. Raises ConfigError for a result of another length.
+    """
+    if len(result.trajectories) != count:
+        raise ConfigError(f"the judge returned {len(result.trajectories)} results for a group of {count}")
+    rewards = trajectory_rewards(result)
+    scored = count - rewards.count(None)
+    few = f"too few members of its group were scored: {scored} of {count}" if scored < needed else None
+    return [
+        MemberResult(None, f"{row.status}: {row.reason}", row, result, 0 if few else scored)
+        if reward is None
+        else MemberResult(None if few else reward, few, row, result, 0 if few else scored)
+        for row, reward in zip(result.trajectories, rewards, strict=True)
+    ]

@@ -1,1 +1,0 @@
-"""Cohorts: rollouts that arrive one at a time and are collected until their group is complete."""

@@ -1,0 +1,169 @@
+"""What an adapter needs from its process: one judge, one event loop, and the version of the installed engine.
+
+Engines copy an adapter's arguments to worker processes. A Judge holds connections and locks, which cannot be copied; a
+judge's name and a function of a module can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cache, lru_cache, wraps
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+
+from calipers.errors import ConfigError
+from calipers.interfaces import Backend
+from calipers.judging.judge import Judge
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callable[[], Judge]"
+"""A judge's name, a Backend, several of these (a panel), a Judge, or a function without arguments that returns a
+Judge.
+"""
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
+    """Run ``coroutine`` from synchronous code in any thread, and return its result or raise its error.
+
+    All calls of a process share one event loop in a daemon thread, so that a judge's connections last for the whole
+    run. What ends the wait, such as Ctrl-C, cancels the coroutine. Raises RuntimeError on that loop itself.
+    """
+    if threading.current_thread() is _background.thread:
+        coroutine.close()
+        raise RuntimeError("run_coroutine would wait for its own event loop; await the coroutine instead")
+    result = asyncio.run_coroutine_threadsafe(coroutine, _background.started())
+    try:
+        return result.result()
+    except BaseException:
+        result.cancel()  # no effect if the coroutine raised
+        raise
+
+
+class _Background:
+    """An event loop in a daemon thread, started when first needed."""
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._loops: list[asyncio.AbstractEventLoop] = []
+
+    def started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self.thread is None:
+                self._loops.append(asyncio.new_event_loop())
+                self.thread = threading.Thread(target=self._loops[-1].run_forever, name="calipers", daemon=True)
+                self.thread.start()
+            return self._loops[-1]
+
+    def forget(self) -> None:
+        """In a forked child the thread does not exist, and the lock may be held for ever.
+
+        The parent's loop stays referenced, because Python warns when an open loop is garbage-collected.
+        """
+        self.thread, self._lock = None, threading.Lock()
+
+
+_background = _Background()
+
+
+def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that caches the objects made for the latest ``maxsize`` different arguments.
+
+    Unlike ``functools.lru_cache``, threads that ask at the same moment get the same object: with one each, a limit on
+    calls, a budget or a count of lost groups would not cover them together. A forked child starts with its parent's
+    results, and does not wait for its parent's threads.
+    """
+
+    def decorate(make: Callable[P, R]) -> Callable[P, R]:
+        cached = lru_cache(maxsize=maxsize)(make)
+        locks = [threading.RLock()]
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=lambda: locks.__setitem__(0, threading.RLock()))
+
+        @wraps(make)
+        def made(*arguments: P.args, **named: P.kwargs) -> R:
+            with locks[0]:
+                return cached(*arguments, **named)  # type: ignore[arg-type]  # unhashable arguments are a TypeError there
+
+        return made
+
+    return decorate
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_background.forget)
+
+
+def as_judge(source: JudgeLike) -> Judge:
+    """Return the Judge for an adapter's ``judge`` argument: in a process, the same ``source`` gives the same Judge.
+
+    Raises ConfigError for anything that is not JudgeLike, and for a judge that cannot work.
+    """
+    if isinstance(source, Judge):
+        return source
+    source = tuple(source) if isinstance(source, list) else source
+    try:
+        hash(source)
+    except TypeError:
+        return build_judge(source)
+    return _judge_of(source)
+
+
+def build_judge(source: JudgeLike) -> Judge:
+    """Return a new Judge for the ``judge`` argument of a trainer's adapter, or ``source`` itself if it is a Judge."""
+    if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
+        return Judge(cast("str | Backend | Sequence[str | Backend]", source))
+    made = source() if callable(source) else source
+    if isinstance(made, Judge):
+        return made
+    name = getattr(source, "__qualname__", type(source).__name__)
+    raise ConfigError(
+        f"judge: {f'{name}() returned a' if callable(source) else 'it is a'} {type(made).__name__}; give a judge's "
+        "name such as 'openai/gpt-5-mini', a Backend, a calipers.Judge, or a function without arguments that returns "
+        "a Judge"
+    )
+
+
+@once_per_process(maxsize=32)
+def _judge_of(source: JudgeLike) -> Judge:
+    return build_judge(source)
+
+
+def installed_version(package: str) -> tuple[int, int] | None:
+    """Return (major, minor) of an engine's package; None if it is not installed or has no such numbers."""
+    try:
+        numbers = re.match(r"(\d+)\.(\d+)", version(package))
+    except PackageNotFoundError:
+        return None
+    return None if numbers is None else (int(numbers[1]), int(numbers[2]))
+
+
+@cache
+def warn_untested(package: str, *tested: str) -> None:
+    """Warn, once a process, if an installed engine has none of the ``tested`` versions (major.minor: "0.11").
+
+    There is no warning for an engine that is run from its source.
+    """
+    installed = installed_version(package)
+    if installed is not None and ".".join(map(str, installed)) not in tested:
+        warnings.warn(
+            f"calipers' adapter was tested with {package} {', '.join(tested)}, and {version(package)} is installed; "
+            "check the advantages of a few groups before you rely on a run",
+            stacklevel=3,
+        )
+
+
+def import_engine(module: str, *, remedy: str) -> Any:
+    """Return a module of a training engine, imported now. Raises ConfigError with ``remedy`` if it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{remedy} ({error})") from error

@@ -1,0 +1,381 @@
+"""Rows and rollouts of trainers as a judge reads them: messages, images, rubrics and references, steps, groups."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from base64 import b64decode
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from art_judges import ContentJudge
+from calipers import Judge
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import as_group, canonical
+from calipers.rubric.dataset_standards import Standards, StatedValue
+from calipers.trainers.rollouts.groups import rollout_group
+from calipers.trainers.rollouts.rows import (
+    Images,
+    positions_by_key,
+    prompt_messages,
+    read_label_of_row,
+    rubric_of_row,
+    rubric_with_reference,
+    split_reasoning,
+    standards_of_row,
+    step_fields,
+    warn_unused_columns,
+)
+from calipers.trainers.trl import rows as trl_rows
+from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, reference_text, step_of_row
+from calipers.trainers.verl.settings import VerlSettings
+from calipers.types import Rubric, TrajectoryGroup
+from dataset_rows import ASKED, ROWS, RULES, SCORES, VERIF
+
+CRITERIA = [{"criterion": "names Mars", "points": 1}]
+
+
+# --- messages -------------------------------------------------------------------------------------------------------
+
+
+async def test_a_rollout_that_cannot_be_read_is_not_scored_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:
+    members = ["worth 20", None, {"messages": [{"role": "martian", "content": "x"}]}, "worth 90"]
+    made = rollout_group(members, prompt="What is it worth?", name="g")
+    result = await Judge(ContentJudge()).score_group(made)
+    assert [row.reward for row in result.trajectories] == [0.2, None, None, 0.9]
+    assert [record.getMessage() for record in caplog.records if "martian" in record.getMessage()]
+
+
+def test_prompts_are_texts_or_messages() -> None:
+    chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    assert (prompt_messages("Hi"), prompt_messages(chat)) == ([{"role": "user", "content": "Hi"}], chat)
+    bad: list[Any] = [None, 3, ["Hi"], [[]]]
+    for wrong in bad:
+        with pytest.raises(InputError, match="it must be a text or a list of chat messages"):
+            prompt_messages(wrong)
+
+
+def test_what_was_thought_is_reasoning_and_not_the_answer() -> None:
+    cases: list[tuple[str, str, str | None]] = [
+        ("Hello.", "Hello.", None),
+        ("<think>Greet.</think>\n\nHello.", "Hello.", "Greet."),
+        ("Greet.</think>Hello.", "Hello.", "Greet."),  # the template opened it in the prompt
+        ("<think>cut off in the midd", "", "cut off in the midd"),
+        ("Write <think>x</think> in it.", "Write <think>x</think> in it.", None),
+        ("<think></think>Hello.", "Hello.", None),
+    ]
+    read = [split_reasoning({"role": "assistant", "content": text}) for text, _, _ in cases]
+    assert [(one["content"], one.get("reasoning")) for one in read] == [(said, why) for _, said, why in cases]
+    user = {"role": "user", "content": "<think>x</think>"}
+    assert split_reasoning(user) is user
+    apart = {"role": "assistant", "content": "<think>b</think>c", "reasoning": "a"}
+    assert split_reasoning(apart) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}
+
+
+@given(st.lists(st.sampled_from("abcd")))
+def test_every_position_is_in_one_group_in_order(keys: list[str]) -> None:
+    groups = positions_by_key(keys)
+    assert sorted(at for group in groups.values() for at in group) == list(range(len(keys)))
+    assert list(groups) == list(dict.fromkeys(keys))
+    assert all(keys[at] == key and group == sorted(group) for key, group in groups.items() for at in group)
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Picture:
+    """As much of a Pillow image as is used; ``encoded`` counts how often it was."""
+
+    pixels: bytes = b"pixels"
+    mode: str = "RGB"
+    size: tuple[int, int] = (2, 1)
+    encoded: list[str] = field(default_factory=list)
+
+    def tobytes(self) -> bytes:
+        if self.pixels == b"":
+            raise OSError("image file is truncated")
+        return self.pixels
+
+    def convert(self, mode: str) -> Picture:
+        return Picture(self.pixels, mode, self.size, self.encoded)
+
+    def save(self, file: Any, format: str) -> None:  # noqa: A002 - Pillow's name
+        self.encoded.append(f"{format} {self.mode}")
+        file.write(b"png of " + self.pixels)
+
+
+def prompt_with(picture: Any) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [{"type": "image", "image": picture}, {"type": "text", "text": "What is it?"}]}]
+
+
+def test_an_image_becomes_a_data_url_once_and_a_broken_one_is_named_by_its_row() -> None:
+    cmyk = Picture(mode="CMYK")
+    message = Images().to_urls(prompt_with(cmyk))[0]
+    image, text = message["content"]
+    assert b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,")) == b"png of pixels"
+    assert (text, cmyk.encoded) == ({"type": "text", "text": "What is it?"}, ["PNG RGB"])
+    assert canonical([message])[0] is message  # a judge's reader has nothing left to do
+    for other in ("text", [{"role": "user", "content": "text"}], None):
+        assert Images().to_urls(other) is other
+    pictures = [Picture() for _ in range(8)]
+    rows = trl_rows.completion_rows([prompt_with(one) for one in pictures], ["a"] * 8, {})
+    assert sum(len(one.encoded) for one in pictures) == 1
+    assert len({repr(row.prompt) for row in rows}) == 1
+    with pytest.raises(InputError, match="the prompt of row 1: an image cannot be read: image file is truncated"):
+        trl_rows.completion_rows([prompt_with(Picture(b""))], ["a"], {})
+
+
+# --- rubrics, references, rules ---------------------------------------------------------------------------------------
+
+
+def test_every_form_of_row_is_read_as_verl_hands_it_over() -> None:
+    for name in SCORES:
+        row = {**ROWS[name], "uid": "u", "raw_prompt": ASKED}
+        if name in RULES:
+            with pytest.warns(UserWarning, match=r"the rules in .* of the data set's rows: not used"):
+                assert common_group_fields(row, VerlSettings({}, reference=True), rubric="default")["rubric"] is None
+        else:
+            rubric = common_group_fields(row, VerlSettings({}), rubric="default")["rubric"]
+            assert rubric.criteria[0].text == "names Mars", name
+
+
+def test_a_reference_is_no_reference_where_it_holds_rules() -> None:
+    assert standards_of_row(ROWS["verif"]).reference is None
+    reference = standards_of_row(ROWS["a plain answer"]).reference
+    assert reference is not None
+    assert (reference.place, reference.value) == ("reward_model.ground_truth", "Mars")
+
+
+def test_a_rubric_of_the_row_goes_before_the_adapters_and_rules_are_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        empty: list[Any] = [None, "text", 5, [], {}, {"rubric": None}, {"difficulty": "hard"}]
+        for nothing in empty:
+            assert rubric_of_row(nothing, "default") == "default"
+    assert rubric_of_row({"rubric": "Be kind."}, "default") == "Be kind."
+    with pytest.warns(UserWarning, match="the rules in checkers of the data set's rows: not used"):
+        assert rubric_of_row({"rubric": "Be kind.", **VERIF}, "default") == "Be kind."
+    with pytest.raises(InputError, match="differ"):
+        rubric_of_row({"rubric": "Be kind.", "reward_model": {"rubrics": CRITERIA}}, None)
+
+
+def test_columns_that_nothing_looks_at_are_warned_of() -> None:
+    cases: list[tuple[dict[str, list[Any]], str | None]] = [
+        ({"rubrics": [CRITERIA]}, "rubrics"),
+        ({"reward_model": [{"rubrics": CRITERIA}]}, "reward_model"),
+        ({"checkers": [VERIF["checkers"]]}, "checkers"),
+        ({"constraints": [{"soft": ["a"]}]}, "constraints"),
+        ({"rubric": ["Be kind."]}, None),
+        ({"reward_model": [{"ground_truth": "42"}]}, None),
+        ({"rubrics": [None]}, None),
+        ({"extra_info": [{"index": 3}], "answer": ["42"]}, None),
+    ]
+    for columns, unused in cases:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            warn_unused_columns(columns, used=("rubric", None))
+        assert [f"the column {unused!r}" in str(one.message) for one in told] == ([True] if unused else []), columns
+
+
+def test_a_label_is_an_answer_or_criteria() -> None:
+    for label, reference in (("42", "42"), (None, None), ("", None), ("{not json", "{not json"), (0, 0)):
+        assert read_label_of_row(label, "default") == ("default", reference)
+    rubric, reference = read_label_of_row(json.dumps({"rubrics": CRITERIA}), "default")
+    assert isinstance(rubric, Rubric)
+    assert reference is None
+
+
+def test_a_reference_joins_text_and_leaves_criteria_alone() -> None:
+    plain, by_criteria = Judge("embedded", rubric="Be right."), Judge("embedded", rubric=[{"criterion": "Says 42."}])
+    joined = rubric_with_reference(plain, None, 42)
+    assert joined.startswith("Be right.")
+    assert joined.endswith("42")
+    assert rubric_with_reference(plain, "Be brief.", "") == "Be brief."
+    assert rubric_with_reference(plain, None, None) is None
+    assert rubric_with_reference(by_criteria, None, "42") is None
+    assert rubric_with_reference(plain, [{"criterion": "Says 42."}], "42") == [{"criterion": "Says 42."}]
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_a_whole_number_and_nothing_else_is_recorded() -> None:
+    assert step_fields(np.int64(7)) == {"step": 7}
+    assert step_fields(0, training=False) == {"step": 0, "split": "held_out"}
+    assert [step_fields(wrong) for wrong in (None, -1, True, 1.5, "7")] == [{}] * 5
+    # verl counts its steps from one and validates after the update
+    assert [step_of_row({"global_steps": step}, validate=False) for step in (0, 1, 5)] == [
+        {"step": 0},
+        {"step": 0},
+        {"step": 4},
+    ]
+    assert step_of_row({"global_steps": 5}, validate=True) == {"step": 5, "split": "held_out"}
+    assert step_of_row({}, validate=False) == {}
+
+
+# --- verl's rows and outputs; tokens here are single letters --------------------------------------------------------
+
+
+@dataclass
+class Output:
+    response_ids: list[int]
+    response_mask: list[int]
+    extra_fields: dict[str, Any] = field(default_factory=dict)
+
+
+def wrote(text: str, mask: str | None = None) -> Output:
+    """``mask`` has a 1 where the policy wrote."""
+    return Output([ord(letter) for letter in text], [int(one) for one in mask or "1" * len(text)])
+
+
+def decode(tokens: list[int]) -> str:
+    return "".join(map(chr, tokens))
+
+
+def verl_row(**more: Any) -> dict[str, Any]:
+    asked = [{"role": "user", "content": "joke"}]
+    return {"uid": "u1", "raw_prompt": asked, "reward_model": {"ground_truth": "408"}, "extra_info": {}, **more}
+
+
+def test_tools_and_policy_take_turns_as_verls_mask_says_and_outputs_follow_one_another() -> None:
+    said = member_of_outputs([wrote("askANSok", "11100011"), wrote("<think>x</think>y")], 3, decode, limit=17)
+    assert said["id"] == "3"
+    assert said["messages"] == [
+        {"role": "assistant", "content": "ask"},
+        {"role": "tool", "content": "ANS"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "assistant", "content": "y", "reasoning": "x", "finish_reason": "length"},
+    ]
+    kept = Output([1], [1], {"messages": [{"role": "assistant", "content": "<think>hm</think>ha"}]})
+    assert member_of_outputs([kept], 0, decode)["messages"][0]["reasoning"] == "hm"
+    assert member_of_outputs([wrote("")], 0, decode, limit=8)["messages"] == []
+
+
+@given(st.lists(st.tuples(st.integers(97, 122), st.integers(0, 1)), max_size=30))
+def test_nothing_is_lost_between_the_turns(pairs: list[tuple[int, int]]) -> None:
+    output = Output([token for token, _ in pairs], [mask for _, mask in pairs])
+    said = member_of_outputs([output], 0, decode)["messages"]
+    assert "".join(one["content"] for one in said) == decode([token for token, _ in pairs])
+    assert all(before["role"] != after["role"] for before, after in pairwise(said))
+
+
+def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_reference_where_that_is_asked_for() -> None:
+    plain, with_reference = VerlSettings({}), VerlSettings({}, reference=True)
+    head = common_group_fields(verl_row(), plain, rubric="default")
+    assert head == {"group_id": "u1", "context": verl_row()["raw_prompt"], "rubric": None}
+    assert common_group_fields(verl_row(raw_prompt=prompt_with(Picture())), plain, rubric="r")["context"]
+    rubrics = [{"criterion": "Is funny.", "points": 3, "tags": {"axis": "style"}}]
+    for where in ({"reward_model": {"rubrics": rubrics}}, {"extra_info": {"reward_model": {"rubrics": rubrics}}}):
+        rubric = common_group_fields(verl_row(**where), with_reference, rubric="default")["rubric"]
+        assert rubric.criteria[0].text == "Is funny."
+    for row, first in ((verl_row(), "default\n"), (verl_row(rubric="own"), "own\n")):
+        rubric = common_group_fields(row, with_reference, rubric="default")["rubric"]
+        assert rubric.startswith(first)
+        assert rubric.endswith("408")
+    wrong = verl_row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]})
+    with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
+        common_group_fields(wrong, plain, rubric="default")
+    values = [None, "408", 408, np.array(["a", "b"], dtype=object), {"x": np.array([1, 2])}]
+    texts = [reference_text(Standards(None, reference=StatedValue("ground_truth", value))) for value in values]
+    assert texts == ["", "408", "408", '["a", "b"]', '{"x": [1, 2]}']
+
+
+def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions() -> None:
+    noted = [wrote("one"), wrote("two")]
+    for output, (first, last) in zip(noted, ((3, 3), (3, 4)), strict=True):
+        output.extra_fields.update(min_global_steps=first, max_global_steps=last)
+    assert member_of_outputs(noted, 0, decode)["metadata"] == {"policy_version": [3, 4]}
+    noted[0].extra_fields["min_global_steps"] = None
+    assert "metadata" not in member_of_outputs(noted, 0, decode)
+
+
+# --- TRL's batches, by position -------------------------------------------------------------------------------------
+
+
+def groups_of(asked: list[Any], completions: list[Any], size: int = 2, **options: Any) -> list[TrajectoryGroup]:
+    columns = {"rubrics": options.pop("rubrics", None), "references": options.pop("references", None)}
+    rows = trl_rows.completion_rows(asked, completions, {}, **columns)
+    return trl_rows.groups_of_rows(rows, size, default_rubric="default", **options)
+
+
+@given(st.integers(1, 4), st.integers(1, 5))
+def test_trls_groups_are_neighbours_also_where_a_prompt_is_drawn_twice(count: int, size: int) -> None:
+    texts = [str(number) for number in range(count * size)]
+    groups = groups_of(["same"] * len(texts), texts, size, label="step 3, ")
+    read = [[one.messages[0]["content"] for one in group.trajectories] for group in groups]
+    assert read == [texts[start : start + size] for start in range(0, len(texts), size)]
+    assert [one.id for group in groups for one in group.trajectories] == [str(n + 1) for n in range(len(texts))]
+    assert groups[0].group_id == f"step 3, rows 1-{size}"
+    assert as_group(groups[0]) is groups[0]  # canonical already: nothing is read twice
+
+
+def test_conversations_with_tool_calls_are_read_as_trl_builds_them() -> None:
+    prompt = [{"role": "system", "content": "Add."}, {"role": "user", "content": "1 + 2?"}]
+    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+    using = [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "name": "add", "content": "3"},
+        {"role": "assistant", "content": "It is 3."},
+    ]
+    [group] = groups_of([prompt, list(prompt)], [using, [{"role": "assistant", "content": "3"}]])
+    assert group.context == tuple(prompt)
+    asked, answered, told = group.trajectories[0].messages
+    assert asked["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a":1,"b":2}'}
+    assert (answered["role"], told["content"]) == ("tool", "It is 3.")
+
+
+def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its_own() -> None:
+    prompts = [[{"role": "user", "content": f"Board {board}"}] for board in "AB"]
+    [group] = groups_of(prompts, [[{"role": "assistant", "content": move}] for move in "xy"], prompts="extended")
+    assert group.context == ()
+    assert [one.messages[0]["content"] for one in group.trajectories] == ["Board A", "Board B"]
+
+
+def test_a_completion_that_cannot_be_read_is_a_row_without_messages_and_its_problem_is_told() -> None:
+    [group] = groups_of(["q"] * 2, [[{"role": "martian", "content": "x"}], []])
+    assert [one.messages for one in group.trajectories] == [(), ()]
+    first, second = (one.metadata[trl_rows.PROBLEM] for one in group.trajectories)
+    assert "the role 'martian'" in first
+    assert second == "the completion holds no message"
+
+
+def test_rubrics_and_references_of_the_data_set_go_to_their_group() -> None:
+    groups = groups_of(
+        ["p"] * 2 + ["q"] * 2 + ["r"] * 2,
+        list("abcdef"),
+        rubrics=["be kind"] * 2 + [None] * 2 + ["be brief"] * 2,
+        references=[None] * 2 + [42] * 2 + ["short"] * 2,
+    )
+    assert groups[0].rubric == "be kind"
+    assert str(groups[1].rubric).startswith("default\n\nFor this task there is a reference")
+    assert str(groups[1].rubric).endswith("\n42")
+    assert str(groups[2].rubric).startswith("be brief\n\n")
+    for value in (CRITERIA, json.dumps(CRITERIA), {"rubrics": CRITERIA}, {"criteria": [{"text": "names Mars"}]}):
+        (group,) = groups_of(["q"] * 2, ["a", "b"], rubrics=[value] * 2, references=["42"] * 2)
+        assert isinstance(group.rubric, Rubric)
+        assert group.rubric.criteria[0].text == "names Mars"
+
+
+def test_what_the_data_set_cannot_mean_is_refused_with_the_rows() -> None:
+    columns: dict[str, Any] = {"rubric": ["x"], "answer": [1], "trainer_state": object(), "broken": "text"}
+    assert trl_rows.dataset_column(columns, "rubric", required=False) == ["x"]
+    assert trl_rows.dataset_column(columns, "missing", required=False) is None
+    cases: list[tuple[Any, type[Exception], str]] = [
+        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=["x", "y"]), ConfigError, "rows 1-2 .* different rubrics"),
+        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=[{}, {}]), InputError, "row 1: its rubric is neither"),
+        (lambda: groups_of(["q"] * 2, ["a"]), InputError, "2 prompts but 1 completions"),
+        (lambda: groups_of(["q"] * 3, ["a", "b", "c"]), ConfigError, "not whole groups of num_generations=2"),
+        (lambda: groups_of(["q", [{"role": "user"}]], ["a", "b"]), InputError, "the prompt of row 2: message 1"),
+        (lambda: trl_rows.dataset_column(columns, "gold", required=True), ConfigError, "no column 'gold'.*prompt, rub"),
+        (lambda: trl_rows.dataset_column(columns, "broken", required=False), InputError, "is a str, not a column"),
+    ]
+    for call, kind, words in cases:
+        with pytest.raises(kind, match=words):
+            call()
