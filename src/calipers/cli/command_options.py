@@ -131,6 +131,8 @@ class SectionedCommand(click.Command):
             if shown is not None and (ctx.meta.get(_ALL) or not getattr(option, "rare", False)):
                 sections.setdefault(getattr(option, "section", None) or _REST, []).append(shown)
         for heading, records in sections.items():
+            if not records:
+                continue
             with formatter.section(heading):
                 formatter.write_dl(records)
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from calipers.ledger import WritableLedger
 
 EMBEDDED: Final = "embedded"
+_EVERYDAY: Final = frozenset({
+    "base_url", "budget", "concurrency", "judge", "ledger", "orders", "params", "protocol", "reward", "rubric", "seed",
+})  # fmt: skip
+"""The options that ``--help`` shows; ``--help-all`` shows the others."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -38,7 +42,7 @@ def judge_options_with(*, ledger: str | None = None) -> Callable[[F], F]:
         flags = [option for option in flat_options().values() if option.section]
         for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
             shown = replace(option, unset=ledger) if ledger is not None and option.flag == "ledger" else option
-            command = _flag(shown, section=option.section)(command)
+            command = _flag(shown, section=option.section, rare=option.key not in _EVERYDAY)(command)
         return command
 
     return add

@@ -36,6 +36,7 @@ from calipers.registry import READERS
 )
 @command_option(
     "--reader",
+    rare=True,
     type=RegisteredName(READERS),
     help="The format of GROUPS. [default: by the file's suffix]",
 )
@@ -48,6 +49,7 @@ from calipers.registry import READERS
 )
 @command_option(
     "--combine",
+    rare=True,
     section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
     help="How the score of the rules, also of those in GROUPS, and the judge's reward become one. "
@@ -55,12 +57,14 @@ from calipers.registry import READERS
 )
 @command_option(
     "--reference",
+    rare=True,
     section="Rules that code checks",
     is_flag=True,
     help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
 @command_option(
     "--ray",
+    rare=True,
     is_flag=False,
     flag_value="auto",
     metavar="[ADDRESS]",
