@@ -27,6 +27,7 @@ Calipers = Callable[..., Ended]
 def calipers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Calipers:
     """Run ``calipers`` with arguments and variables of the environment in the test's folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
     for name in os.environ:
         if name.startswith(("CALIPERS_", "OPENAI_")):
             monkeypatch.delenv(name)

@@ -57,8 +57,8 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
     whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
-    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for
-    calipers.toml.
+    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for a
+    file that calipers --config names.
 
     \b
     calipers doctor --judge openai/gpt-5-mini
@@ -121,7 +121,7 @@ def _print(found: Diagnosis) -> None:
     verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
     console.print(wrap_for_console(console, verdict), markup=False, soft_wrap=True, style="bold")
     if found.settings:
-        console.print("\n# calipers.toml", markup=False)
+        console.print("\n# judge.toml, for calipers --config judge.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")
 
 

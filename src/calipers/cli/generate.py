@@ -21,7 +21,7 @@ from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
 from calipers.cli.output import add_force_option, require_replaceable
-from calipers.config.flag_values import read_params, read_price
+from calipers.config.flag_values import read_pairs, read_params, read_price
 from calipers.errors import ConfigError, InputError
 from calipers.types import Usage
 from calipers.types.counted import counted
@@ -242,12 +242,10 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 def _loading(options: dict[str, Any]) -> Loading:
     from calipers.generation.engine import NO_TEMPLATE, Loading  # noqa: PLC0415 - --help stays quick
 
-    file, none = options["chat_template"], options["no_chat_template"]
-    if file is not None and none:
-        raise ConfigError("--chat-template and --no-chat-template exclude each other: leave one out")
-    template = NO_TEMPLATE if none else None if file is None else _template(file)
-    names = ("tp_size", "gpu_memory", "max_length", "dtype", "batch")
-    return Loading(**{name: options[name] for name in names}, chat_template=template)
+    file = options["chat_template"]
+    template = file if file is None else NO_TEMPLATE if file == "none" else _template(file)
+    engine = read_pairs(options["engine"], flag="--engine", example="max_model_len=8192")
+    return Loading(options["tp_size"], engine, template)
 
 
 def _template(file: str) -> str:
@@ -256,7 +254,7 @@ def _template(file: str) -> str:
     except (OSError, ValueError) as error:
         raise ConfigError(f"--chat-template {file}: cannot be read: {error}") from None
     if not text.strip():
-        raise ConfigError(f"--chat-template {file}: is empty; for no template, --no-chat-template")
+        raise ConfigError(f"--chat-template {file}: is empty; for no template, --chat-template none")
     return text
 
 
