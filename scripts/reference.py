@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +41,8 @@ assert judge.settings == same.settings == flat.settings
 ```
 
 `Judge.of` takes flat names, as [verl's table](trainers/verl.md) does: the name in Python, or the one in brackets behind
-it. In [calipers.toml](cli.md), keys are the flags' names; `Judge.of` also takes these, with values as that file has
+it. `group.field` is a field of a group. In [calipers.toml](cli.md), keys are the flags' names; in the environment
+`--base-url` is `CALIPERS_BASE_URL`; `Judge.of` also takes these, with values as that file has
 them (`weights = "2,1"`). A lone value stands for the first field of a group:
 `panel="cycle"`, `reward="rank"`, `resolve=0.015`; `resolve=True` takes that group's defaults.
 """
@@ -54,7 +56,9 @@ Each flag is also a key of `calipers.toml` and an environment variable: `--base-
 `CALIPERS_BASE_URL`. [Command line](cli.md) has exit codes and settings.
 """
 _TAKE_JUDGE_OPTIONS: Final = ("score", "serve")
-PIPE: Final = "\\|"
+_MANY: Final = 3
+"""A flag that so many commands take, with the same help, is explained once."""
+_SAID_ABOVE: Final = ("Every flag can also be set", "Exit code: 0")
 
 
 def options_page() -> str:
@@ -63,7 +67,7 @@ def options_page() -> str:
     parts = [_HEAD, _signature()]
     for section in (*SECTIONS, ""):
         rows = [_row(option) for option in options if option.section == section]
-        heads = "| in Python | what it does | default | flag | environment |\n|---|---|---|---|---|\n"
+        heads = "| in Python | what it does | default | flag |\n|---|---|---|---|\n"
         title = {"Options": "Where answers are recorded", "": _IN_PYTHON}.get(section, section)
         parts.append(f"## {title}\n\n{heads}{''.join(rows)}")
     return "\n".join(parts)
@@ -87,9 +91,9 @@ def _arguments() -> Iterator[str]:
 
 
 def _row(option: Option) -> str:
-    place = f"`{option.group}` `{option.name}`" if option.group else f"`{option.name}`"
+    place = f"`{option.group}.{option.name}`" if option.group else f"`{option.name}`"
+    place = f"[{place}]({option.link})" if option.link else place
     flag = f"`--{option.flag}`{f' {option.metavar}' if option.metavar else ''}" if option.section else ""
-    variable = f"`{option.variable}`" if option.section else ""
     key = f" (`{option.key}`)" if option.key != option.name else ""
     default = option.unset or f"`{_shown(option.default)}`"
     bounds = option.kind in {"whole", "number"} and (option.low is not None or option.high is not None)
@@ -97,9 +101,8 @@ def _row(option: Option) -> str:
     more = [
         f"{option.range[0].upper()}{option.range[1:]}." if bounds else "",
         f"Values: {values}." if values and not bounds else "",
-        f"[More]({option.link})." if option.link else "",
     ]
-    return f"| {place}{key} | {' '.join(filter(None, [option.help, *more]))} | {default} | {flag} | {variable} |\n"
+    return f"| {place}{key} | {' '.join(filter(None, [option.help, *more]))} | {default} | {flag} |\n"
 
 
 def _shown(value: object) -> str:
@@ -107,8 +110,16 @@ def _shown(value: object) -> str:
 
 
 def commands_page() -> str:
-    """Every command with its own flags; those of a judge are on the page of options."""
-    return "\n".join([_COMMANDS_HEAD, *(_command(name, command) for name, command in _commands())])
+    """Every command with its own flags: those that many commands take stand once, those of a judge on another page."""
+    commands = list(_commands())
+    seen = Counter(row for _, command in commands for row in _rows(command))
+    of_a_judge = {f"--{option.flag}" for option in flat_options().values() if option.section}
+    shared = [
+        row for row, count in seen.items() if count >= _MANY and row[1:].split("`")[0].split()[0] not in of_a_judge
+    ]
+    table = "".join(f"- {row}\n" for row in shared)
+    parts = [_command(name, command, shared) for name, command in commands]
+    return "\n".join([_COMMANDS_HEAD, f"## Flags of many commands\n\n{table}", *parts])
 
 
 def _commands() -> Iterator[tuple[str, click.Command]]:
@@ -118,23 +129,32 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
             yield from ((f"{name} {inner}", command) for inner, command in outer.commands.items())
 
 
-def _command(name: str, command: click.Command) -> str:
-    """A command's section: its usage and its help, then a row a flag."""
-    context = click.Context(command, info_name=f"calipers {name}")
-    usage = command.get_usage(context).removeprefix("Usage: ").replace("\n", " ")
+def _rows(command: click.Command) -> dict[str, click.Option]:
+    """A line for each flag that is shown, with its option."""
+    context = click.Context(command)
+    pairs = ((one.get_help_record(context), one) for one in command.params if isinstance(one, click.Option))
+    return {f"`{record[0]}`: {_cell(record[1])}": one for record, one in pairs if record}
+
+
+def _command(name: str, command: click.Command, shared: Sequence[str]) -> str:
+    """A command's section: its usage and its help, then a line a flag."""
+    usage = command.get_usage(click.Context(command, info_name=f"calipers {name}")).removeprefix("Usage: ")
     judges = {f"--{option.flag}" for option in flat_options().values() if option.section}
-    rows, are_judges = [], False
-    for option in command.params:
-        record = option.get_help_record(context) if isinstance(option, click.Option) else None
-        if record is None:
-            continue
-        if name in _TAKE_JUDGE_OPTIONS and judges.intersection(option.opts):
-            are_judges = True
-            continue
-        rows.append(f"| `{record[0].replace('|', PIPE)}` | {_cell(record[1])} |\n")
-    table = f"\n| flag | |\n|---|---|\n{''.join(rows)}" if rows else ""
-    note = "\nIt also takes all [options of a judge](options.md).\n" if are_judges else ""
+    rows = _rows(command)
+    of_a_judge = [one.opts[-1] for one in rows.values() if judges.intersection(one.opts)]
+    of_many = [one.opts[-1] for row, one in rows.items() if row in shared and one.opts[-1] not in of_a_judge]
+    also = []
+    if name in _TAKE_JUDGE_OPTIONS:
+        also.append("all [options of a judge](options.md)")
+    elif of_a_judge:
+        also.append(f"of a [judge's options](options.md) {', '.join(f'`{flag}`' for flag in of_a_judge)}")
+    if of_many:
+        also.append(", ".join(f"`{flag}`" for flag in of_many))
+    note = f"\nAlso {'; '.join(also)}.\n" if also else ""
+    own = [row for row, one in rows.items() if row not in shared and not judges.intersection(one.opts)]
+    table = f"\n{''.join(f'- {row}{chr(10)}' for row in own)}" if own else ""
     paragraphs = inspect.cleandoc(command.help or "").split("\f")[0].split("\n\n")
+    paragraphs = [one for one in paragraphs if not one.startswith(_SAID_ABOVE)]
     return f"## `calipers {name}`\n\n```text\n{' '.join(usage.split())}\n```\n\n{_prose(paragraphs)}{note}{table}"
 
 

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from calipers.labelling.blinding import content_of
-from calipers.labelling.index import GroupIndex
-from calipers.labelling.label_file import LabelFile
-from calipers.labelling.labels import Label
+from calipers.labelling.groups import GroupIndex, content_of
+from calipers.labelling.labels import Label, LabelFile
 from calipers.labelling.session import Session
 from calipers.types import TrajectoryGroup
 from groups import FOUR, group_of

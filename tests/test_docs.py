@@ -38,7 +38,7 @@ _AT_THE_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md")
 PAGES = [
     *(ROOT / name for name in _AT_THE_TOP), ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
 ]  # fmt: skip
-NEEDED = {"docs/trainers/art.md": "art", "docs/trainers/art-details.md": "art"}
+NEEDED = {"docs/trainers/art.md": "art"}
 """Pages whose blocks run only where a package is installed; a single block says so itself: <!-- needs art -->."""
 
 _FENCE = re.compile(r"^```(\w*)[ \t]*$")
@@ -349,36 +349,16 @@ def test_the_generated_pages_are_what_options_and_commands_say() -> None:
         assert text_of(name) == page(), f"docs/{name} is stale: run python scripts/reference.py"
 
 
-FIRST_PAGES = [
-    page
-    for page in sorted((ROOT / "docs" / "trainers").glob("[a-z]*.md"))
-    if not re.search("-(details|environments|rubrics)$|^(tested|weights)$", page.stem)
-]
-"""The page of each trainer that one reads first."""
-
-
-@pytest.mark.parametrize("page", FIRST_PAGES, ids=lambda page: page.stem)
-def test_every_trainers_page_says_how_a_run_ends_that_learns_nothing_and_what_to_watch(page: Path) -> None:
-    _, heading, after = page.read_text(encoding="utf-8").partition("## Ending a run that learns nothing")
-    section = after.partition("\n## ")[0]
-    assert heading, page
-    for words in (
-        "`ConfigError`",
-        "patience=20",
-        "README.md#ending-a-run-that-learns-nothing",
-        "one line",
-        "`Monitor`",
-    ):
-        assert words in section, (page.name, words)
-    usual = {f"judge/{name}": f"`{name}`" for name in ("failure_rate", "parse_failure_rate", "abstention_rate")}
-    usual |= {
-        f"judge/{name}": f"`{name}`" for name in ("flat_group_rate", "position_correlation", "length_correlation")
-    }
+def test_the_overview_of_trainers_says_when_a_run_ends_and_what_to_watch() -> None:
+    overview = text_of("trainers/README.md")
+    assert all(words in overview for words in ("## Ending a run that learns nothing", "`ConfigError`", "patience=N"))
+    usual = ("failure_rate", "parse_failure_rate", "abstention_rate", "flat_group_rate", "position_correlation",
+             "length_correlation")  # fmt: skip
     for alarm in DEFAULT_ALARMS:
-        if alarm.metric in usual:
+        if (name := alarm.metric.removeprefix("judge/")) in usual:
             limits = {alarm.above, None if alarm.below is None else -alarm.below} - {None}
-            assert usual[alarm.metric] in section, (page.name, alarm)
-            assert all(f"{limit:g}" in section for limit in limits), (page.name, alarm)
+            assert f"`{name}`" in overview, alarm
+            assert all(f"{limit:g}" in overview for limit in limits), alarm
 
 
 @pytest.mark.parametrize(("page", "kind"), [
@@ -411,7 +391,7 @@ def test_the_design_page_says_which_strategies_belong_to_each_protocol() -> None
 
 @pytest.mark.parametrize(("page", "words"), [
     ("failure-contract.md", get_args(FailureKind)),
-    ("protocols-scores.md", get_args(Cause)),
+    ("protocols.md", get_args(Cause)),
     ("reading.md", get_args(Outcome)),
 ])  # fmt: skip
 def test_every_value_a_record_can_hold_is_explained(page: str, words: tuple[str, ...]) -> None:

@@ -17,7 +17,6 @@ MODULES: Final = {
     "calipers.config": "Options of a judge; [options](../options.md) says what each one means",
     "calipers.inputs": "Reading groups and rubrics",
     "calipers.types": "Plain data",
-    "calipers.types.tables": "Results as tables",
     "calipers.errors": "Errors",
     "calipers.replies": "Reading replies",
     "calipers.rubric": "Rubrics and grading",

@@ -12,7 +12,7 @@ import pytest
 from calipers.cli import app
 from calipers.errors import CalipersError
 from calipers.inputs import read_groups
-from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import LabelFile
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of
 from reported import member, result_of, write_lines
@@ -78,7 +78,7 @@ def test_agreement_is_printed_for_people_and_for_programs(folder: Path):
     (("g.jsonl", "--labels", "new.jsonl", "--gold", "x"), "no group has a label that counts in new.jsonl"),
     (("other.jsonl", "--labels", "g.labels.jsonl"), "has labels of other groups"),
     (("one.jsonl",), "every group has one trajectory, and there is nothing to rank"),
-    (("empty.jsonl",), "empty.jsonl: holds no groups that can be read"),
+    (("empty.jsonl",), "empty.jsonl: holds no groups"),
     (("g.jsonl", "--results", "g.jsonl"), "is a groups file, which has no results"),
     (("g.jsonl", "--results", "strange.jsonl"), "strange.jsonl: has no scores of a group in g.jsonl"),
     (("-",), "--labels: name the file of labels, because the groups come from stdin"),

@@ -90,7 +90,7 @@ def test_other_files_are_refused_with_the_remedy(tmp_path: Path):
     for path, said in (
         (text, "is not a ledger"),
         (foreign, "another program's database"),
-        (newer, "Upgrade calipers"),
+        (newer, "reads only format"),
         (empty, "no run is recorded"),
         (broken, "not a sound SQLite file|damaged"),
         (tmp_path / "none.db", "no such ledger"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from calipers.config.settings import RecordedJudge, Settings, upgraded_settings
+from calipers.config.settings import RecordedJudge, Settings, recorded_settings
 from calipers.types import Window
 
 TWO = Settings((RecordedJudge("a", "here", "m"), RecordedJudge("b", "there", "n", 8192)))
@@ -27,9 +27,7 @@ def test_only_a_smaller_window_is_news() -> None:
 
 def test_what_was_learned_on_the_way_survives_the_ledger() -> None:
     told = TWO.with_revealed_windows(5, [Window(4096, 2.5), None])
-    assert Settings.of(upgraded_settings(json.loads(json.dumps(told.to_dict())))) == told
-    older = {key: value for key, value in json.loads(json.dumps(TWO.to_dict())).items() if key != "windows"}
-    assert Settings.of(upgraded_settings(older)) == TWO
+    assert Settings.of(recorded_settings(json.loads(json.dumps(told.to_dict())))) == told
 
 
 def test_a_run_begun_again_takes_up_the_windows_of_then_unless_they_are_known_to_be_others() -> None:

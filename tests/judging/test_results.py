@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+import calipers
 from calipers.judging.results import group_status
 from calipers.types import TrajectoryResult, TrajectoryStatus
 
@@ -37,3 +38,12 @@ def test_a_groups_status_follows_from_its_trajectories_in_any_order(
 ) -> None:
     for order in itertools.permutations(statuses):
         assert status_of(*order) == expected
+
+
+async def test_rollouts_of_different_prompts_in_one_group_are_warned_about() -> None:
+    def rollout(prompt: str, answer: str) -> list[dict[str, str]]:
+        return [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+
+    for second, is_warned in (("6*7?", False), ("5*5?", True)):
+        result = await calipers.score_group([rollout("6*7?", "42"), rollout(second, "25")], judge="embedded")
+        assert any("the prompts of '1' and '2' differ" in line for line in result.warnings) is is_warned

@@ -75,7 +75,7 @@ async def test_those_that_can_be_shortened_are_and_the_one_that_cannot_is_left_o
     lost(result, "c")
     shortened = [line for line in result.warnings if line.endswith(" left out")]
     assert len(shortened) == 7
-    assert all("tool result left out" in line for line in shortened)
+    assert all("text left out" in line for line in shortened)
 
 
 async def test_a_huge_tool_result_costs_nobody_a_score() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from calipers.errors import InputError
-from calipers.labelling.blinding import blinded
+from calipers.labelling.groups import blinded
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
 

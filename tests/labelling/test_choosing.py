@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from calipers.labelling.choosing import contests
-from calipers.labelling.order import EVERY, Contest, queue, random_order
+from calipers.labelling.order import EVERY, Contest, contests, queue, random_order
 from calipers.report import open_sources
 from calipers.testing import Noise, PositionBias, SimulatedJudge
 from groups import FOUR, group_of

@@ -8,7 +8,7 @@ import pytest
 
 from calipers.calibration import calibrate
 from calipers.inputs import read_groups
-from calipers.labelling.gold import gold_lines, random_sample
+from calipers.labelling.agreement import gold_lines, random_sample
 from calipers.labelling.order import random_order
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file, label_of, opened
@@ -19,8 +19,7 @@ def ranked(*order: str) -> dict[str, int | None]:
 
 
 def lines_of(path: Path, labels: list[Any], **options: Any) -> list[dict[str, Any]]:
-    with opened(path) as index:
-        return list(gold_lines(index, labels, **{"on_error": fail} | options))
+    return list(gold_lines(opened(path), labels, **{"on_error": fail} | options))
 
 
 def test_gold_annotator_and_time_are_in_a_groups_file(tmp_path: Path):
@@ -89,7 +88,7 @@ def test_labels_of_changed_texts_and_of_other_groups_do_not_count_and_are_report
     assert [one["annotator"] for one in line["labels"]] == ["ben"]
     assert len(said) == 2
     assert "'stranger', which is not in" in said[0]
-    assert said[1].startswith(f"{path}:1: the group 'g' was labelled (ann) when its texts were others")
+    assert said[1].startswith(f"{path}: the group 'g' was labelled (ann) when its texts were others")
 
 
 def test_the_random_sample_ends_at_the_first_group_that_nobody_labelled(tmp_path: Path):

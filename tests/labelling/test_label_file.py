@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.labelling.label_file import LabelFile, StaleLabelError
-from calipers.labelling.labels import Label, label_from
+from calipers.labelling.labels import Label, LabelFile, StaleLabelError, label_from
 from labelled import fail, label_of
 
 ONE = {"a": 1, "b": 2, "c": None}
@@ -54,7 +53,7 @@ def test_a_label_based_on_an_older_one_is_refused_and_the_newer_stays(tmp_path: 
 WRITER = """
 import sys
 from pathlib import Path
-from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import LabelFile
 from calipers.labelling.labels import Label
 file = LabelFile(Path(sys.argv[1]), on_error=print)
 for n in range(40):
@@ -116,7 +115,7 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 from calipers.errors import ConfigError
-from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import LabelFile
 from calipers.labelling.labels import Label
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 file = LabelFile(Path(sys.argv[1]), on_error=print)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from calipers.inputs import read_groups
-from calipers.labelling.label_file import LabelFile
+from calipers.labelling.labels import LabelFile
 from calipers.types import Trajectory, TrajectoryGroup
 from groups import group_of
 from labelled import ANSWERS, fail, groups_file

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from calipers.labelling.page_source import label_page, label_policy
-from calipers.labelling.serving import LARGEST_BODY, LabelServer
+from calipers.labelling.serving import LARGEST_BODY, LabelServer, label_page, label_policy
 from groups import FOUR, group_of
 from labelled import groups_file, opened, session_of
 
@@ -20,10 +19,8 @@ from labelled import groups_file, opened, session_of
 def serving(folder: Path, **options: Any) -> Iterator[LabelServer]:
     """The page of one annotator."""
     groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}? {'long ' * 4000}") for n in range(3)]
-    with (
-        opened(groups_file(folder / "g.jsonl", groups)) as index,
-        LabelServer(session_of(index, folder / "l.jsonl", **options)) as server,
-    ):
+    index = opened(groups_file(folder / "g.jsonl", groups))
+    with LabelServer(session_of(index, folder / "l.jsonl", **options)) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -122,18 +119,10 @@ def test_an_answer_is_saved_or_says_why_not(tmp_path: Path):
 
 
 def test_ids_and_the_files_order_are_in_no_answer(tmp_path: Path):
-    said: list[str] = []
-    with serving(tmp_path, on_error=lambda error: said.append(str(error))) as server:
+    with serving(tmp_path) as server:
         found = asked(server, "next")[2]
-        for secret in (b"g0", b"g1", b"right", b"silent", b"jsonl", b"gold"):
-            assert secret not in found.replace(b"I cannot", b"")
-        token = json.loads(found)["group"]["token"]
-        asked(server, f"next?token={token}")  # so that the first group is read from the file again
-        text = (tmp_path / "g.jsonl").read_text()
-        (tmp_path / "g.jsonl").write_text(text.replace("group_id", "group_xx"))
-        status, _, answer = asked(server, "label", label(token))
-    assert (status, answer) == (422, b'{"error":"The group cannot be read; see the terminal."}')
-    assert len(said) == 1
+    for secret in (b"g0", b"g1", b"right", b"silent", b"jsonl", b"gold"):
+        assert secret not in found.replace(b"I cannot", b"")
 
 
 @pytest.mark.parametrize("name", ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "//http"])

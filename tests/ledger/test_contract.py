@@ -15,8 +15,8 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError, LedgerError, PermanentError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import LedgerReader, Recorder, Replayer, Run, open_ledger
-from calipers.ledger.tables import LEARNED
+from calipers.ledger import Recorder, Replayer, Run, open_ledger, read_ledger
+from calipers.ledger.database import LEARNED
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, TrajectoryGroup
 from groups import FOUR, QUALITY, group_of
@@ -237,7 +237,7 @@ async def test_judges_that_share_a_run_record_one_run_and_its_replay_is_all_of_i
             await Judge(SimulatedJudge(QUALITY), ledger=Run.join(ledger, number), orders=2).score_group(GROUPS[0])
     first.close()
     assert await replay(location, number) == lines
-    with LedgerReader(location) as reader:
+    with read_ledger(location) as reader:
         assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
 
 
@@ -261,18 +261,18 @@ async def test_a_closed_ledger_is_told_before_anything_is_paid_for(location: str
 
 async def test_a_reader_sees_the_ledger_as_it_was_when_it_was_opened(location: str) -> None:
     await score(location, SimulatedJudge(QUALITY), GROUPS[:2])
-    with LedgerReader(location) as reader:
+    with read_ledger(location) as reader:
         assert reader.runs_recorded
         before = reader.rows("SELECT count(*) FROM groups")
         await score(location, SimulatedJudge(QUALITY), GROUPS[:3])
         assert reader.rows("SELECT count(*) FROM groups") == before == [(2,)]
-    with LedgerReader(location) as reader:
+    with read_ledger(location) as reader:
         assert reader.rows("SELECT count(*) FROM groups") == [(5,)]
 
 
 async def test_a_reader_writes_nothing(location: str) -> None:
     await score(location, SimulatedJudge(QUALITY), GROUPS[:1])
-    with LedgerReader(location) as reader, pytest.raises(LedgerError, match="cannot be read"):
+    with read_ledger(location) as reader, pytest.raises(LedgerError, match="cannot be read"):
         reader.rows("DELETE FROM groups")
 
 

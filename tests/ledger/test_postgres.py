@@ -23,10 +23,9 @@ from calipers.cli import app
 from calipers.errors import CalipersError, LedgerError
 from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
-from calipers.ledger import LedgerReader, Recorder, Run, open_ledger
-from calipers.ledger.database import FORMAT
-from calipers.ledger.postgres.address import Address
-from calipers.ledger.tables import LEARNED
+from calipers.ledger import Recorder, Run, open_ledger, read_ledger
+from calipers.ledger.database import FORMAT, LEARNED
+from calipers.ledger.postgres.connection import Address
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of
@@ -100,7 +99,7 @@ def test_missing_rights_are_told_with_the_grants_that_help(postgres: PostgresSer
         "GRANT USAGE ON SCHEMA ledger_of_clerk TO clerk; GRANT SELECT ON ALL TABLES IN SCHEMA ledger_of_clerk TO clerk"
     )
     postgres.run("psql", "-c", grants)
-    with LedgerReader(url) as reader:
+    with read_ledger(url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
     with open_ledger(url) as ledger, pytest.raises(LedgerError, match=r"permission denied"):
         Run(ledger, SETTINGS, version="0")
@@ -114,7 +113,7 @@ def test_a_schema_of_another_program_or_of_a_newer_version_is_not_touched(
         open_ledger(postgres.url("taken"))
     with open_ledger(postgres_url) as ledger:
         ledger.put("UPDATE ledger_format SET format = ?", (FORMAT + 1,))
-    for opened in (open_ledger, LedgerReader):
+    for opened in (open_ledger, read_ledger):
         with pytest.raises(LedgerError, match=f"newer calipers .format {FORMAT + 1}."):
             opened(postgres_url)
 
@@ -265,7 +264,7 @@ def test_two_processes_that_share_a_run_pay_once_and_one_that_is_killed_loses_on
     asked, answered = calls(account)
     assert asked.total() - groups <= 8  # the calls of the killed process, of which none was answered and recorded
     assert set(answered) == set(found)
-    with LedgerReader(postgres_url) as reader:
+    with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(groups,)]
         assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
 
@@ -286,7 +285,7 @@ def test_a_server_that_restarts_in_a_run_costs_nothing(
     asked, _ = calls(account)
     assert len(results(said)) == groups
     assert asked.total() == groups
-    with LedgerReader(postgres_url) as reader:
+    with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM groups") == [(groups,)]
 
 
@@ -318,7 +317,7 @@ async def test_a_server_that_stays_away_ends_the_run_and_nothing_unrecorded_is_u
         assert judge.calls == 1
     finally:
         postgres.start()
-    with LedgerReader(postgres_url) as reader:
+    with read_ledger(postgres_url) as reader:
         assert reader.rows("SELECT count(*) FROM answers") == [(0,)]
 
 

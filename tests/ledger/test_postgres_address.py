@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from calipers.errors import LedgerError
-from calipers.ledger import LedgerReader, open_ledger
-from calipers.ledger.postgres.address import Address
+from calipers.ledger import open_ledger, read_ledger
+from calipers.ledger.postgres.connection import Address
 
 
 def test_an_address_is_named_without_its_secrets() -> None:
@@ -44,6 +44,6 @@ def test_an_address_that_cannot_be_read_is_not_repeated(location: str) -> None:
 
 def test_without_the_driver_it_is_one_sentence_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    for opened in (open_ledger, LedgerReader):
+    for opened in (open_ledger, read_ledger):
         with pytest.raises(LedgerError, match=r"me@db/judges: .* pip install 'calipers\[postgres\]'"):
             opened("postgresql://me:p4ss@db/judges")

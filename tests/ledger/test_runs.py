@@ -207,33 +207,6 @@ async def test_what_a_backend_learned_is_there_for_the_next_run_and_each_runs_sn
     ledger.close()
 
 
-def written_before_panels(path: Path) -> None:
-    """Make the ledger's runs look as the version before panels wrote them."""
-    ledger = Ledger(path)
-    for number, text in ledger.rows("SELECT id, settings FROM runs"):
-        settings = json.loads(text)
-        (alone,) = settings.pop("judges")
-        for name in ("panel", "quorum", "weights", "resolve", "reward", "at_once", "pairing", "aspects", "begins_with",
-                     "learns", "experience", "grading", "on_attack", "canary_rate"):  # fmt: skip
-            settings.pop(name)
-        ledger.insert("UPDATE runs SET settings = ? WHERE id = ?", (json.dumps(settings | alone), number))
-    ledger.close()
-
-
-async def test_a_ledger_of_the_version_before_panels_serves_replays_and_teaches(tmp_path: Path):
-    path = tmp_path / "l.db"
-    lines = await run(SimulatedJudge(QUALITY), path, orders=2)
-    written_before_panels(path)
-    assert await replay(path, 1) == lines
-    second = SimulatedJudge(QUALITY)
-    assert len(await run(second, path, orders=2)) == len(lines)
-    assert second.calls == 0
-    ledger = Ledger(path)
-    (settings,) = ledger.rows("SELECT settings FROM runs ORDER BY id DESC LIMIT 1")
-    assert json.loads(settings[0])["experience"]["groups"] == len(lines)
-    ledger.close()
-
-
 async def test_a_run_with_settings_of_a_newer_version_is_refused_with_the_remedy(tmp_path: Path):
     path = tmp_path / "l.db"
     await run(SimulatedJudge(QUALITY), path)

@@ -163,7 +163,7 @@ async def test_a_write_that_fails_reaches_who_waits_for_it_and_loses_nothing_els
     ("make", "words"),
     [
         (lambda path: path.write_text("this is no database, whatever its name says" * 50), "not a sound SQLite file"),
-        (lambda path: path.mkdir(), "It is a folder; name a file in it"),
+        (lambda path: path.mkdir(), "it is a folder; name a file in it"),
     ],
 )
 def test_a_file_that_is_no_ledger_is_one_clear_sentence(tmp_path: Path, make: Callable[[Path], object], words: str):
@@ -190,11 +190,11 @@ def test_other_databases_are_refused_by_name():
         Ledger("postgres://host/db")
 
 
-def test_a_ledger_from_a_newer_version_is_not_touched(tmp_path: Path):
+def test_a_ledger_of_another_format_is_not_touched(tmp_path: Path):
     connection = sqlite3.connect(tmp_path / "l.db")
     connection.execute("PRAGMA user_version=99")
     connection.close()
-    with pytest.raises(LedgerError, match="newer calipers"):
+    with pytest.raises(LedgerError, match="format 99"):
         Ledger(tmp_path / "l.db")
 
 
@@ -268,11 +268,11 @@ async def test_text_that_is_no_text_any_more_is_not_shown(tmp_path: Path):
 
 def test_what_is_compressed_rots_likewise(tmp_path: Path):
     ledger = Ledger(tmp_path / "l.db")
-    compressed: list[str | bytes] = [zstd.compress(b"[1]"), zlib.compress(b"[1]")]
+    compressed: list[str | bytes] = [zstd.compress(b"[1]")]
     assert all(ledger.decoded(one, list) == [1] for one in (*compressed, "[1]"))
     cut_off = [one[:-3] for one in compressed]
     too_large = zstd.compress(b"[1]" * 10_000_000, options={zstd.CompressionParameter.window_log: 25})
-    for stored in (b"no data", *cut_off, zstd.compress(b"[1"), zlib.compress(b"[1"), too_large, "[" * 100_000):
+    for stored in (b"no data", *cut_off, zstd.compress(b"[1"), too_large, "[" * 100_000):
         with pytest.raises(LedgerError, match="is damaged"):
             ledger.decoded(stored, list)
     with pytest.raises(LedgerError, match="is damaged"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calipers.ledger import Ledger, Run, open_ledger
-from calipers.ledger.unused import no_unused_ledger
+from calipers.ledger.opening import no_unused_ledger
 
 
 def failing(path: Path, does: Callable[[Path], object]) -> None:

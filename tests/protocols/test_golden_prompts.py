@@ -12,8 +12,6 @@ import pytest
 
 import golden
 from calipers import Judge
-from calipers.errors import InputError
-from calipers.render import compose, decode, render
 from calipers.testing import HesitantJudge
 from calipers.types import Completion, JudgeRequest, Message, Trajectory, TrajectoryGroup
 from grading import Grader
@@ -168,20 +166,3 @@ async def sent(settings: dict[str, Any], seed: int) -> Any:
 async def test_questions_are_put_in_the_same_bytes(settings: dict[str, Any]) -> None:
     results = await asyncio.gather(*(sent(settings, seed) for seed in range(SEEDS)))
     golden.check("prompts", {f"{json.dumps(settings)} {seed}": result for seed, result in enumerate(results)})
-
-
-def read_back(written: str) -> Any:
-    try:
-        decoded = decode([written])
-    except InputError:
-        return "InputError"
-    found = [decoded.tools, decoded.messages, decoded.offered]
-    return hashlib.sha256(json.dumps(found, default=dict).encode()).hexdigest()[:12]
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_transcripts_whole_and_damaged_are_read_back_as_ever(seed: int) -> None:
-    view = render(group(seed), reasoning="shown" if seed % 2 else "hidden")
-    parts = compose(view, range(len(view.candidates)), "ABCDE"[: len(view.candidates)])
-    written = "".join(part if isinstance(part, str) else "" for part in parts)
-    golden.check("transcripts", {one: read_back(one) for one in golden.damaged(written, 8)})

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.errors import InputError
-from calipers.render import Reasoning, compose, decode, render
+from calipers.render import Reasoning, compose, render
 from calipers.types import Message, Part, RenderedGroup, Trajectory, TrajectoryGroup
+from decoded import decode
 from strategies import groups
 
 
@@ -79,29 +78,8 @@ def test_content_makes_no_structural_line(group: TrajectoryGroup) -> None:
 
 
 def test_prose_around_the_transcript_is_passed_over() -> None:
-    view, group = _small()
+    bodies = ({"role": "assistant", "content": "4"}, {"role": "assistant", "content": "5"})
+    view = render(TrajectoryGroup("g", tuple(Trajectory(str(n), (one,)) for n, one in enumerate(bodies))))
     keys, parts = question(view)
-    wrapped = (f"Lines that begin with {view.marker} are structure.\n\n", *parts, "\nNow answer in JSON.")
-    assert decode(wrapped).messages == decode(parts).messages
-    assert decode(parts, keys=keys[:1], marker=view.marker).messages.keys() == {keys[0]}
-    assert len(group.trajectories) == 2
-
-
-def test_what_is_no_transcript_is_said_so() -> None:
-    view, _ = _small()
-    _, parts = question(view)
-    with pytest.raises(InputError, match="no transcript"):
-        decode(("Hello",))
-    with pytest.raises(InputError, match="no candidate 'Z'"):
-        decode(parts, keys=["Z"])
-    with pytest.raises(InputError, match="not a transcript"):
-        decode((f"{view.marker} candidate K\n{view.marker} unheard of\n",), marker=view.marker)
-
-
-def _small() -> tuple[RenderedGroup, TrajectoryGroup]:
-    group = _group([[{"role": "assistant", "content": "4"}], [{"role": "assistant", "content": "5"}]])
-    return render(group), group
-
-
-def _group(bodies: Sequence[Sequence[Mapping[str, Any]]]) -> TrajectoryGroup:
-    return TrajectoryGroup("g", tuple(Trajectory(str(place), tuple(body)) for place, body in enumerate(bodies)))
+    wrapped = ("Some words.\n\n", *parts, f"{view.marker} end\nNow answer.")
+    assert decode(wrapped, keys=keys[:1]).messages.keys() == {keys[0]}

@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calipers.render import compose, decode, render
+from calipers.render import compose, render
 from calipers.types import Image, Message, Part, RenderedGroup, Tool, Trajectory, TrajectoryGroup
+from decoded import decode
 from strategies import groups
 
 LONG = '{"flight": "HAT017", "status": "available"}' * 8

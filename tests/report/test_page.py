@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_questions
 from calipers.testing import PositionBias, SimulatedJudge
 from calipers.types import Trajectory, TrajectoryGroup
@@ -337,7 +337,7 @@ AWKWARD = {
 def test_the_question_is_shown_as_it_was_sent_to_the_character(browser: Browser, tmp_path: Path):
     groups = [group_of(AWKWARD, group_id="g", question='Say "x",\ta line that all of them begin with')]
     _, ledger = asyncio.run(judged(tmp_path, groups, [SimulatedJudge(QUALITY)], orders=2))
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         sent = [one.request for one in recorded_questions(reader, 1, 0)]
     page = report_of(tmp_path, ledger)
     (detail,) = details_in(page)

@@ -12,7 +12,7 @@ import pytest
 import calipers
 from calipers.cli import app
 from calipers.errors import CalipersError
-from calipers.study.comparison import Comparison, answer_of, compare_judges, rewritten_ids, with_rewritten
+from calipers.study.figures import Comparison, answer_of, compare_judges, rewritten_ids, with_rewritten
 from calipers.study.rewrites import REWRITES, confident, sycophantic, verbose
 from calipers.testing import LengthBias, Noise, RefusedByLength, SimulatedJudge, Sycophancy, Vice
 from calipers.types import Trajectory, TrajectoryGroup

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group
 from calipers.trainers.ms_swift import JudgeReward, positions_of_groups, register
 from http_judge import judge_at, worth
@@ -78,7 +78,7 @@ async def test_the_trainers_step_is_recorded(faulty: FaultyServer, tmp_path: Pat
     state = SimpleNamespace(global_step=7)
     assert await rewards(JudgeReward(judge, size=2), "worth 20", "worth 90", trainer_state=state) == [0.2, 0.9]
     judge.close()
-    with LedgerReader(tmp_path / "runs.db") as reader:
+    with read_ledger(tmp_path / "runs.db") as reader:
         assert recorded_group(reader, 1, 0)["step"] == 7
 
 

@@ -1,4 +1,4 @@
-"""What a score becomes in a trainer: docs/rewards-trainers.md's table and derivations, in TRL's and verl's own code."""
+"""What a score becomes in a trainer: the tables of docs/rewards.md, in TRL's and verl's own code."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,12 +14,12 @@ import calipers
 from calipers.doctor.diagnosis import Check, Diagnosis
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import GroupResult, TrajectoryResult, Usage
-from calipers.types.markup import error_bar, escaped, table
+from calipers.types.markup import escaped, table
 from groups import FOUR, QUALITY, group_of
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> \u202edesrever\u200b & \"quoted\" 'too' </td></table>"
-ALLOWED = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "pre", "svg", "line", "circle"}
-ATTRIBUTES = {"style", "width", "height", "role", "stroke", "fill", "x1", "x2", "y1", "y2", "cx", "cy", "r", "opacity"}
+ALLOWED = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "pre"}
+ATTRIBUTES = {"style"}
 
 
 class Tags(HTMLParser):
@@ -97,21 +98,19 @@ def test_a_diagnosis_renders_itself():
     assert "flips" in found.text
 
 
-@given(st.text(), st.integers(1, 400))
-def test_escaped_text_is_short_and_has_no_markup(text: str, most: int):
-    found = escaped(text, most=most)
-    assert "<" not in found
-    assert not re.search(r"[\x00-\x1f\x7f]", found)
+@given(st.text() | st.text(min_size=290, max_size=320))
+def test_escaped_text_is_short_and_has_no_markup(text: str):
+    found = escaped(text)
+    assert not re.search(r"[<\x00-\x1f\x7f]", found)
     read = Tags(f"<p>{found}</p>")
     assert read.tags == {"p"}
-    assert len(re.sub(r"\[U\+[0-9A-F]{4,6}\]", "?", read.text)) <= most + 1
+    assert len(re.sub(r"\[U\+[0-9A-F]{4,6}\]", "?", read.text)) <= 301
 
 
-@given(st.floats(-1e6, 1e6), st.none() | st.floats(0, 1e6), st.floats(-10, 0), st.floats(0, 10))
-def test_an_error_bar_stays_in_its_image(value: float, half: float | None, low: float, high: float):
-    found = error_bar(value, half, low=low, high=high)
-    places = [float(one) for one in re.findall(r'(?:x1|x2|cx)="([^"]+)"', found)]
-    assert all(0 <= one <= 160 for one in places)
+def test_a_result_is_a_data_frame_in_which_a_missing_number_is_nan():
+    frame = pytest.importorskip("pandas") and result().to_pandas()
+    assert list(frame["status"]) == ["scored", "abstained", "scored"]
+    assert list(frame["reward"].isna()) == [False, True, False]
 
 
 def test_a_long_table_is_cut_and_says_so():

@@ -23,7 +23,7 @@ _FEWEST = 10
 _CAUTION = 0.5
 """A bias counts only if its square exceeds this many times its sampling variance. This value and that of ``doubt`` were
 chosen so that a single order predicts both orders best, without labels, on pairs that are not in
-docs/calibration-measured.md.
+docs/calibration-figures.md#what-was-measured.
 """
 
 

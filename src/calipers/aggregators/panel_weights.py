@@ -28,9 +28,8 @@ repeat themselves and each other would have no unique weights.
 
 _VOTE = 4
 """The power of a judge's repeatability that is its vote. At 0 all judges have the same vote, and at a high power only
-the one that repeats itself best. Chosen on the recorded panels of docs/calibration-measured.md: up to a power of 3,
-several
-judges that follow the order of a pair outvote one that does not.
+the one that repeats itself best. Chosen on recorded panels (docs/calibration-figures.md#what-was-measured): up
+to a power of 3, several judges that follow the order of a pair outvote one that does not.
 """
 
 _TRUST = 0.25

@@ -124,7 +124,7 @@ def query_judges(
     )
     from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
+    from calipers.ledger.opening import no_unused_ledger  # noqa: PLC0415 - likewise
 
     shown = _groups_with_gold(groups, on_error)
     _warn_of_own_rubrics(shown, options)

@@ -57,8 +57,8 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
     whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
-    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for a
-    file that calipers --config names.
+    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for
+    a file that calipers --config names.
 
     \b
     calipers doctor --judge openai/gpt-5-mini

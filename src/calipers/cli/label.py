@@ -17,8 +17,8 @@ from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
-    from calipers.labelling.index import GroupIndex
-    from calipers.labelling.label_file import LabelFile
+    from calipers.labelling.groups import GroupIndex
+    from calipers.labelling.labels import LabelFile
     from calipers.labelling.order import Contest
 
 
@@ -66,8 +66,8 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
 
     Exit code: 0 done, 1 done but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.labelling.index import GroupIndex  # noqa: PLC0415 - --help stays quick
-    from calipers.labelling.label_file import LabelFile  # noqa: PLC0415 - likewise
+    from calipers.labelling.groups import GroupIndex  # noqa: PLC0415 - --help stays quick
+    from calipers.labelling.labels import LabelFile  # noqa: PLC0415 - likewise
 
     _require_one_purpose(options, as_json=as_json)
     bad = BadLines()
@@ -76,15 +76,15 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
         raise ConfigError(f"--labels {where}: its folder does not exist; create it first")
     if where.exists() and Path(groups).exists() and where.samefile(groups):
         raise ConfigError(f"--labels {where}: is the groups file itself; name another file")
-    with GroupIndex(groups, on_error=bad) as index:
-        file = LabelFile(where, on_error=bad)
-        _require_labels_of(index, file)
-        if options["gold"] is not None:
-            _write_gold(index, file, groups, options, bad)
-        elif options["agreement"]:
-            print_agreement(index, file, as_json=as_json)
-        else:
-            _serve(index, file, options, bad)
+    index = GroupIndex(groups, on_error=bad)
+    file = LabelFile(where, on_error=bad)
+    _require_labels_of(index, file)
+    if options["gold"] is not None:
+        _write_gold(index, file, groups, options, bad)
+    elif options["agreement"]:
+        print_agreement(index, file, as_json=as_json)
+    else:
+        _serve(index, file, options, bad)
     return 1 if bad.count else 0
 
 
@@ -156,7 +156,7 @@ def _user() -> str:
 def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict[str, Contest]:
     """Return how contested each group is by what a judge said of it; empty without results."""
     from calipers.cli.report import with_ledger_beside  # noqa: PLC0415 - as above
-    from calipers.labelling.choosing import contests  # noqa: PLC0415 - likewise
+    from calipers.labelling.order import contests  # noqa: PLC0415 - likewise
     from calipers.report import open_sources  # noqa: PLC0415 - likewise
 
     named = [path for path in (options["results"], options["ledger"]) if path is not None]
@@ -178,7 +178,7 @@ def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict
 
 
 def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[str, Any], bad: BadLines) -> None:
-    from calipers.labelling.gold import gold_lines  # noqa: PLC0415 - as above
+    from calipers.labelling.agreement import gold_lines  # noqa: PLC0415 - as above
 
     out = options["gold"]
     beside = {"the groups file": groups, "the label file": str(file.path)}

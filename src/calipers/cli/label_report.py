@@ -12,8 +12,8 @@ from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
     from calipers.labelling.agreement import Estimate
-    from calipers.labelling.index import GroupIndex
-    from calipers.labelling.label_file import LabelFile
+    from calipers.labelling.groups import GroupIndex
+    from calipers.labelling.labels import LabelFile
 
 _HEADS = ("groups", "can't tell", "ties", "agreement", "", "place and rank", "")
 _WIDTH = 120

@@ -18,7 +18,7 @@ from calipers.types.counted import counted
 from calipers.types.encoding import printable
 
 if TYPE_CHECKING:
-    from calipers.ledger import LedgerReader
+    from calipers.ledger.database import ReadableLedger
 
 
 @click.group("ledger", short_help="List, export, prune, check and move ledgers.")
@@ -26,7 +26,7 @@ def ledger_commands() -> None:
     """Look after the ledgers in which answers are recorded.
 
     LEDGER is a file that calipers score wrote (OUT.ledger.db), or the address of one in Postgres
-    (postgresql://USER@HOST/DATABASE). Only prune, move and rollback write anything.
+    (postgresql://USER@HOST/DATABASE). Only prune and move write anything.
 
     \b
     calipers ledger list scored.jsonl.ledger.db
@@ -43,9 +43,9 @@ def list_runs(ledger: str, *, as_json: bool) -> int:
 
     Exit code: 0 listed, 2 bad usage or a ledger that cannot be read.
     """
-    from calipers.ledger import LedgerReader  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger import read_ledger  # noqa: PLC0415 - --help stays quick
 
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         runs = [_about_run(reader, number) for number in _run_numbers(reader)]
     if as_json:
         for run in runs:
@@ -65,11 +65,11 @@ def list_runs(ledger: str, *, as_json: bool) -> int:
     return 0
 
 
-def _run_numbers(reader: LedgerReader) -> list[int]:
+def _run_numbers(reader: ReadableLedger) -> list[int]:
     return [row[0] for row in reader.rows("SELECT id FROM runs ORDER BY id")] if reader.runs_recorded else []
 
 
-def _about_run(reader: LedgerReader, number: int) -> dict[str, Any]:
+def _about_run(reader: ReadableLedger, number: int) -> dict[str, Any]:
     from calipers.ledger.answers import find_run  # noqa: PLC0415 - --help stays quick
     from calipers.ledger.contents import extent_of_run  # noqa: PLC0415 - likewise
 
@@ -100,10 +100,10 @@ def show_run(ledger: str, run: int | None) -> int:
 
     Exit code: 0 printed, 2 bad usage or a ledger that cannot be read.
     """
-    from calipers.ledger import LedgerReader  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger import read_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.ledger.answers import find_run  # noqa: PLC0415 - likewise
 
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         found = find_run(reader, run)
         outcomes = reader.rows(
             "SELECT outcome, count(*) FROM asks WHERE run = ? GROUP BY outcome ORDER BY 2 DESC, 1", (found.id,)
@@ -131,11 +131,11 @@ def export(ledger: str, out: str, run: int | None, *, redact: bool, force: bool)
 
     Exit code: 0 written, 2 bad usage or a ledger that cannot be read.
     """
-    from calipers.ledger import LedgerReader  # noqa: PLC0415 - --help stays quick
-    from calipers.ledger.exporting import write_parquet  # noqa: PLC0415 - likewise
+    from calipers.ledger import read_ledger  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger.contents import write_parquet  # noqa: PLC0415 - likewise
 
     require_replaceable("--out", out, force=force, beside={"the ledger": ledger})
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         count = write_parquet(reader, Path(out), run, redact=redact)
     print_message(f"{out}: {counted(count, 'question')}{', without texts' if redact else ''}")
     return 0
@@ -179,12 +179,14 @@ def _time(text: str) -> str:
 def verify(ledger: str) -> int:
     """Read all of LEDGER and report what is damaged: the file itself, contents that cannot be read, missing answers.
 
-    Exit code: 0 sound, 1 damaged, 2 bad usage or a ledger that cannot be read at all.
+    A text that was changed to another one is not noticed; calipers replay shows whether results still follow.
+
+    Exit code: 0 all can be read, 1 damaged, 2 bad usage or a ledger that cannot be read at all.
     """
-    from calipers.ledger import LedgerReader  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger import read_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.ledger.upkeep import verify_ledger  # noqa: PLC0415 - likewise
 
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         reader.check()
         found = verify_ledger(reader)
         name = reader.name
@@ -192,7 +194,7 @@ def verify(ledger: str) -> int:
         click.echo(printable(problem))
     if found.more:
         click.echo(f"and {found.more:,} more")
-    print_message(f"{name}: {_rows_read(found.rows)}; {'damaged' if found.problems else 'sound'}")
+    print_message(f"{name}: {_rows_read(found.rows)}; {'damaged' if found.problems else 'all can be read'}")
     return 1 if found.problems else 0
 
 
@@ -215,30 +217,11 @@ def move(source: str, target: str) -> int:
 
     Exit code: 0 copied, 2 bad usage or a ledger that cannot be read or written.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.ledger import LedgerReader, open_ledger  # noqa: PLC0415 - --help stays quick
+    from calipers.ledger import open_ledger, read_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.ledger.upkeep import copy_ledger  # noqa: PLC0415 - likewise
 
-    with LedgerReader(source) as reader, open_ledger(target) as opened:
+    with read_ledger(source) as reader, open_ledger(target) as opened:
         copied = asyncio.run(copy_ledger(reader, opened))
         name = opened.name
     print_message(f"{name}: {_rows_read(copied)}")
-    return 0
-
-
-@ledger_commands.command(short_help="Convert a ledger for an older calipers.")
-@click.argument("ledger")
-@click.option("--to", type=int, required=True, metavar="FORMAT", help="The older format; see docs/ledger.md.")
-def rollback(ledger: str, to: int) -> int:
-    """Convert LEDGER to an older FORMAT, for an older version of calipers. What that format cannot hold is lost.
-
-    The way forward needs no command: a newer calipers converts a ledger when it opens it to record a run.
-
-    Exit code: 0 converted, 2 bad usage or a format that this ledger never had.
-    """
-    from calipers.ledger import open_ledger  # noqa: PLC0415 - --help stays quick
-
-    with open_ledger(ledger, create=False) as opened:
-        name = opened.name
-        opened.roll_back(to)
-    print_message(f"{name}: has format {to} now")
     return 0

@@ -42,7 +42,9 @@ def require_replaceable(
 
 def _same(path: str, other: str) -> bool:
     one, two = Path(path), Path(other.removeprefix("sqlite:///"))
-    return one.samefile(two) if one.exists() and two.exists() else one.resolve() == two.resolve()
+    if one.exists() and two.exists():
+        return one.samefile(two)
+    return os.path.realpath(one) == os.path.realpath(two)  # which ends where links lead to themselves
 
 
 def add_force_option(command: F) -> F:

@@ -118,7 +118,7 @@ async def _score(run: _Run) -> int:
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
     from calipers.judging.reaching import check_or_continue  # noqa: PLC0415 - likewise
-    from calipers.ledger.unused import no_unused_ledger  # noqa: PLC0415 - likewise
+    from calipers.ledger.opening import no_unused_ledger  # noqa: PLC0415 - likewise
 
     verbose, strict = run.options["verbose"], run.options["strict"]
     _check_paths(run)

@@ -60,7 +60,7 @@ class Question(Group):
         many=True,
         reads=read_aspects,
         recorded=True,
-        link="protocols-more.md#aspects",
+        link="protocols.md#aspects",
     )
     at_once: int | None = whole_number(
         None,
@@ -69,7 +69,7 @@ class Question(Group):
         section=QUESTION,
         unset="all",
         recorded=True,
-        link="protocols-more.md#large-groups",
+        link="protocols.md#large-groups",
     )
     pairing: Pairing = choice(
         "all",
@@ -77,7 +77,7 @@ class Question(Group):
         "Pairwise: compare all pairs (all), only pairs with a fixed candidate (pivot), or neighbours by score (swiss).",
         section=QUESTION,
         recorded=True,
-        link="protocols-more.md#large-groups",
+        link="protocols.md#large-groups",
     )
     reasoning: Reasoning = choice(
         "hidden",
@@ -91,7 +91,7 @@ class Question(Group):
         "Read a score as the mean of the digits that the judge might have written, weighted by their probabilities.",
         section=READING,
         recorded=True,
-        link="protocols-more.md#expected-scores",
+        link="protocols.md#expected-scores",
     )
     reasks: int = whole_number(
         2, "How many follow-up questions in a row an incomplete answer may cause.", low=0, recorded=True
@@ -173,11 +173,11 @@ class Calls(Group):
     )
     before: Callable[[], Any] | None = function(
         "A function without arguments that is called before judging, e.g. to wake the judge's server.",
-        link="own-gpus.md#one-gpu-for-both",
+        link="judges.md#one-gpu-for-both",
     )
     after: Callable[[], Any] | None = function(
         "A function without arguments that is called when no group is judged any more, e.g. to free the judge's GPU.",
-        link="own-gpus.md#one-gpu-for-both",
+        link="judges.md#one-gpu-for-both",
     )
 
 
@@ -231,7 +231,7 @@ class Records(Group):
         off="Do not learn judges' noise, their position bias and a panel's weights from earlier answers in the ledger.",
         section=READING,
         recorded="learns",
-        link="resolution.md#what-the-ledger-teaches",
+        link="protocols.md#what-the-ledger-teaches",
     )
     watchers: Sequence[Watcher] = any_value(
         (),

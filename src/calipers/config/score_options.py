@@ -95,7 +95,7 @@ class Resolution(Group):
         metavar="TOLERANCE",
         unset="off",
         recorded="resolve.tolerance",
-        link="resolution.md",
+        link="protocols.md#adaptive-calls",
     )
     most: int = whole_number(
         8,
@@ -103,7 +103,7 @@ class Resolution(Group):
         low=1,
         section=RESOLVING,
         recorded="resolve.most",
-        link="resolution.md",
+        link="protocols.md#adaptive-calls",
     )
     unresolved: Unresolved = choice(
         "keep",
@@ -111,7 +111,7 @@ class Resolution(Group):
         "With --resolve: what happens to scores that differ only within their standard errors: keep, tie, or abstain.",
         section=RESOLVING,
         recorded="resolve.unresolved",
-        link="resolution.md",
+        link="protocols.md#adaptive-calls",
     )
 
 

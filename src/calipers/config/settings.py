@@ -135,8 +135,7 @@ class Settings(Everyday):
     def of(cls, record: Mapping[str, Any]) -> Self:
         """Read a judge's settings from a run's record: the result of ``to_dict`` after a round trip through JSON.
 
-        Records of older versions go through ``upgraded_settings`` first. Raises LedgerError for settings that this
-        version does not know.
+        Raises LedgerError for settings that this version does not know.
         """
         if unknown := {*_record_keys(record)} - {*_record_keys(cls((), resolve=Resolution()).to_dict())}:
             raise LedgerError(
@@ -214,26 +213,16 @@ def _record_keys(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _recorded_value(record: Mapping[str, Any], option: Option) -> Any:
-    """Return the option's recorded value, or its default if the record is older than the option."""
     top, _, name = option.record.partition(".")
-    return record[top].get(name, option.default) if name and record[top] is not None else record[top]
+    return record[top][name] if name and record[top] is not None else record[top]
 
 
-def upgraded_settings(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Bring a run's recorded settings up to date: options that did not exist yet get their defaults.
-
-    Raises LedgerError for a damaged record.
-    """
-    if not isinstance(recorded, Mapping):
-        raise _unreadable()
-    if "judges" not in recorded:  # before panels existed, a run's only judge was recorded at the top level
-        names = [one.name for one in fields(RecordedJudge)]
-        alone = {name: recorded[name] for name in names if name in recorded}
-        recorded = {key: value for key, value in recorded.items() if key not in names} | {"judges": [alone]}
-    judges = recorded["judges"]
+def recorded_settings(recorded: Any) -> Mapping[str, Any]:
+    """Return a run's recorded settings. Raises LedgerError for a damaged record."""
+    judges = recorded.get("judges") if isinstance(recorded, Mapping) else None
     if not isinstance(judges, list) or not all(isinstance(one, dict) and one.keys() >= _IDENTITY for one in judges):
         raise _unreadable()
-    return {**Settings(()).to_dict(), **recorded}
+    return recorded  # type: ignore[no-any-return]
 
 
 _IDENTITY: Final = frozenset({"judge", "endpoint", "model"})

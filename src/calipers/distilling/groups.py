@@ -13,9 +13,10 @@ from calipers.backends.local.features import Array, MeasuredGroup, measure_group
 from calipers.calibration.folds import prompt_of
 from calipers.errors import ConfigError
 from calipers.inputs import as_group
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run, require_object
 from calipers.ledger.contents import recorded_group, recorded_results
+from calipers.ledger.database import ReadableLedger
 from calipers.render import render
 from calipers.types import RenderedGroup, TrajectoryGroup
 from calipers.types.encoding import measured_number
@@ -78,7 +79,7 @@ def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: 
     """
     found = Training()
     for name in ledgers:
-        with LedgerReader(name) as ledger:
+        with read_ledger(name) as ledger:
             runs = [run] if run is not None else [int(row[0]) for row in ledger.rows("SELECT id FROM runs ORDER BY id")]
             for number in runs:
                 found.groups += _on_unit_scale(list(_groups_of_run(ledger, find_run(ledger, number), found, teachers)))
@@ -90,7 +91,7 @@ def read_training(ledgers: Sequence[str], *, teachers: Sequence[str] = (), run: 
 
 
 def _groups_of_run(
-    ledger: LedgerReader, recorded: RecordedRun, found: Training, teachers: Sequence[str]
+    ledger: ReadableLedger, recorded: RecordedRun, found: Training, teachers: Sequence[str]
 ) -> Iterator[TrainingGroup]:
     run = recorded.id
     judges = [str(one["judge"]) for one in recorded.settings["judges"]]
@@ -113,7 +114,7 @@ def _groups_of_run(
         yield one
 
 
-def _slots(ledger: LedgerReader, run: int, position: int) -> set[int]:
+def _slots(ledger: ReadableLedger, run: int, position: int) -> set[int]:
     """Return the slots of the judges whose judgments about a recorded group were read."""
     rows = ledger.rows("SELECT detail FROM asks WHERE run = ? AND position = ?", (run, position))
     details = [ledger.decoded(detail, require_object) for (detail,) in rows]

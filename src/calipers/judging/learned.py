@@ -14,8 +14,7 @@ from calipers.config.settings import Settings
 from calipers.errors import ConfigError
 from calipers.judging.instances import JudgeInstances
 from calipers.ledger import WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
-from calipers.ledger.answers import RecordedRun
-from calipers.ledger.history import same_choices
+from calipers.ledger.answers import RecordedRun, same_choices
 
 
 def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: JudgeInstances) -> Settings:

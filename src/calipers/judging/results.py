@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import takewhile
 
 from calipers.aggregators.resolution import is_all_noise, tie_all_scores, without_scores
 from calipers.config.score_options import Resolution, Reward
@@ -238,15 +239,30 @@ _COLUMNS = ("content", "contents", "contest", "contexts")
 
 
 def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Return warnings about parts of a group that judging does not use: rules, or a task under an unknown key."""
+    """Return warnings about what is odd in a group: rules or a task that judging does not use, or different prompts."""
     notes: list[str] = []
     if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
         notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
-    if group.extra and not group.context:
-        notes += _tasks_elsewhere(group)
+    if not group.context:
+        notes += _tasks_elsewhere(group) if group.extra else []
+        notes += _different_prompts(group)
     if settings.tools.names and not group.artifacts and not any(one.artifacts for one in group.trajectories):
         notes.append("tools= had no effect: neither the group nor its trajectories have 'artifacts'")
     return tuple(notes)
+
+
+def _different_prompts(group: TrajectoryGroup) -> list[str]:
+    """Return a warning if the trajectories begin with different prompts: GRPO compares answers to the same one."""
+    first, *others = (
+        [one.get("content") for one in takewhile(lambda one: one["role"] != "assistant", member.messages)]
+        for member in group.trajectories
+    )
+    for member, prompt in zip(group.trajectories[1:], others, strict=True):
+        if prompt != first and prompt and first:
+            names = f"{group.trajectories[0].id!r} and {member.id!r}"
+            remedy = "put rollouts of other prompts into groups of their own"
+            return [f"the prompts of {names} differ, and a group compares answers to one prompt; {remedy}"]
+    return []
 
 
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:

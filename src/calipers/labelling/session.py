@@ -12,10 +12,8 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from calipers.errors import CalipersError, InputError
-from calipers.labelling.blinding import Blinded, blinded
-from calipers.labelling.index import GroupIndex
-from calipers.labelling.label_file import LabelFile
-from calipers.labelling.labels import LONGEST_NOTE, Label
+from calipers.labelling.groups import Blinded, GroupIndex, blinded
+from calipers.labelling.labels import LONGEST_NOTE, Label, LabelFile
 
 _UNKNOWN_GROUP: Final = "There is no such group here; reload the page."
 
@@ -139,11 +137,10 @@ class Session:
         return {"group": group, **self.progress()}
 
     def _blinded(self, number: int) -> Blinded:
-        group = self._index.group(number)
         try:
-            return blinded(group, self.annotator)
+            return blinded(self._index.group(number), self.annotator)
         except InputError as error:
-            raise InputError(str(error), source=self._index.path, line=self._index.line(number)) from None
+            raise InputError(str(error), source=self._index.path) from None
 
     def _number(self, token: str) -> int:
         if token not in self._numbers:

@@ -5,18 +5,16 @@ single call. An answer is committed before it is used, so ``kill -9`` loses at m
 no API key and no header. Not responsible for the content of a request (``protocols``) or for retries (``backends``).
 """
 
-from calipers.ledger.answers import find_learned, has_answers
+from calipers.ledger.answers import find_equal_run, find_learned, has_answers, recorded_judgments, settings_of_equal_run
 from calipers.ledger.calls import SingleFlight, Unrecorded, ledger_key
 from calipers.ledger.database import WritableLedger
-from calipers.ledger.history import find_equal_run, recorded_judgments, settings_of_equal_run
-from calipers.ledger.opening import LedgerReader, open_ledger
+from calipers.ledger.opening import open_ledger, read_ledger
 from calipers.ledger.recorder import Recorder, Run, group_digest
 from calipers.ledger.replayer import RecordedBackend, Replay, Replayer
 from calipers.ledger.sqlite import Ledger
 
 __all__ = [
     "Ledger",
-    "LedgerReader",
     "RecordedBackend",
     "Recorder",
     "Replay",
@@ -31,6 +29,7 @@ __all__ = [
     "has_answers",
     "ledger_key",
     "open_ledger",
+    "read_ledger",
     "recorded_judgments",
     "settings_of_equal_run",
 ]

@@ -5,20 +5,24 @@ Not responsible for writing the ledger (``recorder``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
-from calipers.config.settings import upgraded_settings
+from calipers.config.settings import Settings, recorded_settings
 from calipers.errors import LedgerError, PermanentError
 from calipers.interfaces import Backend
 from calipers.ledger.database import ReadableLedger
-from calipers.ledger.failed import find_failed_calls
-from calipers.types import Completion, FailedCalls, Logprobs, Usage
+from calipers.types import Comparison, Completion, FailedCalls, Judgment, Logprobs, Rating, Usage, Verdict
 from calipers.types.encoding import finite_number
 
 _ANSWER = """SELECT text, finish_reason, reasoning, served_model, input_tokens, output_tokens, cached_tokens, cost_usd,
 latency, attempts, odds.value FROM answers LEFT JOIN odds USING (key) WHERE key = ?"""
+
+
+ATTEMPT: Final = "~"
+"""What stands between the key of a request and the number of a later attempt, if the first gave no verdict."""
 
 
 async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
@@ -47,6 +51,15 @@ async def find_answer(ledger: ReadableLedger, key: str) -> Completion | None:
         failed=await find_failed_calls(ledger, key, attempts),
         question=key,
     )
+
+
+def keys_without_verdict(ledger: ReadableLedger, run: int) -> frozenset[str]:
+    """Return the keys of the ledger's answers without a whole verdict in groups of other runs that lack a reward."""
+    query = (
+        "SELECT asks.key FROM asks JOIN groups ON groups.run = asks.run AND groups.position = asks.position WHERE "
+        "asks.outcome IN ('rejected', 'partial') AND asks.run <> ? AND groups.result LIKE '%\"reward\":null%'"
+    )
+    return frozenset(key for (key,) in ledger.rows(query, (run,)))
 
 
 def _logprobs(recorded: Sequence[Any]) -> Logprobs:
@@ -108,7 +121,7 @@ def find_run(ledger: ReadableLedger, run: int | None = None) -> RecordedRun:
         what = "no run is recorded in it" if run is None else f"it has no run {run} (recorded: {runs})"
         raise LedgerError(f"{ledger.name}: {what}.")
     number, version, settings, learned = found[0]
-    return RecordedRun(number, version, ledger.decoded(settings, upgraded_settings), ledger.decoded(learned, _objects))
+    return RecordedRun(number, version, ledger.decoded(settings, recorded_settings), ledger.decoded(learned, _objects))
 
 
 def require_object(recorded: Any) -> dict[str, Any]:
@@ -120,3 +133,108 @@ def require_object(recorded: Any) -> dict[str, Any]:
 
 def _objects(recorded: Any) -> list[dict[str, Any]]:
     return [require_object(one) for one in recorded]
+
+
+async def find_failed_calls(ledger: ReadableLedger, key: str, attempts: int) -> FailedCalls:
+    """Return the failed calls in the ledger before a recorded answer that took ``attempts`` calls."""
+    if attempts <= 1:
+        return FailedCalls()
+    found = await ledger.look_up("SELECT value FROM failed_before WHERE key = ?", (key,))
+    return ledger.decoded(found[0][0], FailedCalls.from_dict) if found else FailedCalls(attempts - 1)
+
+
+_MOST_GROUPS = 2000
+"""How many of the latest groups are read; more would delay the start of a run."""
+
+_KINDS: tuple[type[Rating | Comparison | Verdict], ...] = (Rating, Comparison, Verdict)
+
+
+def recorded_judgments(ledger: ReadableLedger, settings: Settings) -> Iterator[Mapping[int, Sequence[Judgment]]]:
+    """Yield the ledger's recorded judgments of the judges in ``settings``: a mapping by slot for each group, the latest
+    group first.
+
+    Only runs with the same protocol count. A group that was judged several times with the same requests counts once.
+    """
+    slots = {(one.endpoint, one.model): slot for slot, one in enumerate(settings.judges)}
+    seen: set[frozenset[str]] = set()
+    for run, recorded in _runs(ledger):
+        own = [slots.get((one["endpoint"], one["model"])) for one in recorded["judges"]]
+        asked = recorded.get("protocol"), recorded.get("expected")
+        asked_alike = asked == (
+            settings.protocol,
+            settings.question.expected,
+        )
+        if not asked_alike or all(one is None for one in own):
+            continue
+        for keys, judgments in _groups(ledger, run):
+            if keys in seen:
+                continue
+            seen.add(keys)
+            by_slot: dict[int, list[Judgment]] = {}
+            for judgment in judgments:
+                if not isinstance(judgment, Verdict) and (slot := own[judgment.slot]) is not None:
+                    by_slot.setdefault(slot, []).append(replace(judgment, slot=slot))
+            if by_slot:
+                yield by_slot
+            if len(seen) >= _MOST_GROUPS:
+                return
+
+
+def settings_of_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the settings of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
+    return next((recorded for _, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
+
+
+def find_equal_run(ledger: ReadableLedger, settings: Mapping[str, Any]) -> int | None:
+    """Return the number of the latest run in the ledger that equals ``settings``, or None if there is no such run."""
+    return next((number for number, recorded in _runs(ledger) if same_choices(settings, recorded)), None)
+
+
+def same_choices(settings: Mapping[str, Any], recorded: Mapping[str, Any]) -> bool:
+    """Return whether a run with ``settings`` asks what the run with ``recorded`` settings asked.
+
+    What was learned before a run is not compared.
+    """
+    return _chosen_by_user(json.loads(json.dumps(settings))) == _chosen_by_user(recorded)
+
+
+def _chosen_by_user(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return only the settings that the user chose, without what was learned from earlier runs."""
+    judges = [(one["judge"], one["endpoint"], one["model"]) for one in settings["judges"]]
+    return {**settings, "judges": judges, "experience": None, "windows": []}
+
+
+def _runs(ledger: ReadableLedger) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, settings in ledger.rows("SELECT id, settings FROM runs ORDER BY id DESC"):
+        yield number, ledger.decoded(settings, recorded_settings)
+
+
+def _groups(ledger: ReadableLedger, run: int) -> Iterator[tuple[frozenset[str], list[Judgment]]]:
+    query = "SELECT position, key, detail FROM asks WHERE run = ? ORDER BY position DESC, number LIMIT ?"
+    keys: set[str] = set()
+    judgments: list[Judgment] = []
+    last = None
+    for position, key, detail in ledger.rows(query, (run, 16 * _MOST_GROUPS)):
+        if position != last and keys:
+            yield frozenset(keys), judgments
+            keys, judgments = set(), []
+        last = position
+        keys.add(key)
+        judgments += ledger.decoded(detail, _judgments)
+    if keys:
+        yield frozenset(keys), judgments
+
+
+def _judgments(detail: Mapping[str, Any]) -> list[Judgment]:
+    return [one for recorded in detail.get("judgments", ()) if (one := _judgment(recorded)) is not None]
+
+
+def _judgment(recorded: Mapping[str, Any]) -> Judgment | None:
+    """Return a judgment from its recorded fields, or None if this version of calipers does not know its kind."""
+    kind = next((one for one in _KINDS if {field.name for field in fields(one)} == recorded.keys()), None)
+    if kind is None:
+        return None
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in recorded.items()
+    }
+    return kind(**values)

@@ -6,21 +6,148 @@ Statements are SQL that both understand, with ``?`` for values. Not responsible 
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from calipers.types.encoding import require_small_when_decoded
+from calipers.types.steps import Steps, run_steps
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 from calipers.errors import LedgerError
-from calipers.ledger.compression import Damaged, decompress_text
 from calipers.types.encoding import without_lone_surrogates
+
+_LONG: Final = 2**14
+"""Shorter texts are not compressed, because compressing them would take longer than storing them."""
+_LEVEL: Final = 1
+"""Zstandard's fastest level except the negative levels, whose results are a fifth larger."""
+_LEAST_UNPACKED, _MOST_TIMES = 2**24, 100
+"""The most bytes that a text may expand to, or, if that is more, the most times its compressed size. Real text needs a
+tenth.
+"""
+_LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 24}
+"""The memory that compressed data may request, as a power of two. Level 1 needs 2 ** 19 bytes."""
+_FRAME: Final = b"\x28\xb5\x2f\xfd"
+"""The first bytes of Zstandard's data."""
+Damaged: Final = (ValueError, zstd.ZstdError)
+"""The errors that ``decompress_text`` raises."""
+
+
+def compress_text(text: str) -> str | bytes:
+    """Return a ledger's ``text``, compressed if it is long.
+
+    A text that shrinks so much that ``decompress_text`` would reject it is not compressed.
+    """
+    return run_steps(compress_pieces([text]))
+
+
+def compress_pieces(pieces: Sequence[str]) -> Steps[str | bytes]:
+    """Return the text that consists of ``pieces`` as ``compress_text`` stores it in the ledger; one piece a step."""
+    if sum(map(len, pieces)) < _LONG:
+        return "".join(pieces)
+    compressor = zstd.ZstdCompressor(_LEVEL)
+    size = 0
+    found = []
+    for number, piece in enumerate(pieces, start=1):
+        data = piece.encode()
+        size += len(data)
+        found.append(
+            compressor.compress(data, compressor.FLUSH_FRAME if number == len(pieces) else compressor.CONTINUE)
+        )
+        yield
+    compressed = b"".join(found)
+    return compressed if size <= _most(compressed) else "".join(pieces)
+
+
+def decompress_text(stored: object) -> str | bytes:
+    """Return the text that ``compress_text`` stored in the ledger.
+
+    Raises one of ``Damaged`` for data that is cut off, is no text, or expands to more than any real text.
+    """
+    if isinstance(stored, str):
+        return stored
+    if not isinstance(stored, bytes) or not stored.startswith(_FRAME):
+        raise ValueError("it is no text, and not compressed")
+    unpacking = zstd.ZstdDecompressor(options=_LARGEST_WINDOW)
+    data = unpacking.decompress(stored, _most(stored))
+    if not unpacking.eof:
+        raise ValueError(f"{len(stored):,} bytes unpack to more than {_most(stored):,}, or not to their end")
+    require_small_when_decoded(data)
+    return data
+
+
+def _most(compressed: bytes) -> int:
+    return max(_LEAST_UNPACKED, _MOST_TIMES * len(compressed))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the ledger: its ``columns`` in order, of which the first ``keys`` are the primary key."""
+
+    name: str
+    columns: tuple[str, ...]
+    keys: int = 1
+
+    @cached_property
+    def insert_new(self) -> str:
+        """The statement that inserts a row, unless the ledger has one with the same key."""
+        return f"{self._insert} ON CONFLICT DO NOTHING"
+
+    @cached_property
+    def insert_or_replace(self) -> str:
+        """The statement that inserts a row into the ledger, or replaces the row with the same key."""
+        changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns[self.keys :])
+        return f"{self._insert} ON CONFLICT ({', '.join(self.columns[: self.keys])}) DO UPDATE SET {changed}"
+
+    @property
+    def _insert(self) -> str:
+        values = ", ".join("?" * len(self.columns))
+        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({values})"  # noqa: S608 - our own names
+
+
+ANSWERS: Final = Table(
+    "answers",
+    (
+        "key", "endpoint", "model", "request", "text", "finish_reason", "reasoning", "served_model", "input_tokens",
+        "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts", "answered_at",
+    ),
+)  # fmt: skip
+RUNS: Final = Table("runs", ("id", "version", "settings", "learned", "started_at"))
+GROUPS: Final = Table("groups", ("run", "position", "group_id", "source", "result"), keys=2)
+ASKS: Final = Table("asks", ("run", "position", "number", "key", "cause", "outcome", "reason", "detail"), keys=3)
+LEARNED: Final = Table("learned", ("endpoint", "model", "value"), keys=2)
+ODDS: Final = Table("odds", ("key", "value"))
+FAILED_CALLS: Final = Table(
+    "failed_calls",
+    (
+        "run", "position", "number", "call", "key", "kind", "metered", "input_tokens", "output_tokens",
+        "cached_tokens", "cost_usd", "failed_at",
+    ),
+    keys=4,
+)  # fmt: skip
+FAILED_BEFORE: Final = Table("failed_before", ("key", "value"))
+SHARED_RUNS: Final = Table("shared_runs", ("run", "next"))
+
+TABLES: Final = (RUNS, ANSWERS, ODDS, FAILED_BEFORE, GROUPS, ASKS, LEARNED, FAILED_CALLS, SHARED_RUNS)
+"""All tables of a ledger, in an order in which they may be filled."""
+
 
 T = TypeVar("T")
 
-FORMAT: Final = 5
-"""The newest format of ledgers, which this version writes. 2 added log-probabilities, 3 the cost of failed calls, 4
-runs that processes share, and 5 an index of groups by name. Postgres begins with 4.
-"""
+FORMAT: Final = 6
+"""The format of ledgers, which alone is read and written. A change of a table is a new format."""
 
 Row: TypeAlias = tuple[Any, ...]
 Claim: TypeAlias = Literal["ours", "taken over", "answered"]
@@ -30,6 +157,8 @@ class ReadableLedger(ABC):
     """A ledger that can be queried. Use it as a context manager, or close it."""
 
     remedy_of_damage: str
+    runs_recorded: bool = True
+    """False for a file that has no tables yet."""
 
     @property
     @abstractmethod
@@ -44,10 +173,6 @@ class ReadableLedger(ABC):
         """Return what ``rows`` returns, without blocking the event loop for the time of a network."""
         return self.rows(query, values)
 
-    @abstractmethod
-    def has_table(self, name: str) -> bool:
-        """Return whether the ledger has a table; those of older versions have fewer."""
-
     def hold(self) -> None:  # noqa: B027 - a reader that always reads one snapshot has nothing to do
         """Read the ledger from now on as it is now, whatever a run records meanwhile."""
 
@@ -57,6 +182,14 @@ class ReadableLedger(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the ledger; one that is written writes what is queued first."""
+
+    def text(self, stored: object) -> str:
+        """Return a text from the ledger, which may be compressed. Raises LedgerError for anything else."""
+        try:
+            text = decompress_text(stored)
+        except Damaged as error:
+            raise self.damaged() from error
+        return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
     def decoded(self, stored: str | bytes, make: Callable[[Any], T]) -> T:
         """Return the result of ``make`` for a JSON value from the ledger, which may be compressed.
@@ -126,6 +259,9 @@ class WritableLedger(ReadableLedger):
         If the wait is cancelled, the queue is written all the same.
         """
 
+    async def require_writable(self) -> None:
+        """Raise LedgerError, before anything is paid for, if the last write failed and would still fail now."""
+
     @abstractmethod
     def commit_soon(self) -> None:
         """Commit what is queued soon, without waiting for it."""
@@ -135,13 +271,6 @@ class WritableLedger(ReadableLedger):
 
     def compact(self) -> None:
         """Give the space of removed rows back to the disk."""
-
-    @abstractmethod
-    def roll_back(self, to: int) -> None:
-        """Bring the ledger back to the older format ``to``, for an older calipers, and close it.
-
-        What that format cannot hold is lost. Raises LedgerError for a format that this ledger never had.
-        """
 
     async def claim(self, key: str) -> Claim:  # noqa: ARG002 - for databases that several machines share
         """Wait for the right to ask the request ``key``, or for its answer.
@@ -163,17 +292,3 @@ def as_stored(value: Any) -> Any:
     if value is not None and not isinstance(value, int | float | bytes):
         raise TypeError(f"{type(value).__name__} cannot be stored in a ledger")
     return value
-
-
-def steps_back(name: str, found: int, to: int, back: Mapping[int, str]) -> list[str]:
-    """Return the statements that take a ledger from the format ``found`` to the older ``to``.
-
-    ``back`` maps each format to the way to the one before. Raises LedgerError if there is no such way.
-    """
-    if to > found or any(number not in back for number in range(to + 1, found + 1)):
-        known = range(min(back, default=found + 1) - 1, found)
-        raise LedgerError(
-            f"{name}: has format {found}, and cannot be taken back to {to}; "
-            + (f"older formats are {', '.join(map(str, known))}" if known else "there is no older one")
-        )
-    return [back[number] for number in range(found, to, -1)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from calipers.errors import LedgerError
-from calipers.ledger.database import ReadableLedger, Row, WritableLedger
-from calipers.ledger.reading import FileReader
+from calipers.errors import ConfigError, LedgerError
+from calipers.ledger.database import ReadableLedger, WritableLedger
+from calipers.ledger.reading import FileReader, ledger_path
 from calipers.ledger.sqlite import Ledger
 
 
@@ -25,7 +27,7 @@ def ledger_name(location: str | Path) -> str:
     """
     if not is_postgres(location):
         return str(location)
-    from calipers.ledger.postgres.address import Address  # noqa: PLC0415 - a judge that records in a file needs none
+    from calipers.ledger.postgres.connection import Address  # noqa: PLC0415 - a judge that records in a file needs none
 
     return Address.of(str(location)).name
 
@@ -43,49 +45,15 @@ def open_ledger(location: str | Path, *, create: bool = True) -> WritableLedger:
     return Ledger(location, create=create)
 
 
-class LedgerReader(ReadableLedger):
-    """The ledger at ``location``, only read, as it is at the moment it is opened: a run that writes to it meanwhile
-    changes nothing for this reader, and is not held up by it.
+def read_ledger(location: str | Path) -> ReadableLedger:
+    """Return the ledger at ``location``, only to be read, as it is at the moment it is opened: a run that writes to it
+    meanwhile changes nothing for this reader, and is not held up by it.
 
-    A ledger of an older version is read without converting it. ``runs_recorded`` is False for a file that has no tables
-    yet. Use it as a context manager. Raises LedgerError, with the remedy, for a ledger that cannot be read.
+    Use it as a context manager. Raises LedgerError, with the remedy, for a ledger that cannot be read.
     """
-
-    def __init__(self, location: str | Path) -> None:
-        self._source: ReadableLedger = _opened_to_read(location)
-        self.remedy_of_damage = self._source.remedy_of_damage
-        self.runs_recorded = self.has_table("runs")
-
-    @property
-    def name(self) -> str:
-        """The ledger's path, or its address without a password."""
-        return self._source.name
-
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
-        return self._source.rows(query, values)
-
-    def has_table(self, name: str) -> bool:
-        """Return whether the ledger has a table; those of older versions have fewer."""
-        return self._source.has_table(name)
-
-    def check(self) -> None:
-        """Raise LedgerError unless the ledger's database finds itself sound."""
-        self._source.check()
-
-    def hold(self) -> None:
-        """Read the ledger from now on as it is now, whatever a run records meanwhile."""
-        self._source.hold()
-
-    def close(self) -> None:
-        """Close the ledger."""
-        self._source.close()
-
-
-def _opened_to_read(location: str | Path) -> ReadableLedger:
     if is_postgres(location):
         _require_driver(location)
-        from calipers.ledger.postgres.reader import PostgresReader  # noqa: PLC0415 - an extra
+        from calipers.ledger.postgres.ledger import PostgresReader  # noqa: PLC0415 - an extra
 
         return PostgresReader(str(location))
     return FileReader(location)
@@ -96,3 +64,35 @@ def _require_driver(location: str | Path) -> None:
         raise LedgerError(
             f"{ledger_name(location)}: a ledger in Postgres needs an extra: pip install 'calipers[postgres]'"
         )
+
+
+_RECORDED: Final = ("runs", "answers", "groups")
+_PAID: Final = ("answers", "failed_calls WHERE input_tokens + output_tokens > 0")
+"""What is worth keeping of a command that ended because its configuration is wrong: its groups can only have failed."""
+
+
+@contextmanager
+def no_unused_ledger(location: str | None) -> Iterator[None]:
+    """If the block fails and made the ledger's file, remove that file again.
+
+    A file in which something was recorded, or which another process has open, stays.
+    """
+    path = None if location is None or is_postgres(location) else ledger_path(location)
+    if path is None or path.exists():
+        yield
+        return
+    try:
+        yield
+    except BaseException as error:
+        kept = _PAID if isinstance(error, ConfigError) else _RECORDED
+        if path.is_file():
+            # What cannot be opened or locked is another process's, and stays.
+            with suppress(sqlite3.Error), closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as ledger:
+                ledger.execute("PRAGMA locking_mode=EXCLUSIVE")
+                ledger.execute("BEGIN EXCLUSIVE")
+                made = ledger.execute("SELECT 1 FROM sqlite_master WHERE name = 'failed_before'").fetchone()
+                if not (made and any(ledger.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in kept)):  # noqa: S608 - ours
+                    path.unlink()
+                    for suffix in ("-wal", "-shm"):
+                        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        raise

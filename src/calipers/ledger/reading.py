@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
 from calipers.errors import LedgerError
@@ -55,10 +56,6 @@ class LedgerFile(ReadableLedger):
         except sqlite3.DatabaseError as error:
             raise self._failure("read", error) from error
 
-    def has_table(self, name: str) -> bool:
-        """Return whether the ledger has a table; those of older versions have fewer."""
-        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
-
     def hold(self) -> None:
         """Read the ledger from now on as it is now, whatever a run records meanwhile. Not for a ledger that writes."""
         with self._lock, self._translated("read"):
@@ -76,16 +73,19 @@ class LedgerFile(ReadableLedger):
         return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _require_readable(self) -> None:
-        """Raise LedgerError for the file of a newer calipers, or of another program."""
+        """Raise LedgerError for a file of another format or program, or with more in it than tables."""
+        tables = self._connection.execute("SELECT name, type FROM sqlite_master").fetchall()
+        # The format is read after the tables, which another run of calipers may be creating.
         found = self._found_format()
-        if found > FORMAT:
-            raise LedgerError(
-                f"{self.path}: written by a newer calipers (format {found}). Upgrade calipers to read it."
-            )
-        has_tables = self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
-        # The format is read again after the tables, which another run of calipers may be creating.
-        if has_tables and self._found_format() == 0:
+        if tables and found == 0:
             raise LedgerError(f"{self.path}: is another program's database, not a ledger; name another file")
+        if found not in (0, FORMAT):
+            raise LedgerError(
+                f"{self.path}: is a ledger of format {found}, and this version reads only format {FORMAT}: use the "
+                "version of calipers that wrote it"
+            )
+        if odd := [name for name, kind in tables if kind not in ("table", "index")]:
+            raise LedgerError(f"{self.path}: has the view or trigger {odd[0]!r}, which no ledger has. {DAMAGED}")
 
     @contextmanager
     def _translated(self, verb: str) -> Iterator[None]:
@@ -107,8 +107,6 @@ class LedgerFile(ReadableLedger):
 
     def _remedy(self, error: sqlite3.DatabaseError) -> str:
         text = str(error)
-        if self.path.is_dir():
-            return "It is a folder; name a file in it."
         if "locked" in text:
             return self._when_locked
         if any(sign in text for sign in ("not a database", "malformed", "decode")):
@@ -118,7 +116,7 @@ class LedgerFile(ReadableLedger):
 
 
 class FileReader(LedgerFile):
-    """A ledger file that is only read, as it is at the moment it is opened. See ``LedgerReader``."""
+    """A ledger file that is only read, as it is at the moment it is opened. See ``read_ledger``."""
 
     _when_locked = "Another program has locked it, which no run of calipers does for long; close that program."
 
@@ -130,6 +128,7 @@ class FileReader(LedgerFile):
             self._connection = self._opened()
             try:
                 self._require_readable()
+                self.runs_recorded = self._found_format() == FORMAT
             except BaseException:
                 self._connection.close()
                 raise
@@ -158,6 +157,7 @@ class FileReader(LedgerFile):
         )  # fmt: skip
         try:
             connection.execute("PRAGMA query_only=1")
+            connection.execute("PRAGMA trusted_schema=0")
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         except BaseException:
@@ -174,11 +174,30 @@ def is_locked(error: LedgerError) -> bool:
 
 def require_existing(path: Path) -> None:
     """Raise LedgerError, with what writes one, if there is no ledger at ``path``."""
-    if not path.exists():
+    size = require_regular(path)
+    if size is None:
         raise LedgerError(f"{path}: no such ledger. `calipers score ... -o OUT` writes one at OUT.ledger.db.")
-    wal = Path(f"{path}-wal")  # beside an empty file: this is a ledger that is being made
-    if path.is_file() and path.stat().st_size == 0 and not wal.exists():
+    if size == 0 and not Path(f"{path}-wal").exists():  # with that file, this is a ledger that is being made
         raise LedgerError(f"{path}: is empty, so no run is recorded in it.")
+
+
+def require_regular(path: Path) -> int | None:
+    """Return the size of the ledger file at ``path``, None if there is no file.
+
+    Raises LedgerError for what is no regular file: a folder, a pipe, a device, links that lead to themselves.
+    """
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise LedgerError(
+            f"{path}: the ledger cannot be opened: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    if not S_ISREG(found.st_mode):
+        what = "a folder; name a file in it" if S_ISDIR(found.st_mode) else "not a regular file; name another"
+        raise LedgerError(f"{path}: the ledger cannot be opened: it is {what}")
+    return found.st_size
 
 
 def ledger_path(location: str | Path) -> Path:

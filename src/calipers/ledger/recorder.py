@@ -3,26 +3,122 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
 from itertools import count
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from calipers.backends.limits.metered import Meter
 from calipers.errors import BackendError, LedgerError
 from calipers.interfaces import Backend, FullBackend, Store
-from calipers.ledger.answers import RecordedRun, find_answer, find_learned, find_run
+from calipers.ledger.answers import ATTEMPT, RecordedRun, find_answer, find_learned, find_run, keys_without_verdict
 from calipers.ledger.calls import SingleFlight, attach_key, compact_json, ledger_key, question_text
-from calipers.ledger.compression import compress_pieces, compress_text
-from calipers.ledger.database import WritableLedger
-from calipers.ledger.failed import FailedLog, RequestFailures, record_failed_calls
-from calipers.ledger.tables import ANSWERS, ASKS, GROUPS, LEARNED, ODDS
+from calipers.ledger.database import (
+    ANSWERS,
+    ASKS,
+    FAILED_BEFORE,
+    FAILED_CALLS,
+    GROUPS,
+    LEARNED,
+    ODDS,
+    Row,
+    WritableLedger,
+    compress_pieces,
+    compress_text,
+)
 from calipers.pacing import pace_of_loop
-from calipers.types import Canary, Completion, Failure, GroupResult, JudgeRequest, Reading, TrajectoryGroup
+from calipers.types import (
+    Canary,
+    Completion,
+    FailedCall,
+    FailedCalls,
+    Failure,
+    GroupResult,
+    JudgeRequest,
+    Reading,
+    TrajectoryGroup,
+    Usage,
+)
 from calipers.types.encoding import to_json_text, without_lone_surrogates
 from calipers.types.steps import Steps
+
+_DELETE: Final = "DELETE FROM failed_calls WHERE run = ? AND position = ? AND number = ? AND call = ?"
+_LEFT: Final = """SELECT run, position, number, call, one.key, kind, metered, input_tokens, output_tokens,
+cached_tokens, cost_usd FROM failed_calls AS one LEFT JOIN asks USING (run, position, number) WHERE asks.outcome IS NULL
+AND NOT EXISTS (SELECT 1 FROM answers WHERE answers.key = one.key)"""
+_IN_ORDER: Final = " ORDER BY run, position, number, call"
+
+_Place = tuple[int, int, int, int]
+"""The primary key of a failed call: run, position, number and call."""
+
+
+class FailedLog:
+    """The failed calls of ``run`` in the ledger, including those that it takes over from earlier runs."""
+
+    def __init__(self, ledger: WritableLedger, run: int) -> None:
+        self._ledger = ledger
+        self._run = run
+        self._left = _by_key(ledger.rows(_LEFT + _IN_ORDER))
+
+    async def log_for_request(
+        self, position: int, request: JudgeRequest, key: str, *, owner_died: bool
+    ) -> RequestFailures:
+        """Return the ledger's log of failed calls for a request that begins, with the calls that it takes over from
+        earlier runs.
+
+        ``owner_died`` says that another process was asking the same request and ended.
+        """
+        left = self._left.pop(key, [])
+        if owner_died or (left and self._ledger.claims):  # other processes may have recorded more since, or finished
+            left = _by_key(await self._ledger.look_up(f"{_LEFT} AND one.key = ?{_IN_ORDER}", (key,))).get(key, [])
+        asking = RequestFailures(self._ledger, (self._run, position, request.ask.number), key, request)
+        asking.take_over(left)
+        return asking
+
+
+def _by_key(rows: Iterable[Row]) -> dict[str, list[tuple[_Place, FailedCall]]]:
+    found: dict[str, list[tuple[_Place, FailedCall]]] = {}
+    for run, position, number, call, key, kind, metered, given, produced, cached, cost in rows:
+        usage = Usage(given, produced, cached, cost) if metered else None
+        found.setdefault(key, []).append(((run, position, number, call), FailedCall(kind, usage)))
+    return found
+
+
+class RequestFailures(Meter):
+    """Records the failed calls of a single request. ``add`` is the request's ``on_failed_call``."""
+
+    __slots__ = ("_ask", "_key", "_ledger")
+
+    def __init__(self, ledger: WritableLedger, ask: tuple[int, int, int], key: str, request: JudgeRequest) -> None:
+        super().__init__(request.on_failed_call)
+        self._ledger = ledger
+        self._ask = ask
+        self._key = key
+
+    def take_over(self, left: Iterable[tuple[_Place, FailedCall]]) -> None:
+        """Take over the ledger's failed calls of an equal request in an earlier run that never ended."""
+        for row, call in left:
+            self._ledger.put(_DELETE, row)
+            self.add(call)
+
+    def add(self, call: FailedCall) -> None:
+        """Record a failed call in the ledger. It is on disk after the next turn of the event loop."""
+        usage = call.usage or Usage()
+        tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost_usd)
+        about = (len(self.calls), self._key, call.kind, int(call.usage is not None))
+        when = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._ledger.put(FAILED_CALLS.insert_or_replace, (*self._ask, *about, *tokens, when))
+        self._ledger.commit_soon()
+        super().add(call)
+
+
+def record_failed_calls(ledger: WritableLedger, key: str, failed: FailedCalls) -> None:
+    """Record a request's failed calls together with its answer, under the ledger key ``key``."""
+    if failed.count:
+        ledger.put(FAILED_BEFORE.insert_new, (key, to_json_text(failed.to_dict())))
 
 
 def group_digest(group: TrajectoryGroup) -> str:
@@ -81,6 +177,7 @@ class Recorder(Store):
         self._flight: SingleFlight[Completion] = SingleFlight()
         self._keys: dict[tuple[int, int], str] = {}
         self._failed = FailedLog(run.ledger, run.id)
+        self._without_verdict = keys_without_verdict(run.ledger, run.id)
 
     async def begin(self) -> int:
         """Return the number of the next group of the run that the ledger records."""
@@ -88,7 +185,8 @@ class Recorder(Store):
 
     async def answer(self, number: int, request: JudgeRequest, backend: FullBackend) -> Completion:
         """Return the ledger's answer, or a new answer that is committed to the ledger before it is returned."""
-        key = ledger_key(request, backend)
+        await self._ledger.require_writable()
+        key = self._attempt(ledger_key(request, backend))
         self._keys[number, request.ask.number] = key
         if self._ledger.claims:
             return await self._flight.run(key, partial(self._ask_claimed, number, key, request, backend))
@@ -97,6 +195,18 @@ class Recorder(Store):
             return recorded
         ask = self._ask_after_another if self._flight.is_in_flight(key) else self._ask
         return await self._flight.run(key, partial(ask, number, key, request, backend))
+
+    def _attempt(self, key: str) -> str:
+        """Return the key under which the ledger has this run's answer to a request.
+
+        A request whose answer left an earlier run's group without a reward is asked once more, under a key of its own,
+        so that the earlier run can still be replayed.
+        """
+        attempt, number = key, 1
+        while attempt in self._without_verdict:
+            number += 1
+            attempt = f"{key}{ATTEMPT}{number}"
+        return attempt
 
     async def _ask(
         self, number: int, key: str, request: JudgeRequest, backend: FullBackend, *, owner_died: bool = False

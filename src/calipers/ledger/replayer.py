@@ -9,7 +9,7 @@ from typing import Any
 
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend, Store
-from calipers.ledger.answers import find_answer, find_failure, find_run, require_object
+from calipers.ledger.answers import ATTEMPT, find_answer, find_failure, find_run, require_object
 from calipers.ledger.calls import ledger_key
 from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import open_ledger
@@ -52,15 +52,14 @@ class Replayer(Store):
             "SELECT key, detail FROM asks WHERE run = ? AND position = ? AND number = ?",
             (self.recorded.id, number, request.ask.number),
         )
-        if found and found[0][0] not in {
-            key,
-            "",
-        }:  # a request without a key was never sent, because its group's deadline had passed
+        recorded = str(found[0][0]) if found else key
+        # A request without a key was never sent, because its group's deadline had passed.
+        if recorded and recorded.partition(ATTEMPT)[0] != key:
             raise PermanentError("not_recorded", "this version of calipers puts the question differently than recorded")
         if found and (error := find_failure(self._ledger, found[0][1])) is not None:
             error.question = found[0][0]
             raise error
-        completion = await find_answer(self._ledger, key)
+        completion = await find_answer(self._ledger, recorded or key)
         if completion is None:
             raise PermanentError("not_recorded", "the ledger has no answer to this question")
         return completion

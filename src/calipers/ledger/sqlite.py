@@ -12,14 +12,14 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Final
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import FORMAT, Row, WritableLedger, as_stored, steps_back
-from calipers.ledger.reading import LedgerFile, ledger_path, require_existing
+from calipers.ledger.database import FORMAT, Row, WritableLedger, as_stored
+from calipers.ledger.reading import LedgerFile, is_locked, ledger_path, require_existing, require_regular
 from calipers.pacing import pace_of_loop
 
 _ROWS_IN_LOG = 3000
@@ -32,16 +32,14 @@ _CHECK_SECONDS = 0.05
 """Seconds between two checks for other writers. What they write in between is noticed at the next check."""
 _BUSY_SECONDS = 30.0
 """How long to wait for another process that is writing to the same ledger."""
+_LOCKED_AGAIN = 0.05
+"""Seconds between two attempts to write to a ledger that another process has locked."""
+_PASSING: Final = frozenset(
+    (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+)
+"""Errors that are the system's, and may pass. What could not be written is queued again."""
 _BUSY_AGAIN = 0.01
 """Seconds between two attempts in cases where SQLite itself does not wait."""
-
-_BACK: Final = {
-    5: "DROP INDEX groups_by_name;",
-    4: "DROP TABLE shared_runs;",
-    3: "DROP TABLE failed_calls;DROP TABLE failed_before;",
-    2: "DROP TABLE odds;",
-}
-"""What takes a ledger file from a format to the one before. ``tables.sql`` takes it forward again."""
 
 
 class Ledger(LedgerFile, WritableLedger):
@@ -55,8 +53,7 @@ class Ledger(LedgerFile, WritableLedger):
         self, location: str | Path, *, create: bool = True, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.path = ledger_path(location)
-        if not create:
-            require_existing(self.path)
+        require_regular(self.path) if create else require_existing(self.path)
         self._lock = threading.RLock()
         self._pending: dict[str, list[Row]] = {}
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
@@ -65,6 +62,8 @@ class Ledger(LedgerFile, WritableLedger):
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
         self._checkpointing = threading.Lock()
         self._checkpointed = 0
+        self._failed = False  # whether the last write failed; what it should have written is queued again
+        self._locked_since: float | None = None
         # True after another process, or another event loop of this process, has written to the ledger.
         self.shared = False
         with self._translated("opened"):
@@ -105,7 +104,7 @@ class Ledger(LedgerFile, WritableLedger):
             "PRAGMA wal_autocheckpoint=0"
         )  # ``_checkpoint`` moves the log instead, outside the event loop
         self._connection.execute("PRAGMA cache_size=-8192")  # in KiB; the index of keys is read in random order
-        if self._found_format() < FORMAT:
+        if self._found_format() != FORMAT:
             from importlib.resources import files  # noqa: PLC0415 - only a new ledger needs it, and it is slow to import
 
             tables = files("calipers.ledger").joinpath("tables.sql").read_text(encoding="utf-8")
@@ -159,18 +158,25 @@ class Ledger(LedgerFile, WritableLedger):
 
     async def take_number(self, run: int) -> int:
         """Return the next number of a group of the ledger's shared run ``run``, which no other process gets."""
-        with self._lock, self._translated("written"):
-            self._connection.execute("BEGIN IMMEDIATE")
+        query = "UPDATE shared_runs SET next = next + 1 WHERE run = ? RETURNING next - 1"
+        ends = time.monotonic() + _BUSY_SECONDS
+        while True:
             try:
-                self._connection.execute("UPDATE shared_runs SET next = next + 1 WHERE run = ?", (run,))
-                found = self._connection.execute("SELECT next - 1 FROM shared_runs WHERE run = ?", (run,)).fetchone()
-                self._connection.execute("COMMIT")
-            except sqlite3.Error:
-                self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
-                raise
-        if found is None:
+                with self._lock, self._without_waiting():
+                    found = self._connection.execute(query, (run,)).fetchall()
+                break
+            except sqlite3.DatabaseError as error:
+                if not _is_busy(error) or time.monotonic() > ends:
+                    raise self._failure("written", error) from error
+            await asyncio.sleep(_LOCKED_AGAIN)
+        if not found:
             raise LedgerError(f"{self.path}: run {run} is not shared between processes; begin it with shared=True")
-        return int(found[0])
+        return int(found[0][0])
+
+    async def require_writable(self) -> None:
+        """Raise LedgerError if the last write failed, and fails again now."""
+        if self._failed:
+            await self.commit()
 
     async def commit(self) -> None:
         """Wait until all queued writes to the ledger are committed. Many waiters share a transaction.
@@ -208,14 +214,21 @@ class Ledger(LedgerFile, WritableLedger):
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         with self._lock:
+            error: LedgerError | None = None
+            try:
+                self._write_pending(waits=False)
+            except LedgerError as caught:
+                if is_locked(caught) and not self._closed:
+                    now = time.monotonic()
+                    self._locked_since = self._locked_since or now
+                    if now - self._locked_since < _BUSY_SECONDS:  # the loop goes on meanwhile
+                        loop.call_later(_LOCKED_AGAIN, self._flush, loop)
+                        return
+                error = caught
+            self._locked_since = None
             self._scheduled.discard(loop)
             mine = [waiter for owner, waiter in self._waiting if owner is loop]
             self._waiting = [(owner, waiter) for owner, waiter in self._waiting if owner is not loop]
-            error: LedgerError | None = None
-            try:
-                self._write_pending()
-            except LedgerError as caught:
-                error = caught
         self._checkpoint_when_due(loop)
         for waiter in mine:
             if waiter.done():
@@ -225,20 +238,33 @@ class Ledger(LedgerFile, WritableLedger):
             else:
                 waiter.set_exception(error)
 
-    def _write_pending(self) -> None:
+    @contextmanager
+    def _without_waiting(self) -> Iterator[None]:
+        """Let SQLite refuse at once what another process's lock holds up: waiting would stop the event loop."""
+        self._connection.execute("PRAGMA busy_timeout=0")
+        try:
+            yield
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={_BUSY_SECONDS * 1000:.0f}")
+
+    def _write_pending(self, *, waits: bool) -> None:
         pending, self._pending = self._pending, {}
         if not pending:
             return
-        with self._translated("written"):
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._check_for_others()
+        with self._translated("written"), nullcontext() if waits else self._without_waiting():
             try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._check_for_others()
                 for statement, rows in pending.items():
                     self._connection.executemany(statement, rows)
                 self._connection.execute("COMMIT")
-            except sqlite3.Error:
+            except sqlite3.Error as error:
                 self._connection.execute("ROLLBACK") if self._connection.in_transaction else None
+                self._failed = error.sqlite_errorcode & 0xFF in _PASSING
+                if self._failed:
+                    self._pending = pending  # nothing was queued meanwhile, because the lock is held
                 raise
+            self._failed = False
 
     def _check_for_others(self) -> None:
         self.shared = self.shared or len(self._loops) > 1 or self._data_version() != self._version
@@ -277,21 +303,13 @@ class Ledger(LedgerFile, WritableLedger):
         with self._lock, self._translated("written"):
             self._connection.execute("VACUUM")
 
-    def roll_back(self, to: int) -> None:
-        """Bring the ledger back to the older format ``to``, for an older calipers, and close it."""
-        steps = steps_back(self.name, FORMAT, to, _BACK)
-        with self._lock, self._translated("written"):
-            self._write_pending()
-            self._connection.executescript(f"BEGIN IMMEDIATE;{''.join(steps)}PRAGMA user_version={to};COMMIT")
-        self.close()
-
     def close(self) -> None:
         """Write what is queued and close the ledger file."""
         with self._lock:
             self._closed = True
             self._keys = None  # so that a later request fails before it is paid for
             try:
-                self._write_pending()
+                self._write_pending(waits=True)
             finally:
                 self._connection.close()
 
@@ -303,6 +321,10 @@ class Ledger(LedgerFile, WritableLedger):
         connection: sqlite3.Connection | None = getattr(self, "_connection", None)  # None if the file did not open
         if connection is not None:
             connection.close()
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _create_private(path: Path) -> None:

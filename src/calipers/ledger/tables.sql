@@ -1,4 +1,4 @@
--- The tables of a ledger. Format 5; a change of a table is a new format (see sqlite.py).
+-- The tables of a ledger. A change of a table is a new format (FORMAT).
 CREATE TABLE IF NOT EXISTS answers (
   key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, request BLOB NOT NULL, text TEXT NOT NULL,
   finish_reason TEXT NOT NULL, reasoning TEXT NOT NULL, served_model TEXT, input_tokens INTEGER NOT NULL,
@@ -31,3 +31,4 @@ CREATE TABLE IF NOT EXISTS failed_before (key TEXT PRIMARY KEY, value TEXT NOT N
 
 CREATE TABLE IF NOT EXISTS shared_runs (run INTEGER PRIMARY KEY REFERENCES runs(id), next INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS groups_by_name ON groups (group_id);
+CREATE INDEX IF NOT EXISTS asks_without_verdict ON asks (key) WHERE outcome IN ('rejected', 'partial');

@@ -12,9 +12,19 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run
-from calipers.ledger.compression import Damaged, decompress_text
-from calipers.ledger.database import ReadableLedger, Row, WritableLedger
-from calipers.ledger.tables import ANSWERS, ASKS, GROUPS, RUNS, TABLES, Table
+from calipers.ledger.database import (
+    ANSWERS,
+    ASKS,
+    GROUPS,
+    RUNS,
+    TABLES,
+    Damaged,
+    ReadableLedger,
+    Row,
+    Table,
+    WritableLedger,
+    decompress_text,
+)
 
 _AT_ONCE: Final = 200
 """Rows that are read or written at once; a group may have megabytes."""
@@ -24,12 +34,7 @@ _COUNTED: Final = (ANSWERS, GROUPS)
 
 
 def all_rows(ledger: ReadableLedger, table: Table) -> Iterator[Row]:
-    """Yield all rows of a ledger's table, in the order in which they were recorded or by key; few are held in memory.
-
-    A table that older versions do not have is empty.
-    """
-    if not ledger.has_table(table.name):
-        return
+    """Yield all rows of a ledger's table, in the order of their recording or by key; few are in memory."""
     at = ("rowid",) if table in _COUNTED else table.columns[: table.keys]
     order, names = ", ".join(at), ", ".join((*at, *table.columns))
     last: Row = ()

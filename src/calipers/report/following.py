@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun
 from calipers.ledger.contents import results_since
 from calipers.monitoring.alarms import Alarm, early_alarms, raised_alarms
@@ -76,7 +76,7 @@ class FollowedRun:
 
         Raises LedgerError if the ledger cannot be read, or has no such run.
         """
-        with LedgerReader(self._location) as ledger:
+        with read_ledger(self._location) as ledger:
             if not ledger.runs_recorded or (self._run is None and not ledger.rows("SELECT 1 FROM runs LIMIT 1")):
                 return None
             run = RunReader(ledger, self._run)
@@ -122,9 +122,8 @@ class FollowedRun:
             " (SELECT 1 FROM groups WHERE groups.run = asks.run AND groups.position = asks.position)"
         )
         state.waiting = int(ledger.rows(waiting, (number, self._unfinished))[0][0])
-        if ledger.has_table("failed_calls"):
-            kinds = ledger.rows("SELECT kind, count(*) FROM failed_calls WHERE run = ? GROUP BY kind", (number,))
-            state.failed_calls = Counter({str(kind): count for kind, count in kinds})
+        kinds = ledger.rows("SELECT kind, count(*) FROM failed_calls WHERE run = ? GROUP BY kind", (number,))
+        state.failed_calls = Counter({str(kind): count for kind, count in kinds})
         latest = ledger.rows("SELECT answered_at FROM answers ORDER BY rowid DESC LIMIT 1")
         state.since_begun = self._seconds_since(run.began)
         state.since_answer = self._seconds_since(latest[0][0]) if latest else None

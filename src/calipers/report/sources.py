@@ -6,6 +6,7 @@ A file's kind is recognised by its content.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from collections import Counter
@@ -18,7 +19,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
 from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
@@ -28,8 +29,9 @@ from calipers.ledger.contents import (
     recorded_questions,
     recorded_results,
 )
+from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import is_postgres
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.postgres.connection import Address
 from calipers.render import Reasoning, render
 from calipers.types import RenderedGroup, TrajectoryGroup
 from calipers.types.encoding import to_json_text
@@ -97,7 +99,7 @@ class Notes:
 class RunReader:
     """A run of a ledger: the one with this number, by default the latest. Raises LedgerError if there is none."""
 
-    def __init__(self, ledger: LedgerReader, run: int | None = None) -> None:
+    def __init__(self, ledger: ReadableLedger, run: int | None = None) -> None:
         self.ledger = ledger
         self.recorded: RecordedRun = find_run(ledger, run)
         settings = self.recorded.settings
@@ -189,8 +191,8 @@ class Sources:
             for path, one, count in zip(self.ledgers, self._runs, self._completed, strict=True)
         ]
 
-    def _opened(self, path: str) -> LedgerReader:
-        ledger = LedgerReader(path)
+    def _opened(self, path: str) -> ReadableLedger:
+        ledger = read_ledger(path)
         self._stack.callback(ledger.close)
         return ledger
 
@@ -333,8 +335,8 @@ def _source_names(paths: Sequence[str]) -> dict[str, str]:
 
     Of a database, the address without a password.
     """
-    found = {path: Address.of(path).name if is_postgres(path) else Path(path).resolve().name for path in paths}
-    parts = {path: Path(path).resolve().parts for path in paths if not is_postgres(path)}
+    found = {path: Address.of(path).name if is_postgres(path) else Path(os.path.realpath(path)).name for path in paths}
+    parts = {path: Path(os.path.realpath(path)).parts for path in paths if not is_postgres(path)}
     for depth in range(2, max(map(len, parts.values()), default=0) + 1):
         counts = Counter(found.values())
         if max(counts.values()) == 1:

@@ -9,7 +9,7 @@ from typing import IO
 
 from calipers.errors import LedgerError
 from calipers.ledger.opening import is_postgres
-from calipers.ledger.reading import FileReader, ledger_path
+from calipers.ledger.reading import FileReader, ledger_path, require_regular
 
 
 @contextmanager
@@ -34,9 +34,7 @@ def only_server_of(ledgers: Iterable[str | None]) -> Iterator[None]:
 
 def _require_ledger(path: Path) -> None:
     """Raise LedgerError for a ledger that cannot be opened, before a file is put beside it."""
-    if not path.name or path.is_dir():
-        raise LedgerError(f"{path}: the ledger cannot be opened: it is a folder; name a file in it")
-    if path.exists():
+    if require_regular(path if path.name else Path()) is not None:
         FileReader(path).close()
 
 

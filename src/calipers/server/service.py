@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -216,7 +217,7 @@ def ledgers_of(tenants: Sequence[TenantSettings], default: str | None) -> dict[s
             path = Path(default.removeprefix("sqlite:///"))
             location = str(path.with_name(f"{one.name}.{path.name}"))
         if location is not None:
-            place = ledger_name(location) if is_postgres(location) else str(ledger_path(location).resolve())
+            place = ledger_name(location) if is_postgres(location) else os.path.realpath(ledger_path(location))
             if place in places:
                 shown = ledger_name(location)
                 raise ConfigError(f"two tenants have the ledger {shown}; give each its own, because it is all they see")

@@ -149,39 +149,41 @@ class GroupResult:
         }
         return _with_extra(own, self.extra)
 
-    def to_pandas(self, level: Literal["trajectory", "group"] = "trajectory") -> Any:
-        """Return the result as a pandas data frame with a row for each trajectory, or (``"group"``) one for the group.
+    def to_pandas(self) -> Any:
+        """Return the result as a pandas data frame with a row for each trajectory; a missing number is NaN.
 
-        Raises ImportError if pandas is not installed. ``calipers.types.tables`` has the same for many results.
+        Raises ImportError if pandas is not installed.
         """
-        from calipers.types.tables import to_pandas  # noqa: PLC0415 - few callers have pandas
-
-        return to_pandas([self], level)
+        try:
+            import pandas as pd  # noqa: PLC0415 - not a dependency of calipers
+        except ImportError:
+            raise ImportError("to_pandas() needs pandas: pip install pandas") from None
+        names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
+        rows = [{"group_id": self.group_id} | {name: getattr(one, name) for name in names} for one in self.trajectories]
+        numbers = dict.fromkeys(("reward", "score", "stderr"), "float64")
+        return pd.DataFrame(rows, columns=["group_id", *names]).astype(numbers)
 
     def _repr_html_(self) -> str:
-        """Return the group's ranking for a notebook, with 95 % intervals of the scores."""
+        """Return the group's ranking for a notebook."""
         from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
         from calipers.types.counted import counted  # noqa: PLC0415 - only a repr needs it
 
         members = sorted(self.trajectories, key=lambda one: (one.reward is None, -(one.reward or 0.0)))
-        scores = [one.score for one in members if one.score is not None]
-        low, high = min([0.0, *scores]), max([1.0, *scores])
         rows = [
             (
                 one.id,
                 one.reward,
                 one.score,
                 one.stderr,
-                "" if one.score is None else markup.error_bar(one.score, _half_width(one.stderr), low=low, high=high),
                 one.explanation or "" if one.reason is None else f"{one.status}: {one.reason}",
             )
             for one in members
         ]
-        headings = ("trajectory", "reward", "score", "± standard error", "95 % interval", "the judge says")
         facts = f"{self.status}, {counted(self.judge_calls, 'answer')}, {_cost(self.usage)}"
         if self.reliability.value is not None:
             facts += f", reliability {self.reliability.value:.2f}"
-        return markup.heading(self.group_id, facts) + markup.table(headings, rows) + markup.lines(self.warnings)
+        table = markup.table(("trajectory", "reward", "score", "± standard error", "the judge says"), rows)
+        return markup.heading(self.group_id, facts) + table + markup.lines(self.warnings)
 
 
 def _cost(usage: Usage) -> str:
@@ -198,11 +200,6 @@ def _plus_minus(stderr: float | None) -> str:
 
 def _excerpt(text: str) -> str:
     return repr(text) if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]!r}..."
-
-
-def _half_width(stderr: float | None) -> float | None:
-    """Return half the width of a 95 % interval of a score."""
-    return None if stderr is None else 1.959964 * stderr
 
 
 def _with_extra(own: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calipers.study.training.closed_form import PARAMETERS, Array, Policy, Responses
-from calipers.study.training.closed_form_policy import RATE, ClosedFormPolicy, Learner
+from calipers.study.training.closed_form import PARAMETERS, RATE, Array, ClosedFormPolicy, Learner, Policy, Responses
 from calipers.study.training.rollouts import FIGURES, grouped_prompts, response_figures
 from calipers.study.training.settings import ClosedForm, Training
 from training_studies import study

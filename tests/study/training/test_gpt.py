@@ -7,15 +7,15 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
-from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
+from calipers.study.training.gpt_policy import (  # noqa: E402 - PyTorch is there
     forward,
     gumbel_noise,
     new_policy,
+    pretrain,
     response_logits,
     response_mask,
     sample,
 )
-from calipers.study.training.gpt_policy import pretrain  # noqa: E402
 from calipers.study.training.settings import Pretraining, Size  # noqa: E402
 from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, TEXTS, draw_prompts, features  # noqa: E402
 

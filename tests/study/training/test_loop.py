@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import CalipersError
-from calipers.study.training.closed_form_policy import ClosedFormPolicy
+from calipers.study.training.closed_form import ClosedFormPolicy
 from calipers.study.training.judges import Truth, judge_for
 from calipers.study.training.loop import judged_rollouts, train
 from calipers.study.training.rollouts import grouped_prompts

@@ -16,7 +16,7 @@ import pytest
 from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group, recorded_results
 from calipers.testing import Flaky, SimulatedJudge
 from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
@@ -69,7 +69,7 @@ def test_the_step_is_recorded_and_the_judge_is_asked_the_same(tmp_path: Path, *,
         reward = reward_func(Judge(ContentJudge(), ledger=ledger), num_generations=2)
         assert called(reward, ["worth 10", "worth 90"], log_metric=log, trainer_state=state) == [0.1, 0.9]
         reward.judge.close()
-        with LedgerReader(ledger) as reader:
+        with read_ledger(ledger) as reader:
             asked.append(reader.rows("SELECT key, request FROM answers"))
             group, (_, result) = recorded_group(reader, 1, 0), next(recorded_results(reader, 1))
         for one in (group, result):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from calipers.ledger import LedgerReader
+from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_results
 from servers.faulty_server import Answer, Asked, error, said
 
@@ -330,7 +330,7 @@ def expected(rewards: Mapping[str, float], masks: Sequence[Any], config: Any, es
 
 def recorded_steps(ledger: Path) -> dict[str, list[Any]]:
     """The step and the split of each recorded group, by the first letter of its id."""
-    with LedgerReader(ledger) as reader:
+    with read_ledger(ledger) as reader:
         found = [result for _, result in recorded_results(reader, 1)]
     return {one["group_id"][0]: [one.get("step"), one.get("split")] for one in found}
 

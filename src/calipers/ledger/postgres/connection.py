@@ -7,14 +7,129 @@ Not responsible for what is written (``ledger``) or read (``reader``).
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
 
-from calipers.ledger.postgres.address import Address
-from calipers.ledger.postgres.errors import FAILURES, is_lost, ledger_failure
+from calipers.errors import LedgerError
+
+_SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:\[\]]*)(:[0-9]{1,5})?")
+_DEFAULT_SCHEMA: Final = "calipers"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a ledger is: the ``dsn`` for the driver, the ``schema`` with the tables, and the ``name`` for messages."""
+
+    dsn: str = field(repr=False)
+    schema: str
+    name: str
+
+    @classmethod
+    def of(cls, location: str) -> Address:
+        """Return the address in a ``postgresql://`` URL. The option ``schema=NAME`` chooses the ledger's schema.
+
+        Raises LedgerError for a URL that cannot be read; the message does not repeat it, because it may contain a
+        password.
+        """
+        parts = urlsplit(location)
+        userinfo, _, hosts = parts.netloc.rpartition("@")
+        unread = "@" in parts.path + parts.query + parts.fragment  # a special character of the password ended the host
+        if unread or parts.fragment or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
+            raise LedgerError(
+                "the postgresql:// address of the ledger cannot be read; write postgresql://USER:PASSWORD@HOST:PORT/"
+                "DATABASE, with the special characters of the password percent-encoded (@ as %40, / as %2F, # as %23)"
+            )
+        options = parse_qsl(parts.query, keep_blank_values=True)
+        given = [value for name, value in options if name == "schema"]
+        schema = given[-1] if given else _DEFAULT_SCHEMA
+        user = userinfo.partition(":")[0]
+        shown = f"postgresql://{user}{'@' if user else ''}{hosts}{parts.path}"
+        if given:
+            shown += f"?schema={quote(schema)}"
+        if not _SCHEMA.fullmatch(schema):
+            raise LedgerError(f"{shown}: a schema is named by lower-case letters, digits and underscores")
+        rest = urlencode([one for one in options if one[0] != "schema"])
+        return cls(parts._replace(query=rest).geturl(), schema, shown)
+
+
+REMEDY_OF_DAMAGE: Final = "Restore a backup, or begin another with ?schema=NAME."
+_LOST: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # as the driver calls it when the server ends a connection between two statements
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+)
+FAILURES: Final = (*_LOST, asyncpg.PostgresError, ValueError, TypeError)
+"""All errors that the driver raises."""
+
+_REMEDIES: Final[tuple[tuple[tuple[type[BaseException], ...], str], ...]] = (
+    (
+        (asyncpg.InvalidAuthorizationSpecificationError,),
+        "Check the user and the password in the address, in PGPASSWORD or in ~/.pgpass.",
+    ),
+    ((asyncpg.InvalidCatalogNameError,), "Create the database with `createdb`, or name another."),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        (
+            "Its owner must allow it: GRANT CREATE ON DATABASE to a user who begins the ledger, and USAGE on its "
+            "schema with SELECT, INSERT, UPDATE and DELETE on its tables to one who records runs."
+        ),
+    ),
+    (
+        (asyncpg.DiskFullError,),
+        "The server's disk is full: free some space and run the same command again, nothing recorded is lost.",
+    ),
+    ((asyncpg.ReadOnlySQLTransactionError,), "The server is a read-only copy; name the primary server."),
+    (
+        (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError),
+        "Its tables were changed by another program; restore a backup, or name another schema.",
+    ),
+    (
+        (asyncpg.TooManyConnectionsError,),
+        "The server has no free connection: close some, or raise its max_connections.",
+    ),
+    (
+        _LOST,
+        (
+            "Check that the server runs and that host and port are right, then run the same command again; nothing "
+            "recorded is lost."
+        ),
+    ),
+)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether a ledger's server restarts or is out of reach, so that the same work may succeed later."""
+    return isinstance(error, _LOST) and not isinstance(error, ValueError)  # ValueErrors are about addresses and values
+
+
+def ledger_failure(name: str, verb: str, error: BaseException) -> LedgerError:
+    """Return the LedgerError for what Postgres or the network said, with the remedy. ``name`` is the ledger's."""
+    remedy = next(
+        (text for kinds, text in _REMEDIES if isinstance(error, kinds)),
+        "Run the same command again once this is fixed; nothing recorded is lost.",
+    )
+    said = getattr(error, "message", None) or getattr(error, "strerror", None) or _said(error)
+    return LedgerError(f"{name}: the ledger cannot be {verb} ({said}). {remedy}")
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "the server does not answer"
+    return str(error).partition("\n")[0][:200] or type(error).__name__
+
 
 T = TypeVar("T")
 

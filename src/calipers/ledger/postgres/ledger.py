@@ -15,14 +15,17 @@ from typing import Any, Final
 import asyncpg
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import Claim, Row, WritableLedger
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.database import ANSWERS, GROUPS, Claim, ReadableLedger, Row, Table, WritableLedger
 from calipers.ledger.postgres.claims import RELEASE, Claims, Granted
-from calipers.ledger.postgres.connection import Connection, LoopThread
-from calipers.ledger.postgres.errors import REMEDY_OF_DAMAGE
-from calipers.ledger.postgres.schema import lock_of, prepare, require_ledger, roll_back
-from calipers.ledger.postgres.values import from_postgres, numbered, to_postgres
-from calipers.ledger.tables import ANSWERS, GROUPS, Table
+from calipers.ledger.postgres.connection import REMEDY_OF_DAMAGE, Address, Connection, LoopThread
+from calipers.ledger.postgres.schema import (
+    from_postgres,
+    lock_of,
+    numbered,
+    prepare,
+    require_ledger,
+    to_postgres,
+)
 
 _BYTES: Final = frozenset((3,))
 """The position of the column in which answers and groups have compressed texts."""
@@ -103,10 +106,6 @@ class PostgresLedger(WritableLedger):
     def _require_open(self, verb: str) -> None:
         if self._closed:
             raise LedgerError(f"{self.name}: the ledger cannot be {verb}, because it is closed.")
-
-    def has_table(self, name: str) -> bool:
-        """Return whether the ledger has a table."""
-        return bool(self.rows("SELECT to_regclass(?) IS NOT NULL", (name,))[0][0])
 
     def may_hold(self, key: str) -> bool:  # noqa: ARG002 - as in the interface
         """Return True: other processes record answers in the same ledger."""
@@ -206,12 +205,6 @@ class PostgresLedger(WritableLedger):
         query = "SELECT setval(pg_get_serial_sequence('runs', 'id'), max(id)) FROM runs HAVING count(*) > 0"
         self._thread.call(self._writer.run("written", lambda one: one.execute(query)))
 
-    def roll_back(self, to: int) -> None:
-        """Bring the ledger back to the older format ``to``, for an older calipers, and close it."""
-        back = partial(roll_back, address=self._address, to=to)
-        self._thread.call(self._writer.run("written", back))
-        self.close()
-
     def close(self) -> None:
         """Write what is queued, and close the connections to the ledger's server."""
         with self._lock:
@@ -258,3 +251,50 @@ def _finish_waiters(waiters: Sequence[asyncio.Future[None]], error: LedgerError 
             waiter.set_result(None)
         else:
             waiter.set_exception(error)
+
+
+_PATIENCE = 30.0
+
+
+class PostgresReader(ReadableLedger):
+    """The ledger at a ``postgresql://`` URL, read in one snapshot, which holds up no run that writes meanwhile.
+
+    Raises LedgerError, with the remedy, for one that cannot be read.
+    """
+
+    remedy_of_damage = REMEDY_OF_DAMAGE
+
+    def __init__(self, location: str) -> None:
+        self._address = Address.of(location)
+        self._thread = LoopThread()
+        try:
+            self._thread.call(self._open())
+        except BaseException:
+            self.close()
+            raise
+
+    async def _open(self) -> None:
+        self._connection = Connection(self._address, _PATIENCE)
+        await self._connection.run("opened", self._begin, again=False)
+
+    async def _begin(self, connection: asyncpg.Connection) -> None:
+        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        await require_ledger(connection, self._address)
+
+    @property
+    def name(self) -> str:
+        """The ledger's address without its password, for messages."""
+        return self._address.name
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a read-only query to the ledger. Raises LedgerError if it cannot be read."""
+        return from_postgres(self._thread.call(self._fetch(numbered(query), values)))
+
+    async def _fetch(self, query: str, values: Sequence[Any]) -> list[asyncpg.Record]:
+        # A new connection would have another snapshot, so a lost one is not opened again.
+        return await self._connection.run("read", lambda one: one.fetch(query, *values), again=False)
+
+    def close(self) -> None:
+        """Close the connection to the ledger's server."""
+        self._thread.call(self._connection.close())
+        self._thread.stop()

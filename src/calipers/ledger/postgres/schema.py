@@ -2,29 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from importlib.resources import files
-from typing import Final
+from itertools import count
+from typing import Any, Final
 
 import asyncpg
 
 from calipers.errors import LedgerError
-from calipers.ledger.database import FORMAT, steps_back
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.database import FORMAT, Row, as_stored
+from calipers.ledger.postgres.connection import Address
+
+_MARK: Final = "␀"
+_COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
+"""The first bytes of Zstandard's data."""
+_TEXT: Final = b"\0"
+_PARAMETER: Final = re.compile(r"\?")
+
+
+@lru_cache(maxsize=256)
+def numbered(statement: str) -> str:
+    """Return a ledger's SQL ``statement`` with Postgres' signs for values: ``$1`` for the first ``?``."""
+    numbers = count(1)
+    return _PARAMETER.sub(lambda _: f"${next(numbers)}", statement)
+
+
+def to_postgres(values: Sequence[Any], in_bytes: frozenset[int]) -> Row:
+    """Return a row of the ledger for Postgres; texts at the positions ``in_bytes`` are stored as bytes.
+
+    Raises ValueError or TypeError for values that cannot be stored.
+    """
+    return tuple([_stored(value, at in in_bytes) for at, value in enumerate(values)])
+
+
+def _stored(value: Any, as_bytes: bool) -> Any:  # noqa: FBT001 - a flag of each column
+    if type(value) is not str:
+        return as_stored(value)
+    if not value.isascii():
+        value = as_stored(value)
+    if as_bytes:
+        data = value.encode()
+        return _TEXT + data if data.startswith((_COMPRESSED, _TEXT)) else data
+    return _marked(value) if "\0" in value or _MARK in value else value
+
+
+def _marked(text: str) -> str:
+    return text.replace(_MARK, _MARK * 2).replace("\0", _MARK + "0")
+
+
+def from_postgres(rows: Iterable[Iterable[Any]]) -> list[Row]:
+    """Return rows that Postgres returned as the ledger had them."""
+    return [tuple([_read(value) for value in row]) for row in rows]
+
+
+def _read(value: Any) -> Any:
+    if type(value) is str:
+        if _MARK not in value:
+            return value
+        return re.sub(f"{_MARK}(.)", lambda found: "\0" if found[1] == "0" else found[1], value, flags=re.DOTALL)
+    if type(value) is bytes and not value.startswith(_COMPRESSED):
+        return value.removeprefix(_TEXT).decode("utf-8", "surrogateescape")
+    return value
 
 
 def _sql(name: str) -> str:
     return files("calipers.ledger.postgres").joinpath(name).read_text(encoding="utf-8")
-
-
-_BY_NAME: Final = "CREATE INDEX groups_by_name ON groups USING hash (group_id);"
-"""Servers find groups by name. Names may be longer than an index of another kind takes."""
-
-STEPS: Final[Mapping[int, tuple[str, str]]] = {
-    5: (_BY_NAME, "DROP INDEX groups_by_name"),
-}
-"""By format: what takes the tables from the format before to this one, and back. Format 4 was the first in Postgres."""
 
 
 def lock_of(address: Address, purpose: str) -> int:
@@ -33,66 +78,38 @@ def lock_of(address: Address, purpose: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-async def found_format(connection: asyncpg.Connection, address: Address, newest: int = FORMAT) -> int | None:
-    """Return the format of the ledger in the schema, None if there is no ledger.
+async def require_ledger(connection: asyncpg.Connection, address: Address) -> None:
+    """Raise LedgerError if there is no ledger in the schema, or one of another format."""
+    if not await _has_ledger(connection, address):
+        raise LedgerError(f"{address.name}: no such ledger. `calipers score ... --ledger URL` begins one.")
 
-    Raises LedgerError for one of a newer calipers, and for a schema with other tables.
-    """
-    exists = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{address.schema}".ledger_format')
-    if exists:
+
+async def _has_ledger(connection: asyncpg.Connection, address: Address) -> bool:
+    if await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", f'"{address.schema}".ledger_format'):
         found = await connection.fetchval("SELECT max(format) FROM ledger_format")
-        if found is not None and found > newest:
+        if found != FORMAT:
             raise LedgerError(
-                f"{address.name}: written by a newer calipers (format {found}). Upgrade calipers to read it."
+                f"{address.name}: is a ledger of format {found}, and this version reads only format {FORMAT}: use the "
+                "version of calipers that wrote it, or name another schema with ?schema=NAME"
             )
-        return int(found or 0)
+        return True
     query = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1 LIMIT 1"
     if (other := await connection.fetchval(query, address.schema)) is not None:
         raise LedgerError(
             f"{address.name}: the schema {address.schema} holds another program's tables ({other}), not a ledger; name "
             "another with ?schema=NAME"
         )
-    return None
+    return False
 
 
-async def require_ledger(connection: asyncpg.Connection, address: Address, newest: int = FORMAT) -> int:
-    """Return the format of the ledger in the schema. Raises LedgerError if there is no ledger."""
-    found = await found_format(connection, address, newest)
-    if found is None:
-        raise LedgerError(f"{address.name}: no such ledger. `calipers score ... --ledger URL` begins one.")
-    return found
-
-
-async def prepare(
-    connection: asyncpg.Connection,
-    address: Address,
-    newest: int = FORMAT,
-    steps: Mapping[int, tuple[str, str]] = STEPS,
-) -> None:
-    """Create the ledger's tables, or bring older ones to the ``newest`` format with ``steps``.
-
-    Several processes may do so at the same moment.
-    """
+async def prepare(connection: asyncpg.Connection, address: Address) -> None:
+    """Create the ledger's tables unless they are there. Several processes may do so at the same moment."""
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_of(address, "schema"))
-        if (found := await found_format(connection, address, newest)) is not None:
-            for number in range(found + 1, newest + 1):
-                await connection.execute(steps[number][0])
-                await connection.execute("UPDATE ledger_format SET format = $1", number)
+        if await _has_ledger(connection, address):
             return
         if not await connection.fetchval("SELECT to_regnamespace($1) IS NOT NULL", f'"{address.schema}"'):
             await connection.execute(f'CREATE SCHEMA "{address.schema}"')
-        await connection.execute(_sql("tables.sql") + _BY_NAME)
+        tables = files("calipers.ledger.postgres").joinpath("tables.sql").read_text(encoding="utf-8")
+        await connection.execute(tables)
         await connection.execute("INSERT INTO ledger_format VALUES ($1)", FORMAT)
-
-
-async def roll_back(
-    connection: asyncpg.Connection, address: Address, to: int, steps: Mapping[int, tuple[str, str]] = STEPS
-) -> None:
-    """Bring the ledger's tables back to the older format ``to``."""
-    async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", lock_of(address, "schema"))
-        found = await require_ledger(connection, address, max((FORMAT, *steps)))
-        for statement in steps_back(address.name, found, to, {number: back for number, (_, back) in steps.items()}):
-            await connection.execute(statement)
-        await connection.execute("UPDATE ledger_format SET format = $1", to)

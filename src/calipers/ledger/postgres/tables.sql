@@ -1,5 +1,5 @@
--- The tables of a ledger in Postgres, in a schema of their own, as of format 4. A
--- change of a table is a new format (see schema.py). The columns are those of SQLite; rowid counts answers and groups in the order of their commits.
+-- The tables of a ledger in Postgres, in a schema of their own. A change of a table is a new format (FORMAT).
+-- The columns are those of SQLite; rowid counts answers and groups in the order of their commits.
 CREATE TABLE ledger_format (format BIGINT NOT NULL);
 CREATE TABLE answers (
   key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, model TEXT NOT NULL, request BYTEA NOT NULL, text TEXT NOT NULL,
@@ -34,3 +34,5 @@ CREATE TABLE failed_before (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE shared_runs (run BIGINT PRIMARY KEY REFERENCES runs(id), next BIGINT NOT NULL);
 -- Which worker asks which request now. It is not written to the log: after a crash of the server nobody is asking.
 CREATE UNLOGGED TABLE claims (key TEXT PRIMARY KEY, worker BIGINT NOT NULL);
+CREATE INDEX groups_by_name ON groups USING hash (group_id);
+CREATE INDEX asks_without_verdict ON asks (key) WHERE outcome IN ('rejected', 'partial');

@@ -159,7 +159,7 @@ def _make(file: StudyFile, run: Run, out: Path) -> str | None:
 
 def _policy(study: Study, run: Run, out: Path) -> Policy:
     if study.policy == _CLOSED_FORM:
-        from calipers.study.training.closed_form_policy import ClosedFormPolicy  # noqa: PLC0415 - needs NumPy only
+        from calipers.study.training.closed_form import ClosedFormPolicy  # noqa: PLC0415 - needs NumPy only
 
         return ClosedFormPolicy(study.closed_form, run.arm)
     from calipers.study.training.gpt_policy import GptPolicy  # noqa: PLC0415 - heavy, and an extra

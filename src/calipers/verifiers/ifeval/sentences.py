@@ -1,7 +1,7 @@
 """Sentences and words in capitals, counted as IFEval's checker counts them with nltk's Punkt and word tokenizer.
 
 A small reading of both: Punkt's rules for marks, and in place of its trained tables a list of abbreviations and one of
-words that open sentences. docs/ifeval.md says how often the counts differ.
+words that open sentences. docs/verifiers.md#ifeval says how often the counts differ.
 """
 
 from __future__ import annotations

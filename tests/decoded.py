@@ -1,8 +1,4 @@
-"""Reads a question back into tools and canonical messages per candidate, the inverse of ``compose``.
-
-Tests use it to prove that a judge was shown all evidence, and other programs use it to read recorded questions. Text
-before and after the transcript is ignored.
-"""
+"""Reads a question back into tools and canonical messages per candidate, to show that a judge saw all the evidence."""
 
 from __future__ import annotations
 
@@ -12,72 +8,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers.errors import InputError
 from calipers.render.escapes import escape, unescape
 from calipers.render.transcript import IMAGE, NONE, PLAIN_ROLES
 from calipers.types import Image, Message, Part, Tool
 
 _FIRST = re.compile(r"(?m)^(@[a-z]{3,}) marks layout")
 _SEE = re.compile(r" see (X\d+)$")
-_GAP = "\x03"
-"""Replaces the marker before a gap inside a text. Escaped text contains no such control character."""
-_CHARACTERS = re.compile(rf"{_GAP}… ([\d,]+) characters left out …")
-_MESSAGES = re.compile(r"… \d+ messages? \([\d,]+ characters\) left out …\n?")
+_TURNS = re.compile(r"… [\d,]+ turns? \([\d,]+ characters\) left out …\n?")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The content that ``decode`` reads from the transcript in a question.
-
-    ``tools``: the tools that the head lists. ``messages``: for each candidate key, the messages in the order shown,
-    including those that all candidates share. ``offered``: the tools that each candidate had. ``left_out``: for each
-    candidate key, how many characters are missing from its texts. The key ``""`` counts the characters missing from the
-    messages that all candidates share.
-
-    A text states each of its gaps on a line of its own. Consecutive messages that are missing become one message of the
-    role ``left_out``, which states their number.
-    """
+    """The tools of the head, and for each candidate key the messages shown and the tools that it had."""
 
     tools: tuple[Tool, ...]
     messages: Mapping[str, tuple[Message, ...]]
     offered: Mapping[str, tuple[Tool, ...]]
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None, marker: str | None = None) -> Decoded:
-    """Decode the transcript in a rendered question's ``parts`` into the tools and messages of candidates.
-
-    ``keys`` are the candidates to read (default: all). ``marker`` starts each layout line. None means the marker that
-    the first line of the transcript names. Raises InputError if ``parts`` contain no transcript, or a transcript that
-    calipers did not write.
-    """
+def decode(parts: Sequence[Part], *, keys: Sequence[str] | None = None) -> Decoded:
+    """Decode the transcript in a question. A gap in a text is a line of it; turns left out are a message."""
     text = "".join(part if isinstance(part, str) else _image_text(part) for part in parts)
     found = _FIRST.search(text)
-    marker = marker or (found[1] if found else None)
-    if marker is None:
-        raise InputError("no transcript found: no line names its marker")
-    start = rf"(?m)^{re.escape(marker)} "
-    text = re.sub(rf"{start}(?=… [\d,]+ characters left out …$)", _GAP, text)
-    pieces = re.split(start, text)[1:]
-    try:
-        reader = _Reader(
-            {name: text.replace(_GAP, "") for kind, name, text in map(_split, pieces) if kind == "exhibit"}
-        )
-        for piece in pieces:
-            reader.take(piece)
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise InputError(f"not a transcript written by calipers: {error!r}") from error
-    wanted = reader.candidates if keys is None else keys
-    missing = [key for key in wanted if key not in reader.candidates]
-    if missing:
-        raise InputError(f"no candidate {missing[0]!r} in this transcript")
+    assert found is not None, "no line names a marker"
+    start = rf"(?m)^{re.escape(found[1])} "
+    pieces = re.split(start, re.sub(rf"{start}(?=… [\d,]+ characters left out …$)", "", text))[1:]
+    reader = _Reader({name: text for kind, name, text in map(_split, pieces) if kind == "exhibit"})
+    for piece in pieces:
+        reader.take(piece)
     tools = tuple(reader.tools)
+    wanted = reader.candidates if keys is None else keys
     return Decoded(
         tools,
         {key: (*reader.context, *reader.candidates[key]) for key in wanted},
         {key: reader.offered.get(key, tools) for key in wanted},
-        reader.left_out,
     )
 
 
@@ -93,10 +58,8 @@ class _Reader:
     key: str = ""
     messages: list[dict[str, Any]] = field(default_factory=list)
     reasoning: str | None = None
-    left_out: dict[str, int] = field(default_factory=dict)
 
     def take(self, piece: str) -> None:
-        piece = self._count_gaps(piece)
         kind, rest, text = _split(piece)
         match kind:
             case "tools":
@@ -112,21 +75,12 @@ class _Reader:
             case "marks" | "exhibit" | "no" | "end":
                 pass
             case "…":
-                if not _MESSAGES.fullmatch(piece):
-                    raise ValueError("a gap that does not state what is missing")
+                assert _TURNS.fullmatch(piece), piece
                 self._start({"role": "left_out", "content": piece.removesuffix("\n")})
             case "call" | "fields" | "part":
                 self._take_line(kind, piece.removesuffix("\n").partition(" ")[2])
             case _:
                 self._take_text(kind, rest, text)
-
-    def _count_gaps(self, piece: str) -> str:
-        """Count the characters that gaps in a block leave out, and return the block without its gap placeholders."""
-        if _GAP not in piece:
-            return piece
-        missing = sum(int(found.replace(",", "")) for found in _CHARACTERS.findall(piece))
-        self.left_out[self.key] = self.left_out.get(self.key, 0) + missing
-        return piece.replace(_GAP, "")
 
     def _take_line(self, kind: str, line: str) -> None:
         if kind == "part":
@@ -169,7 +123,6 @@ class _Reader:
 
 
 def _split(piece: str) -> tuple[str, str, str]:
-    """Return the keyword of a block, the rest of its header line, and the text under the header."""
     header, _, text = piece.partition("\n")
     kind, _, rest = header.partition(" ")
     return kind, rest, text
@@ -207,7 +160,6 @@ def _words(text: str) -> list[str]:
 
 
 def _word(text: str) -> tuple[str, str]:
-    """Return the first word of a header line (plain, or a JSON string) and the text after its space."""
     if not text.startswith('"'):
         word, _, rest = text.partition(" ")
         return word, rest

@@ -1,23 +1,56 @@
-"""A group as an annotator sees it: distinct candidates in a shuffled order, without anything that says whose they are.
+"""The groups that people label, and each group as an annotator sees it.
 
-The order depends on the annotator and the group alone, so that a resumed group looks as before, and so that the places
-of a candidate differ between annotators. Ids, rewards, gold, metadata and the names of models and of tool calls are
-left out. What a candidate's own text says about its author stays.
+An annotator sees distinct candidates in a shuffled order, without anything that says whose they are. The order depends
+on the annotator and the group alone, so that a resumed group looks as before, and so that the places of a candidate
+differ between annotators. Ids, rewards, gold, metadata and the names of models and of tool calls are left out. What a
+candidate's own text says about its author stays.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
 from calipers.errors import InputError
+from calipers.inputs import read_groups
 from calipers.inputs.groups import derived_group_id
 from calipers.report.details import shared_and_own, shown_rubric, shown_tools
 from calipers.types import Message, TrajectoryGroup
 from calipers.types.encoding import to_json
+
+
+class GroupIndex:
+    """The groups of the groups file ``path``, numbered from 0 in the order of the file. They are kept in memory.
+
+    ``ids`` are their ids. ``single`` counts groups of one trajectory, which nobody can rank, and which have no number.
+    A line that cannot be read goes to ``on_error`` as an InputError with file and line; it has no number either. Raises
+    InputError for a file that cannot be opened, and for one without any group.
+    """
+
+    def __init__(self, path: str, *, on_error: Callable[[InputError], None]) -> None:
+        self.path = path
+        self.single = 0
+        self._groups: list[TrajectoryGroup] = []
+        for group in read_groups(path, on_error=on_error):
+            if len(group.trajectories) > 1:
+                self._groups.append(group)
+            else:
+                self.single += 1
+        if not self._groups and not self.single:
+            raise InputError("holds no groups that can be read; see docs/groups-file.md for its form", source=path)
+        self.ids = [group.group_id for group in self._groups]
+        self.numbers = {group_id: number for number, group_id in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def group(self, number: int) -> TrajectoryGroup:
+        """Return the group of this number."""
+        return self._groups[number]
+
 
 _SHOWN_KEYS: Final = ("role", "content", "reasoning", "reasoning_content", "refusal")
 

@@ -1,0 +1,153 @@
+"""Ledgers that others wrote, that others lock, and disks that are full."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from calipers.cli import app
+from calipers.errors import CalipersError, LedgerError
+from calipers.judging.judge import Judge
+from calipers.ledger import Ledger, read_ledger
+from calipers.types import Completion, JudgeRequest, Trajectory, TrajectoryGroup
+
+GROUP = TrajectoryGroup(
+    "g", tuple(Trajectory(name, ({"role": "assistant", "content": name},)) for name in ("one", "two"))
+)
+
+
+def changed(*statements: str) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        Ledger(path).close()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(";".join(("PRAGMA writable_schema=ON", *statements)))
+
+    return make
+
+
+def looped(path: Path) -> None:
+    path.symlink_to(path)
+
+
+HOSTILE: dict[str, Callable[[Path], object]] = {
+    "a recursive view": changed(
+        "DROP TABLE groups",
+        "CREATE VIEW groups AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS run FROM n",
+    ),
+    "a trigger": changed("CREATE TRIGGER t AFTER INSERT ON runs BEGIN SELECT 1; END"),
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "links that lead to themselves": looped,
+    "a damaged schema": changed("UPDATE sqlite_master SET sql = CAST(X'ff00' AS TEXT) WHERE name = 'asks'"),
+    "a folder": Path.mkdir,
+    "another format": changed("PRAGMA user_version=5"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_is_no_ledger_is_one_clear_error(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    HOSTILE[kind](path)
+    out = str(tmp_path / "o")
+    commands = (["replay", str(path), "-o", out], ["ledger", "verify", str(path)], ["show", str(path), "g"])
+    wrong = []
+    for arguments in commands:
+        found = CliRunner().invoke(app, arguments).exception
+        if not isinstance(found, CalipersError) or "\n" in str(found):
+            wrong.append((arguments[0], repr(found)))
+    assert not wrong
+
+
+async def scored(backend: Counting, path: Path) -> str:
+    async with Judge(backend, ledger=path) as judge:
+        return (await judge.score_group(GROUP)).status
+
+
+@pytest.mark.parametrize("statement", ["UPDATE groups SET source = 7", "UPDATE groups SET result = X'00'"])
+def test_values_of_another_kind_are_named_as_damage(statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "l.db"
+    asyncio.run(scored(Counting(), path))
+    changed(statement)(path)
+    verified = CliRunner().invoke(app, ["ledger", "verify", str(path)])
+    assert "cannot be read" in verified.output
+    replayed = CliRunner().invoke(app, ["replay", str(path), "-o", str(tmp_path / "o")]).exception
+    assert isinstance(replayed, LedgerError) == ("source" in statement)
+
+
+async def test_a_ledger_that_another_process_locks_does_not_stop_the_event_loop(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.db") as ledger, closing(sqlite3.connect(tmp_path / "l.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ledger.put("INSERT INTO learned VALUES (?, ?, ?)", ("e", "m", "{}"))
+        written = asyncio.ensure_future(ledger.commit())
+        longest, ends = 0.0, time.monotonic() + 0.4
+        while time.monotonic() < ends:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+        assert longest < 0.3
+        assert not written.done()
+        other.rollback()
+        await asyncio.wait_for(written, 5)
+        assert ledger.rows("SELECT count(*) FROM learned") == [(1,)]
+
+
+class Counting:
+    """A judge that counts its calls. The first ``unreadable`` of them cannot be read."""
+
+    endpoint, model = "here", "counting"
+
+    def __init__(self, unreadable: int = 0) -> None:
+        self.calls, self._unreadable = 0, unreadable
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        scores = ", ".join(f'"{key}": {20 + 30 * number}' for number, key in enumerate(request.keys))
+        return Completion("I am not sure" if self.calls <= self._unreadable else f'{{"scores": {{{scores}}}}}')
+
+
+async def test_on_a_full_disk_a_group_is_paid_for_once(tmp_path: Path) -> None:
+    backend = Counting()
+    with Ledger(tmp_path / "l.db") as ledger:
+        async with Judge(backend, ledger=ledger) as judge:
+            await judge.score_group(GROUP)
+            [(pages,)] = ledger.rows("PRAGMA page_count")
+            ledger.rows(f"PRAGMA max_page_count={pages}")
+            says = [({"role": "assistant", "content": os.urandom(60_000).hex()},) for _ in range(2)]
+            large = TrajectoryGroup("h", tuple(Trajectory(str(n), one) for n, one in enumerate(says)))
+            for _ in range(3):
+                with pytest.raises(LedgerError, match="full"):
+                    await judge.score_group(large)
+            paid = backend.calls
+            with pytest.raises(LedgerError, match="full"):
+                await ledger.require_writable()
+            ledger.rows("PRAGMA max_page_count=1000000")
+            assert (await judge.score_group(large)).status == "scored"
+            assert (paid, backend.calls) == (2, 2)
+
+
+def test_a_new_run_asks_once_more_what_gave_no_verdict_and_each_run_replays(tmp_path: Path) -> None:
+    path, statuses, calls = tmp_path / "l.db", [], []
+    for unreadable in (99, 99, 0, 0):
+        backend = Counting(unreadable)
+        statuses.append(asyncio.run(scored(backend, path)))
+        calls.append(backend.calls)
+    assert statuses == ["abstained", "abstained", "scored", "scored"]
+    assert calls[0] == calls[1] > 1
+    assert calls[2:] == [1, 0]
+    replayed = []
+    for run in (1, 2, 3, 4):
+        out = tmp_path / f"{run}.jsonl"
+        CliRunner().invoke(app, ["replay", str(path), "--run", str(run), "-o", str(out)])
+        with read_ledger(path) as reader:
+            [(result,)] = reader.rows("SELECT result FROM groups WHERE run = ?", (run,))
+        replayed.append(json.loads(out.read_text(encoding="utf-8")) == json.loads(result))
+    assert replayed == [True] * 4
