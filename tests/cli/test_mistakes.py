@@ -37,7 +37,7 @@ def test_what_cannot_be_used_is_said_with_exit_code_2(folder: Path, calipers: Ca
         (("ifeval", "prose.jsonl"), "prose.jsonl:1: not JSON: Expecting value at column 1, near 'hello'"),
         (("replay", "-o", "o.jsonl", "empty"), empty),
         (("ledger", "list", "empty"), empty),
-        (("ledger", "list", "."), "It is a folder; name a file in it."),
+        (("ledger", "list", "."), "it is a folder; name a file in it"),
     ]
     assert mismatches(calipers, cases) == []
     assert (folder / "empty").read_bytes() == b""
