@@ -58,7 +58,8 @@ Each flag is also a key of `calipers.toml` and an environment variable: `--base-
 _TAKE_JUDGE_OPTIONS: Final = ("score", "serve")
 _MANY: Final = 3
 """A flag that so many commands take, with the same help, is explained once."""
-_SAID_ABOVE: Final = ("Every flag can also be set", "Exit code: 0")
+_NOT_SHOWN: Final = ("Every flag can also be set", "Exit code: 0", "\b")
+"""How paragraphs of a help begin that stand at the top of the page, or are examples."""
 
 
 def options_page() -> str:
@@ -154,7 +155,7 @@ def _command(name: str, command: click.Command, shared: Sequence[str]) -> str:
     own = [row for row, one in rows.items() if row not in shared and not judges.intersection(one.opts)]
     table = f"\n{''.join(f'- {row}{chr(10)}' for row in own)}" if own else ""
     paragraphs = inspect.cleandoc(command.help or "").split("\f")[0].split("\n\n")
-    paragraphs = [one for one in paragraphs if not one.startswith(_SAID_ABOVE)]
+    paragraphs = [one for one in paragraphs if not one.startswith(_NOT_SHOWN)]
     return f"## `calipers {name}`\n\n```text\n{' '.join(usage.split())}\n```\n\n{_prose(paragraphs)}{note}{table}"
 
 

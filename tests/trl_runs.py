@@ -24,12 +24,10 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError
-from calipers.rubric.scaffold import Schedule
 from calipers.trainers.process import installed_version
-from calipers.trainers.trl import reward_func, scaffolded_rollouts
+from calipers.trainers.trl import reward_func
 from calipers.trainers.trl.ranks import Ranks
 from calipers.trainers.trl.reward import AWAITS, EXCLUDES_MISSING
-from calipers.trainers.trl.scaffold import SINCE
 
 PROMPTS = ("one plus one", "two plus two", "red or blue", "up or down")
 WORDS = ("<eos>", "<pad>", "<unk>", *" ".join(PROMPTS).split(), *(f"w{number}" for number in range(80)))
@@ -165,30 +163,12 @@ def main(folder: Path, url: str) -> None:
     run("blocking", [judged_by("plain", only_reward=True, blocking=True)])
     run("two", [judged_by("plain", name="first"), judged_by("silent", name="second")])
     run("uneven", [judged_by("counted", only_reward=True)], per_device_train_batch_size=6)
-    if (installed_version("trl") or SINCE) >= SINCE:
-        found["shown"] = shown(folder)
     found["told"] = told_apart()
     try:
         run("refused", [judged_by("refused", only_reward=True)])
     except ConfigError as error:
         found["refused"] = str(error)
     (folder / f"{os.environ['RANK']}.json").write_text(json.dumps(found))
-
-
-def shown(folder: Path) -> list[int]:
-    """How many of four criteria each rollout of this process was shown, of a group that is split over two."""
-    told: list[int] = []
-
-    def told_of(scaffold_shown: list[int], **_: Any) -> list[float]:
-        told.extend(scaffold_shown)
-        return [0.0] * len(scaffold_shown)
-
-    rubric = [{"text": f"says w{number}", "points": 1.0} for number in range(4)]
-    rows = [{"prompt": prompt, "rubric": rubric} for prompt in PROMPTS]
-    rollouts = scaffolded_rollouts(rows, schedule=Schedule(10, step="constant"))
-    sizes: dict[str, Any] = {"per_device_train_batch_size": 2, "steps_per_generation": 1}
-    train([told_of], folder / "run", made_with={"rollout_func": rollouts}, **sizes)
-    return told
 
 
 def told_apart() -> list[str]:

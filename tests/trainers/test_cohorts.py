@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import calipers
-from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.trainers import cohorts as cohort_module
 from calipers.trainers.cohorts import Cohorts, MemberResult
@@ -148,28 +146,6 @@ async def test_a_rollout_is_prepared_when_it_comes_and_its_group_is_judged_while
         await other
 
 
-async def test_a_judge_answers_the_same_and_has_less_to_do_when_the_group_is_whole(timers: Timers) -> None:
-    results, asked, prepared = [], [], []
-    for early in (False, True):
-        backend = ContentJudge()
-        judge = calipers.Judge(backend)
-        seen: list[TrajectoryGroup] = []
-
-        async def judging(group: TrajectoryGroup, *, judge: Any = judge, seen: Any = seen) -> GroupResult:
-            seen.append(group)
-            return await judge.score_group(group)  # type: ignore[no-any-return]
-
-        preparing = judge.preparing if early else None
-        async with Cohorts(judging, size=3, preparing=preparing, later=timers.later) as cohorts:
-            shares = await asyncio.gather(*begin(cohorts, "a", [10, 30, 20], group=GROUP))
-        results.append([share.group for share in shares])
-        asked.append([(request.messages, request.view) for request in backend.asked])
-        prepared.append([one.prepared is not None for one in seen[0].trajectories])
-    assert results[0] == results[1]
-    assert asked[0] == asked[1]
-    assert prepared == [[False] * 3, [True] * 3]
-
-
 async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
     def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
         def prepare(member: Trajectory) -> Trajectory:
@@ -211,19 +187,6 @@ async def test_a_server_waits_for_who_may_come_again_and_not_for_who_can_never_b
         assert again is None or again.reward == 0.02
 
 
-async def test_a_group_that_cannot_be_prepared_lets_nobody_wait(timers: Timers, judge: Worth) -> None:
-    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        raise RuntimeError("no room")
-
-    async with Cohorts(judge, size=3, preparing=preparing, deadline=None, later=timers.later) as cohorts:
-        *raised, last = await asyncio.wait_for(
-            asyncio.gather(*begin(cohorts, "a", [1, 2, 3]), return_exceptions=True), 5
-        )
-        assert [str(one) for one in raised] == ["no room"] * 2
-        assert isinstance(last, MemberResult)
-        assert last.reward is None  # with two of three lost, no group of two is left
-
-
 # --- whole groups ---------------------------------------------------------------------------------------------------
 
 
@@ -239,28 +202,6 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
     assert {share.rewarded for share in shares} == {3}
     assert timers.alive == 0
     assert cohorts.waiting == 0
-
-
-async def test_nothing_is_judged_before_the_group_is_whole(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
-    first = begin(cohorts, "u1", (10, 20))
-    await settle()
-    assert judge.seen == []
-    assert cohorts.waiting == 2
-    shares = await asyncio.gather(*first, *begin(cohorts, "u1", (30,)))
-    assert [share.reward for share in shares] == [0.1, 0.2, 0.3]
-
-
-async def test_groups_that_come_mixed_are_kept_apart(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=2, later=timers.later)
-    mixed = [
-        *begin(cohorts, "a", (1,)),
-        *begin(cohorts, "b", (2,)),
-        *begin(cohorts, "b", (3,)),
-        *begin(cohorts, "a", (4,)),
-    ]
-    assert [share.reward for share in await asyncio.gather(*mixed)] == [0.01, 0.02, 0.03, 0.04]
-    assert sorted(judge.worths) == [[1, 4], [2, 3]]
 
 
 async def test_who_comes_first_changes_nothing_that_the_judge_sees(timers: Timers, judge: Worth) -> None:
@@ -301,21 +242,6 @@ async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, ju
     ]
 
 
-async def test_a_number_that_is_not_finite_never_leaves(timers: Timers) -> None:
-    async def broken(group: TrajectoryGroup) -> GroupResult:
-        rewards = (math.nan, math.inf, 0.5, 0.7)
-        pairs = zip(group.trajectories, rewards, strict=True)
-        return GroupResult("g", "scored", tuple(TrajectoryResult(one.id, "scored", reward) for one, reward in pairs))
-
-    shares = await asyncio.gather(*begin(Cohorts(broken, size=4, later=timers.later), "u", (1, 2, 3, 4)))
-    assert [share.reward for share in shares] == [None, None, 0.5, 0.7]
-
-
-async def test_a_group_of_one_is_judged_without_waiting_for_a_quorum(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, later=timers.later)
-    assert (await cohorts.join("eval", says(70), size=1)).reward == 0.7
-
-
 async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_lost(
     timers: Timers, judge: Worth
 ) -> None:
@@ -329,14 +255,6 @@ async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_l
     assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2]
 
 
-async def test_a_real_judge_fits_as_it_is(timers: Timers) -> None:
-    judge = ContentJudge()
-    cohorts = Cohorts(calipers.Judge(judge).score_group, size=4, later=timers.later)
-    shares = await asyncio.gather(*begin(cohorts, "u", (30, 90, 60, 30), group=GROUP))
-    assert [share.reward for share in shares] == [0.3, 0.9, 0.6, 0.3]
-    assert len(judge.asked) == 1
-
-
 # --- lost, late, and the next group ---------------------------------------------------------------------------------
 
 
@@ -347,20 +265,6 @@ async def test_a_sibling_that_is_told_to_be_lost_is_not_waited_for(timers: Timer
     cohorts.report_lost("u")
     assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
     assert timers.alive == 0
-
-
-async def test_losses_may_be_told_before_anyone_has_come(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
-    cohorts.report_lost("u")
-    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
-
-
-async def test_a_group_with_everyone_lost_leaves_nothing_behind(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, quorum=1, later=timers.later)
-    for _ in range(3):
-        cohorts.report_lost("u")
-    assert (timers.alive, cohorts.waiting, judge.seen) == (0, 0, [])
-    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
 
 
 async def test_at_the_deadline_a_quorum_is_judged_without_the_missing(timers: Timers, judge: Worth) -> None:
@@ -418,16 +322,6 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     assert timers.alive == 0
 
 
-async def test_a_loss_told_late_frees_the_key_too(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
-    joined = begin(cohorts, "u", (10, 20))
-    await settle()
-    timers.pass_time(60)
-    await asyncio.gather(*joined)
-    cohorts.report_lost("u")
-    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
-
-
 async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, judge: Worth) -> None:
     cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
     joined = begin(cohorts, "u", (10, 20))
@@ -436,18 +330,6 @@ async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, 
     await asyncio.gather(*joined)
     timers.pass_time(60)
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
-
-
-async def test_the_next_group_of_a_prompt_begins_while_the_former_is_being_judged(timers: Timers) -> None:
-    judge = Worth()
-    cohorts = Cohorts(judge, size=2, later=timers.later)
-    former = begin(cohorts, "u", (10, 20))
-    await settle()
-    following = begin(cohorts, "u", (30, 40))
-    await settle()
-    assert judge.worths == [[10, 20], [30, 40]]
-    judge.gate.set()
-    assert [share.reward for share in await asyncio.gather(*former, *following)] == [0.1, 0.2, 0.3, 0.4]
 
 
 async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
@@ -524,11 +406,6 @@ def test_settings_that_cannot_work_are_refused(judge: Worth, wrong: dict[str, An
         Cohorts(judge, **{"size": 4, **wrong})
 
 
-async def test_a_size_that_cannot_be_is_refused(timers: Timers, judge: Worth) -> None:
-    with pytest.raises(ConfigError, match="size=0"):
-        await Cohorts(judge, size=2, later=timers.later).join("u", says(1), size=0)
-
-
 # --- who leaves, and judges that fail -------------------------------------------------------------------------------
 
 
@@ -542,17 +419,6 @@ async def test_a_waiter_who_is_cancelled_leaves_and_is_not_waited_for(timers: Ti
     shares = await asyncio.gather(*stay, *begin(cohorts, "u", (30,)))
     assert [share.reward for share in shares] == [0.2, 0.3]
     assert judge.worths == [[20, 30]]
-
-
-async def test_a_waiter_who_leaves_while_it_is_judged_changes_nothing_for_the_others(timers: Timers) -> None:
-    judge = Worth()
-    cohorts = Cohorts(judge, size=3, later=timers.later)
-    gone, *stay = begin(cohorts, "u", (10, 20, 30))
-    await settle()
-    gone.cancel()
-    await settle()
-    judge.gate.set()
-    assert [share.reward for share in await asyncio.gather(*stay)] == [0.2, 0.3]
 
 
 async def test_when_all_have_left_the_judge_is_not_kept_busy(timers: Timers) -> None:
@@ -591,17 +457,6 @@ async def test_a_waiter_cancelled_in_the_moment_of_the_error_leaves_no_error_uns
     joined.clear()
     gc.collect()
     assert unseen == []
-
-
-async def test_a_judge_of_ones_own_that_returns_too_few_rows_is_refused(timers: Timers) -> None:
-    async def short(group: TrajectoryGroup) -> GroupResult:
-        return GroupResult("g", "scored", (TrajectoryResult(group.trajectories[0].id, "scored", 0.5),))
-
-    joined = begin(Cohorts(short, size=2, later=timers.later), "u", (1, 2))
-    with pytest.raises(ConfigError, match="returned 1 results for a group of 2"):
-        await asyncio.gather(*joined)
-    await settle()
-    joined[1].exception()
 
 
 async def test_a_judge_that_is_cancelled_from_elsewhere_leaves_nobody_waiting(timers: Timers) -> None:

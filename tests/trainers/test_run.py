@@ -40,7 +40,6 @@ from calipers.trainers.no_signal.run import (
     run_for_floats,
     shared_run,
 )
-from calipers.trainers.openrlhf import reward as openrlhf
 from calipers.trainers.skyrl import judged
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
@@ -362,12 +361,6 @@ def cohort(judge: calipers.Judge, **settings: Any) -> Step:
     return step
 
 
-def remote_file(judge: calipers.Judge, **settings: Any) -> Step:
-    reward = openrlhf.reward_func(judge, group_size=2, threads=4, **settings)
-    queries = [f"Tell a joke.{text}" for text in TEXTS]
-    return lambda: asyncio.to_thread(reward, queries, ["Tell a joke."] * 2, ["", ""])
-
-
 def cookbook(judge: calipers.Judge, **settings: Any) -> Step:
     class Inner:
         async def compute_group_rewards(self, trajectory_group: Any, env_group: Any) -> Any:
@@ -466,7 +459,6 @@ ADAPTERS: dict[str, tuple[Adapter, str]] = {
     "easyr1": (easyr1, "row 7"),
     "ms-swift": (swift, "p7"),
     "cohort": (cohort, "c7"),
-    "openrlhf, file": (remote_file, ""),
     "tinker": (cookbook, ""),
     "verifiers": (episode, "e7"),
     "areal": (workflow, "q7"),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import ConfigError, InputError
 from calipers.trainers.tinker import JudgedGroup, conversation_of
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
@@ -131,16 +131,12 @@ async def test_among_ties_it_is_their_own_reward_to_the_last_bit(faulty: FaultyS
     assert given.pop() == pytest.approx(points / 100, rel=2**-16)
 
 
-async def test_a_group_that_cannot_be_judged_is_even_or_raises(
-    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_group_that_cannot_be_judged_is_even(faulty: FaultyServer, caplog: pytest.LogCaptureFixture) -> None:
     faulty.script(worth(down="worth"))
     rollouts = [trajectory("worth 20."), trajectory("worth 90.")]
     found = await rewarded(JudgedGroup(Inner(), judge_at(faulty)), *rollouts)
     assert found == [(0.5, {"bonus": 0.0, "judge/scored": 0})] * 2
     assert "2 of 2 rollouts could not be scored, so all get the same from the judge: 1, 2 failed" in caplog.text
-    with pytest.raises(CalipersError, match="this question cannot be answered"):
-        await rewarded(JudgedGroup(Inner(), judge_at(faulty), failed="raise"), *rollouts)
 
 
 async def test_another_reward_that_is_not_finite_is_an_error_before_the_judge_is_asked(faulty: FaultyServer) -> None:
@@ -169,15 +165,13 @@ def embedded() -> calipers.Judge:
 
 def test_it_is_pickled_with_a_judges_name_or_a_function_but_not_with_a_judge() -> None:
     for judge in ("embedded", embedded):
-        group = JudgedGroup(Inner(size=3), judge, rubric="Short.", failed="raise")
+        group = JudgedGroup(Inner(size=3), judge, rubric="Short.")
         assert pickle.loads(pickle.dumps(group)) == group  # noqa: S301 - our own bytes
     with pytest.raises(ConfigError, match="pass a judge's name, or a module's function"):
         pickle.dumps(JudgedGroup(Inner(), embedded()))
 
 
 def test_settings_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match="failed='zero'"):
-        JudgedGroup(Inner(), "embedded", failed="zero")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="weight=nan"):
         JudgedGroup(Inner(), "embedded", weight=math.nan)
 
@@ -324,13 +318,6 @@ def test_a_lost_sibling_ends_the_group_under_fail_fast_and_shrinks_it_under_a_vi
     found = advantages(rolled_out(judge_at(faulty), "worth 20.", None, "worth 90.", strategy=viable))
     # In whatever order the strategy found them finished.
     assert sorted(found) == sorted(advantages(rolled_out(judge_at(faulty), "worth 20.", "worth 90.")))
-
-
-@with_cookbook
-def test_a_raise_ends_the_rollout_of_its_group(faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    with pytest.raises(CalipersError, match="2 of the group's 2 rollouts could not be scored"):
-        rolled_out(judge_at(faulty), "worth 20.", "worth 90.", failed="raise")
 
 
 @with_cookbook

@@ -32,6 +32,8 @@ _FIELDS_OF_TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata"
 _TRAJECTORY = frozenset(_FIELDS_OF_TRAJECTORY)
 _FIELDS_OF_GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
 _GROUP = frozenset(_FIELDS_OF_GROUP)
+_STEP = 64
+"""The messages that are read in one step."""
 _ROLLOUT = '{"group_id": "q1", "messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
 _SHAPE = 'a group is {"trajectories": [{"id": "a", "messages": [...]}, ...]} or a list of message lists'
 
@@ -146,10 +148,13 @@ def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[Trajec
     if not (type(named) is str and named and _has_checked_fields(group, str, Rubric)):
         own = {name: getattr(group, name) for name in _FIELDS_OF_GROUP}
         return (yield from _from_object(_with_extra(own, group.extra, ""), group_id))
-    read = []
+    read: list[Trajectory] = []
+    size = 0
     for place, member in enumerate(group.trajectories, start=1):
         read.append(as_trajectory(member, default_id=str(place)))
-        yield
+        if (size := size + len(read[-1].messages)) > _STEP:
+            size = 0
+            yield
     members = tuple(read)
     _check_members(members)
     context = canonical(group.context, where="context: ")
@@ -175,10 +180,13 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
         raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
-    read = []
+    read: list[Trajectory] = []
+    size = 0
     for place, member in enumerate(listed, start=1):
         read.append(as_trajectory(member, default_id=str(place)))
-        yield
+        if (size := size + len(read[-1].messages)) > _STEP:
+            size = 0
+            yield
     members = tuple(read)
     _check_members(members)
     context = value.get("context")
@@ -393,9 +401,13 @@ def derived_group_id(group: TrajectoryGroup) -> str:
 def _derived_id(group: TrajectoryGroup) -> Steps[str]:
     """Hash the JSON of context, tools, rubric and trajectories, one list, in pieces."""
     digest = hashlib.blake2b(_hashed([group.context, group.tools, group.rubric])[:-1] + b", [", digest_size=8)
+    size = 0
     for number, member in enumerate(group.trajectories):
-        yield
-        digest.update((b", " if number else b"") + _hashed([member.id, member.messages, member.tools]))
+        data = _hashed([member.id, member.messages, member.tools])
+        digest.update((b", " if number else b"") + data)
+        if (size := size + len(data)) > 2**15:
+            size = 0
+            yield
     digest.update(b"]]")
     return "g" + digest.hexdigest()
 

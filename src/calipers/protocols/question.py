@@ -87,7 +87,7 @@ class ScoreProtocol:
         """Return the ratings in a reply in this protocol's form: one per candidate asked about that has a score."""
         reply = self.scored_reply(request, completion)
         ratings = reply.ratings()
-        return reply.reading(ratings, {rating.item for rating in ratings})
+        return reply.reading(ratings, reply.values)
 
     def instructions(self, rubric: str) -> Message:
         """Return this protocol's wording: the system message, the same for all questions with the same rubric."""
@@ -128,14 +128,19 @@ class ScoreProtocol:
         return confirmed(request.ask, reading, takes_low=self.is_comparison or len(request.keys) == 1)
 
     def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
-        explained, scored = (", ".join(f'"{name}": ...' for name in names) for names in self.reply_fields(keys))
-        explanations = f'"explanations": {{{explained}}}, ' if explained else ""
+        explained, scored = self.reply_fields(keys)
+        explanations = f'"explanations": {{{_form(explained)}}}, ' if explained else ""
         lines = [
             f"Score these attempts: {', '.join(keys)}.",
             *_follow_up_lines(ask, keys, self.top),
-            f'Answer in JSON: {{{explanations}"scores": {{{scored}}}}}',
+            f'Answer in JSON: {{{explanations}"scores": {{{_form(scored)}}}}}',
         ]
         return "\n" + "\n".join(lines)
+
+
+def _form(names: Sequence[str]) -> str:
+    """Return the fields of an object in the reply, each with its value to be filled in."""
+    return '"' + '": ..., "'.join(names) + '": ...' if names else ""
 
 
 @lru_cache(maxsize=64)
@@ -153,10 +158,11 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
 
     They have no order or meaning, and none occurs in the content. Each ``salt`` gives other keys.
     """
-    parts = (*view.head, *(part for candidate in view.candidates for part in candidate.body))
-    texts = (part.encode("ascii", "ignore") for part in parts if isinstance(part, str))
+    texts: list[bytes] = []
+    for parts in (view.head, *[candidate.body for candidate in view.candidates]):
+        texts += [part.encode("ascii", "ignore") for part in parts if isinstance(part, str)]
     # The content's letters of the key alphabet, joined together, contain every key that occurs in the content.
-    taken = b"".join(text.translate(None, _OTHER_BYTES) for text in texts).decode()
+    taken = b"".join(texts).translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}
     for draw in count():
         # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up.

@@ -41,34 +41,25 @@ class ScoredReply:
         self.ask = request.ask
         self._reading = reading
         self._named = _Names(request)
-        self._place = {key: index for index, key in enumerate(request.keys)}
+        self._items = dict(zip(request.keys, request.ask.order, strict=False))
         # A reply that was truncated inside its answer is asked for again with a higher token limit; its scores are not
         # used.
         scores = {} if reading.truncated and reading.missing else reading.scores
-        self.values = {self._item(key): value / SCALE[1] for key, value in scores.items()}
-        self._spreads = {self._item(key): spread for key, spread in (spreads or {}).items()}
+        self.values = {self._items[key]: value / SCALE[1] for key, value in scores.items()}
+        self._spreads = {self._items[key]: spread for key, spread in (spreads or {}).items()}
         self._notes = notes
-
-    def _item(self, key: str) -> int:
-        return self.ask.order[self._place[key]]
 
     def ratings(self) -> tuple[Rating, ...]:
         """Return the ratings of the candidates in this protocol's question, on the scale that the anchors set."""
         ask = self.ask
-        shift = _anchor_shift(self.values, ask.anchors)
+        shift = _anchor_shift(self.values, ask.anchors) if ask.anchors else 0.0
         presentation = ask.number if ask.presentation is None else ask.presentation
-        return tuple(
-            Rating(
-                item,
-                min(max(value - shift, 0.0), 1.0),
-                presentation,
-                ask.order.index(item),
-                ask.slot,
-                self._spreads.get(item),
-            )
-            for item, value in self.values.items()
-            if item in ask.members
-        )
+        ratings = []
+        for item, value in self.values.items():
+            if item in ask.members:
+                shifted, spread = min(max(value - shift, 0.0), 1.0), self._spreads.get(item)
+                ratings.append(Rating(item, shifted, presentation, ask.order.index(item), ask.slot, spread))
+        return tuple(ratings)
 
     def reading(self, judgments: Sequence[Judgment], covered: Collection[int]) -> Reading:
         """Return ``judgments`` in reply to this protocol's question as a Reading.
@@ -78,7 +69,7 @@ class ScoredReply:
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
-        why = {self._item(key): named(text) for key, text in reading.missing.items() if key in self._place and not cut}
+        why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items and not cut}
         fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
         return Reading(
             tuple(judgments),
@@ -86,14 +77,14 @@ class ScoredReply:
             reason,
             missing={item: why.get(item) or fallback for item in self.ask.members if item not in covered},
             explanations={
-                self._item(key): named(text) for key, text in reading.explanations.items() if key in self._place
+                self._items[key]: named(text) for key, text in reading.explanations.items() if key in self._items
             },
             truncated=cut,
             warnings=(f"scores outside the scale were read with out_of_range={reading.adjusted!r}",)
             * bool(reading.adjusted)
             + self._notes,
             complaint=_complaint(self.ask, reading),
-            doubted=doubted_values(self.ask, reading),
+            doubted=doubted_values(self.ask, reading) if reading.doubted else (),
         )
 
 

@@ -37,6 +37,9 @@ _CONSONANTS = "bdhjkmnprvwz"
 _VOWELS = "aeiou"
 _DRAWS_PER_LENGTH = 8
 
+_STEP = 2**15
+"""The characters of text that are rendered in one step."""
+
 
 @dataclass(slots=True)
 class _Draft:
@@ -88,11 +91,14 @@ def render_in_steps(
     transcriber = Transcriber(group, reasoning)
     opening, context = transcriber.blocks, transcriber.messages
     drafts = []
+    size = 0
     for position, trajectory in enumerate(group.trajectories):
         transcript = yield from transcriber.transcript_in_steps(trajectory)
         left = _artifacts_key(trajectory.artifacts) if artifacts else b""
         drafts.append(_Draft(transcript, [position], transcript.elided, left))
-        yield
+        if (size := size + sum(map(len, transcript.blocks))) > _STEP:
+            size = 0
+            yield
     chosen = group.rubric if group.rubric is not None else rubric
     criteria = [_criteria(trajectory, group.rubric, rubric) for trajectory in group.trajectories] if graded else []
     distinct = _distinct(drafts, criteria)
@@ -102,24 +108,30 @@ def render_in_steps(
     common = common_prefix_length([draft.transcript.blocks for draft in distinct]) if len(distinct) > 1 else 0
     prefix = [*opening, *distinct[0].transcript.blocks[:common]] if common else opening
     names = yield from _exhibits_in_steps([prefix, *(draft.transcript.blocks[common:] for draft in distinct)])
-    lines = list(dict.fromkeys(line for draft in distinct for line in draft.transcript.tools))
+    lines = list(dict.fromkeys([line for draft in distinct for line in draft.transcript.tools]))
     head = _head(lines, refer_to_exhibits(prefix, names), names)
     yield
     bodies = []
     for draft in distinct:
-        bodies.append(_offered(draft, distinct, lines) + _body(draft.transcript.blocks[common:], names))
-        yield
+        own = draft.transcript.blocks[common:]
+        body = refer_to_exhibits(own, names) if own else f"{MARK}{_NO_MESSAGES}\n"
+        bodies.append((_offered(draft, distinct, lines) if lines else "") + body)
+        if (size := size + len(body)) > _STEP:
+            size = 0
+            yield
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
     yield
     head_parts = _parts(head, marker)
     candidates = []
     for draft, body in zip(distinct, bodies, strict=True):
-        yield
+        if (size := size + len(body)) > _STEP:
+            size = 0
+            yield
         messages = (*context, *draft.transcript.messages)
         candidates.append(Candidate(tuple(draft.members), messages, _parts(body, marker), draft.elided))
     return RenderedGroup(
         group_id=group.group_id,
-        ids=tuple(trajectory.id for trajectory in group.trajectories),
+        ids=tuple([trajectory.id for trajectory in group.trajectories]),
         digest=digest.hex(),
         marker=marker,
         head=head_parts,
@@ -127,10 +139,10 @@ def render_in_steps(
         rubric=rubric,
         tools=tuple(transcriber.definitions[line] for line in lines) or None,
         prefix_length=len(prefix),
-        warnings=tuple(f"trajectory {t.id!r} has no messages" for t in group.trajectories if not t.messages),
+        warnings=tuple([f"trajectory {t.id!r} has no messages" for t in group.trajectories if not t.messages]),
         rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
-        gold=tuple(trajectory.gold for trajectory in group.trajectories),
-        metadata=tuple(trajectory.metadata for trajectory in group.trajectories),
+        gold=tuple([trajectory.gold for trajectory in group.trajectories]),
+        metadata=tuple([trajectory.metadata for trajectory in group.trajectories]),
         artifacts=_artifacts_of_each(group) if artifacts else (),
         task_artifacts=group.artifacts if artifacts else {},
     )
@@ -227,14 +239,10 @@ def _head(tools: Sequence[str], prefix: str, names: Mapping[str, str]) -> str:
 
 def _offered(draft: _Draft, drafts: Sequence[_Draft], lines: list[str]) -> str:
     """Return the layout line that names a candidate's tools, or an empty text if all candidates had the same tools."""
-    if not lines or all(list(other.transcript.tools) == lines for other in drafts):
+    if all(list(other.transcript.tools) == lines for other in drafts):
         return ""
     numbers = " ".join(str(lines.index(line) + 1) for line in draft.transcript.tools)
     return f"{MARK}offered tools {numbers}\n" if numbers else f"{MARK}offered no tools\n"
-
-
-def _body(blocks: Sequence[str], names: Mapping[str, str]) -> str:
-    return refer_to_exhibits(blocks, names) if blocks else f"{MARK}{_NO_MESSAGES}\n"
 
 
 def _parts(text: str, marker: str) -> tuple[Part, ...]:
@@ -280,8 +288,9 @@ def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, 
                 own += [block] if block.find(MARK, 1) < 0 else block.split(MARK)[1:]
         for length in map(_text_length, own):
             (recurring if length in lengths else lengths).add(length)
-        pieces.append(own)
-        yield
+        if own:
+            pieces.append(own)
+            yield
     # Texts of different lengths differ, so most need not be cut out and compared.
     counts: dict[str, int] = {}
     for own in pieces if recurring else ():
@@ -289,6 +298,8 @@ def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, 
             if _text_length(piece) in recurring and (text := _shareable(piece.removeprefix(MARK))):
                 counts[text] = counts.get(text, 0) + 1
         yield
+    if not counts:
+        return {}
     shared = (text for text, count in counts.items() if count > 1)
     return {text: f"X{number}" for number, text in enumerate(shared, 1)}
 
@@ -338,7 +349,10 @@ def draw_marker(seed: bytes, texts: tuple[str, ...]) -> str:
         syllables = 1 + attempt // _DRAWS_PER_LENGTH
         marker = _spelled(hashlib.blake2b(seed + attempt.to_bytes(4, "big"), digest_size=64).digest(), syllables)
         # A text without "@" contains no marker, and searching for one character is a hundred times faster.
-        if not any("@" in text and marker in text for text in texts):
+        for text in texts:
+            if "@" in text and marker in text:
+                break
+        else:
             return marker
         attempt += 1
 

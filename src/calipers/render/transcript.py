@@ -132,8 +132,17 @@ def _ordered(value: Any) -> Any:
 
 def write_blocks(messages: Sequence[Message], *, after_assistant: bool) -> list[str]:
     """Return a block of transcript text per message. ``after_assistant``: an assistant's message precedes the first."""
-    if len(messages) == 1 and _is_plain_text(messages[0]) and messages[0]["content"]:
-        return [f"{MARK}{messages[0]['role']}\n{escape(messages[0]['content'])}\n"]
+    texts: list[str] = []
+    for message in messages:
+        text = message["content"]
+        if len(message) != 2 or type(text) is not str or message["role"] not in PLAIN_ROLES:
+            break
+        texts.append(text)
+    else:  # headers and texts, and nothing else, as most trajectories are
+        blocks: list[str] = []
+        for message, text in zip(messages, escape_all(texts), strict=True):
+            blocks.append(f"{MARK}{message['role']}\n{text}\n" if text else f"{MARK}{message['role']}\n")
+        return blocks
     writer = _Writer()
     ends = [0]
     for message in messages:

@@ -39,8 +39,7 @@ def judged_hooks(
 
     Export it from the hooks file. Agent-Lightning's trainer chooses its rollout managers itself, and a hook sees one
     rollout at a time. So when the hooks are started, they wrap the two methods of the managers that return completed
-    rollouts, and pass what these return through ``rewarded``. The other arguments are those of ``rewarded``. Raises
-    ConfigError if Agent-Lightning 1.0 is not installed, and for invalid settings.
+    rollouts, and pass what these return through ``rewarded``, whose arguments the others are.
     """
     warn_untested("agentlightning", "1.0")
     if not math.isfinite(weight):
@@ -87,10 +86,8 @@ def rewarded(
     remain, the Agent-Lightning run would end. In this case all rollouts that could be compared get the same reward
     instead, and their advantages are 0.
 
-    A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for a judge that refuses every
-    question. If the judge is not absolute, raises it also for a training step in which every task was rolled out once.
-    Raises CalipersError when patience runs out.
+    A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``. If the
+    judge is not absolute, a training step in which every task was rolled out once is a ConfigError.
     """
     run = shared_run(judge, patience, stop, min_scored=_MIN_SCORED, consequence="so none of it is trained on")
     groups = positions_by_key([rollout.data_id for rollout in completed])

@@ -71,13 +71,9 @@ def judged_group(
     the rollout's own reward. If a rollout of an episode was lost, or the judge leaves it unscored, the whole episode is
     rejected. AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
 
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. AReaL rejects an episode that raises any exception and
-    continues, even after the ConfigError for a judge that refuses every question. ``stop=interrupt`` (of
-    ``calipers.trainers.no_signal.run``) ends its run.
-
-    AReaL itself must not group: set ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and
-    ``adv_norm``. Raises ConfigError for invalid settings. In the run it raises InputError for a rollout whose own
-    reward is not finite.
+    AReaL rejects an episode that raises anything and continues; ``stop=interrupt`` (of ``no_signal.run``) ends its
+    run. AReaL itself must not group: set ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and
+    ``adv_norm``. In the run a rollout whose own reward is not finite is an InputError.
     """
     warn_untested("areal", "1.0")
     require_whole(size=size)

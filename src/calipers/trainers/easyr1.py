@@ -31,9 +31,8 @@ def batch_reward(
 
     The answer column (``data.answer_key``) holds an object, or its JSON, with these fields. ``id`` is the same for all
     responses of a prompt, and for no others. ``prompt`` is text or chat messages. ``rubric`` and ``reference`` are
-    optional; ``reference`` is an answer that is part of the judge's question. ``patience`` and ``stop`` are those of
-    ``run.JudgedRun``. Raises ConfigError for a judge that cannot work. These errors end the run: InputError for a
-    column of another form, ConfigError for a judge that refuses every question, CalipersError when patience runs out.
+    optional; ``reference`` is an answer that is part of the judge's question. A column of another form is an
+    InputError, which ends the run.
     """
     require_text(rubric=rubric)
     run = run_for_floats(as_judge(judge), patience=patience, stop=stop)

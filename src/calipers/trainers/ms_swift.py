@@ -36,9 +36,7 @@ def register(
 ) -> None:
     """Make ``judge`` a reward function of ms-swift, which ``--reward_funcs`` can name.
 
-    ``rubric_column`` is the column of the data set with each prompt's rubric, if there is one. ``patience`` and
-    ``stop`` are those of ``run.JudgedRun``. Raises ConfigError if ms-swift 4 is not installed, for a name that is
-    taken, and for invalid settings.
+    ``rubric_column`` is the column of the data set with each prompt's rubric, if there is one.
     """
     require_patience(patience, stop)
     warn_untested("ms-swift", "4.6")
@@ -69,10 +67,7 @@ class JudgeReward:
 
     None is returned for whole groups only. ms-swift counts a None as 0, which would change the siblings' advantages,
     but if all rows of a group are None, all their advantages are 0. ``size`` is ``num_generations``. Several processes
-    that share a batch exchange its rows, and each group is judged once.
-
-    Raises ConfigError for a judge that refuses every question, and CalipersError when patience runs out; both end the
-    run in every process.
+    that share a batch exchange its rows, and each group is judged once. An error ends the run in every process.
     """
 
     def __init__(

@@ -51,9 +51,7 @@ def resources_server(
     own ``group_size`` and ``rubric`` take precedence, so that a validation set may have others. Replies contain
     ``judge_scored``: 1.0 or 0.0.
 
-    After a judge refused every question, or after ``patience`` lost groups in a row (``run.JudgedRun``), every rollout
-    gets an HTTP error with the reason. Raises ConfigError if NeMo-Gym is not installed, and for invalid settings. One
-    process must serve all requests.
+    When the run is over, every rollout gets an HTTP error with the reason. One process must serve all requests.
     """
     warn_untested("nemo-gym", "0.4", "0.5")
     require_text(rubric=rubric)

@@ -47,9 +47,7 @@ def judge_environment(
     without a score, the whole group gets the same reward.
 
     ``judge`` is a judge's name or a function that returns a Judge, and ``stop`` a module's function: Ray sends the
-    class to another process, and connections cannot be sent. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-    Raises ConfigError if NeMo-RL is not installed, and for invalid settings. These errors end the run: ConfigError for
-    a judge that refuses every question, CalipersError when patience runs out.
+    class to another process, and connections cannot be sent.
     """
     warn_untested("nemo-rl", "0.6", "0.7")
     if isinstance(judge, Judge):

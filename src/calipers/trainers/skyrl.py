@@ -38,11 +38,8 @@ def judged(
 
     Trajectories with one ``instance_id`` in a batch are judged against one another. If any trajectory of a group stays
     without a score, the judge's reward is the same for the whole group. If a group has one trajectory and no judge was
-    asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``; a warning says
-    that rules there are not used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-
-    Raises ConfigError for an invalid judge, and in the run for step-wise trajectories, missing trajectory ids and a
-    judge that refuses every question. Raises CalipersError when patience runs out.
+    asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``. Step-wise
+    trajectories and missing trajectory ids are a ConfigError in the run.
     """
     warn_untested("skyrl", "0.4")
     require_text(rubric=rubric)

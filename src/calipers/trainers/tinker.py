@@ -9,24 +9,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from calipers.config.arguments import require_one_of
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import ConfigError, InputError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards, unscored_trajectories
+from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards
 from calipers.trainers.no_signal.run import (
     PATIENCE,
     Lasting,
     Stop,
-    one_line,
-    reasons_by_member,
     require_patience,
     shared_run,
 )
 from calipers.trainers.process import JudgeLike, as_judge, warn_untested
 from calipers.trainers.rollouts.groups import rollout_group
-from calipers.types import GroupResult
 
 __all__ = ["Conversation", "JudgedGroup", "conversation_of"]
 
@@ -36,7 +32,7 @@ Conversation: TypeAlias = Callable[[Any, Any], Sequence[Any]]
 It must be a module's function if builders are pickled.
 """
 
-_CONSEQUENCE: Final = {"even": "so all get the same from the judge", "raise": "so it fails"}
+_CONSEQUENCE: Final = "so all get the same from the judge"
 
 
 def conversation_of(trajectory: Any, env: Any) -> list[dict[str, Any]]:
@@ -79,14 +75,9 @@ class JudgedGroup:
 
     A rollout that the judge leaves unscored gets the mean of its siblings' totals, step rewards included.
     tinker-cookbook only subtracts the group's mean, so this rollout's advantage is 0, and its siblings have the
-    advantages of the group without it. If no rollout is scored, ``failed`` decides. With ``"even"`` all rollouts get
-    the same reward from the judge, so only their other rewards matter. With ``"raise"`` CalipersError is raised, which
-    skips the group under tinker-cookbook's retrying strategies and ends the run under the default strategy.
-
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``, counted over all groups of a process. If builders are
-    pickled, ``stop`` is a module's function. The errors that they raise end the run under the default strategy.
-    Retrying strategies skip the group, but ``stop=interrupt`` (of ``calipers.trainers.no_signal.run``) ends the run
-    under these, too.
+    advantages of the group without it. If no rollout is scored, all get the same from the judge, so only their other
+    rewards matter. An error ends the run under the default strategy; retrying strategies skip the group, but
+    ``stop=interrupt`` (of ``no_signal.run``; a module's function, if builders are pickled) ends it under these, too.
     """
 
     builder: Any
@@ -94,13 +85,11 @@ class JudgedGroup:
     weight: float = 1.0
     rubric: str | None = None
     conversation: Conversation = conversation_of
-    failed: Literal["even", "raise"] = "even"
     patience: Lasting = PATIENCE
     stop: Stop | None = None
 
     def __post_init__(self) -> None:
         warn_untested("tinker-cookbook", "0.6")
-        require_one_of(("even", "raise"), failed=self.failed)
         require_patience(self.patience, self.stop)
         if not math.isfinite(self.weight):
             raise ConfigError(f"weight={self.weight}: it must be finite, as it multiplies the judge's reward")
@@ -111,8 +100,7 @@ class JudgedGroup:
                 "a JudgedGroup that holds a Judge cannot be sent to another process: pass a judge's name, or a "
                 "module's function that returns the Judge, as judge="
             )
-        fields: tuple[Any, ...] = (self.builder, self.judge, self.weight, self.rubric, self.conversation)
-        fields += (self.failed, self.patience, self.stop)
+        fields = (self.builder, self.judge, self.weight, self.rubric, self.conversation, self.patience, self.stop)
         return type(self), fields
 
     async def make_envs(self) -> Sequence[Any]:
@@ -126,12 +114,9 @@ class JudgedGroup:
         """Return a reward and metrics for each trajectory of tinker-cookbook, in order. Every reward is finite.
 
         Metrics are the inner builder's, ``judge/scored`` (0 or 1) and, if scored, ``judge/reward``. Raises InputError
-        if another reward of a rollout is not finite. Raises ConfigError for a judge or an environment that cannot work,
-        and for a judge that refuses every question. Raises CalipersError when patience runs out.
+        if another reward of a rollout is not finite.
         """
-        run = shared_run(
-            as_judge(self.judge), self.patience, self.stop, min_scored=1, consequence=_CONSEQUENCE[self.failed]
-        )
+        run = shared_run(as_judge(self.judge), self.patience, self.stop, min_scored=1, consequence=_CONSEQUENCE)
         run.require_running()
         own = await self.builder.compute_group_rewards(trajectory_group, env_group)
         steps = [sum(transition.reward for transition in trajectory.transitions) for trajectory in trajectory_group]
@@ -143,7 +128,6 @@ class JudgedGroup:
         ]
         result = await run.score_group(rollout_group(members, rubric=self.rubric))
         judged = trajectory_rewards(result)
-        self._require_some(result)
         known = [
             other + self.weight * reward for other, reward in zip(others, judged, strict=True) if reward is not None
         ]
@@ -156,14 +140,6 @@ class JudgedGroup:
             (absent if reward is None else mine + self.weight * reward, {**metrics, **_metrics(reward)})
             for (mine, metrics), reward, absent in zip(own, judged, missing, strict=True)
         ]
-
-    def _require_some(self, result: GroupResult) -> None:
-        missing, count = unscored_trajectories(result.trajectories), len(result.trajectories)
-        if len(missing) == count > 0 and self.failed == "raise":
-            message = (
-                f"{count} of the group's {count} rollouts could not be scored: {reasons_by_member(missing, count)}"
-            )
-            raise CalipersError(f"{message} (group {one_line(result.group_id, 80)})")
 
     async def cleanup(self) -> None:
         """Call the ``cleanup`` of tinker-cookbook's inner builder."""

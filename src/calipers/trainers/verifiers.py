@@ -43,10 +43,8 @@ def best_of_n(
 ) -> type:
     """Return a best-of-n environment for trainers with the library verifiers: ``judge`` compares a task's rollouts.
 
-    Assign it to a name in a module, where verifiers finds it.
-
-    ``rubric`` is text, or a function from the task to text. The other arguments are those of ``judge_episode``. Raises
-    ConfigError if verifiers 0.4 is not installed.
+    Assign it to a name in a module, where verifiers finds it. ``rubric`` is text, or a function from the task to text.
+    The other arguments are those of ``judge_episode``.
     """
     warn_untested("verifiers", "0.4")
     require_patience(patience, stop)
@@ -89,11 +87,9 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     ``lost="leave_out"`` it instead removes failed traces from the episode and judges the rest.
 
     Raises CalipersError if no trace could be scored. This fails the episode: verifiers stores it without a reward, and
-    prime-rl does not train on it. Raises InputError for a trace whose other rewards are not finite. Raises ConfigError
-    if a judge refuses every question, and CalipersError when patience runs out; both are then raised for every further
-    episode. verifiers treats them as failures of an episode and continues, so ``stop=interrupt`` (of
-    ``calipers.trainers.no_signal.run``) is needed to end its process. ``patience`` and ``stop`` are those of
-    ``run.JudgedRun``.
+    prime-rl does not train on it. Raises InputError for a trace whose other rewards are not finite. verifiers treats
+    every error as a failure of an episode and continues, so ``stop=interrupt`` (of ``no_signal.run``) is needed to end
+    its process.
     """
     require_one_of(("fail", "leave_out"), lost=lost)
     run = shared_run(as_judge(judge), patience, stop, min_scored=1, consequence="so its episode fails")

@@ -41,13 +41,14 @@ class Usage:
 
         The sum's cost is unknown if the cost of any part is; an empty sum costs 0.
         """
-        known = [part.cost_usd for part in parts if part.cost_usd is not None]
-        return Usage(
-            sum(part.input_tokens for part in parts),
-            sum(part.output_tokens for part in parts),
-            sum(part.cached_tokens for part in parts),
-            sum(known, 0.0) if len(known) == len(parts) else None,
-        )
+        tokens_in = tokens_out = cached = 0
+        cost: float | None = 0.0
+        for part in parts:
+            tokens_in += part.input_tokens
+            tokens_out += part.output_tokens
+            cached += part.cached_tokens
+            cost = None if cost is None or part.cost_usd is None else cost + part.cost_usd
+        return Usage(tokens_in, tokens_out, cached, cost)
 
 
 @dataclass(frozen=True, slots=True)

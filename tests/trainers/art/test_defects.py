@@ -23,7 +23,6 @@ from calipers.errors import ConfigError, TransientError
 from calipers.trainers.art import DEFAULT_RUBRIC, ruler, ruler_score_group
 from calipers.trainers.art.judge import MAX_PARALLEL
 from calipers.types import Completion, JudgeRequest
-from servers.faulty_server import FaultyServer, error, said
 
 # LiteLLM, which ART imports, otherwise fetches its price list from the network at import.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -90,10 +89,6 @@ async def test_01_with_a_ledger_an_equal_question_is_paid_once(tmp_path: Path) -
         assert await rewards(group_of("worth 20", "worth 90"), with_ledger) == [0.2, 0.9]
         with_ledger.close()
     assert len(backend.asked) == 1
-
-
-async def test_01_asking_for_litellms_cache_is_no_type_error() -> None:
-    assert await rewards(group_of("worth 20", "worth 90"), ContentJudge(), extra_litellm_params={"caching": True})
 
 
 async def test_01_two_equal_groups_in_flight_share_one_call() -> None:
@@ -191,20 +186,6 @@ async def test_04_a_name_without_its_provider_is_told_what_to_write() -> None:
         await ruler_score_group(group_of("a", "b"), "qwen3-40b")
 
 
-@pytest.mark.parametrize("refusal", ["response_format is not supported", "'json_schema' is unknown"])
-async def test_04_a_server_without_structured_output_is_still_a_judge(refusal: str) -> None:
-    def answer(asked: Any) -> Any:
-        if "response_format" in asked.body:
-            return error(400, refusal, param="response_format")
-        keys = asked.body["messages"][-1]["content"].rpartition('"scores": ')[2].replace("...", "40")
-        return said(f'My verdict:\n```json\n{{"scores": {keys.rstrip().removesuffix("}")}}}\n```')
-
-    with FaultyServer() as server:
-        server.script(answer)
-        extra = {"api_base": server.url, "num_retries": 0}
-        assert await rewards(group_of("a", "b"), "vllm/judge", extra_litellm_params=extra) == [0.4, 0.4]
-
-
 async def test_05_rollouts_that_differ_only_in_tool_call_ids_are_one() -> None:
     judge = ContentJudge()
     same = [rollout(*calls(f"call_{number}", "Booked.")) for number in range(4)]
@@ -225,24 +206,6 @@ async def test_06_one_outlier_cannot_outweigh_the_group() -> None:
 
 # --- what a judge may answer ----------------------------------------------------------------------------------------
 
-READABLE = {
-    "in reverse order": lambda verdict, _: {"scores": dict(reversed(verdict["scores"].items()))},
-    "in a fence": lambda _, text: f"```json\n{text}\n```",
-    "amid prose": lambda _, text: f"Let me compare them.\n{text}\nI hope that helps!",
-    "without explanations": lambda verdict, _: {"scores": verdict["scores"]},
-    "as rows": lambda verdict, _: {"scores": [{"trajectory_id": k, "score": v} for k, v in verdict["scores"].items()]},
-    "as a bare list of rows": lambda verdict, _: [{"id": k, "score": v} for k, v in verdict["scores"].items()],
-    "as numeric strings": lambda verdict, _: {"scores": {k: str(v) for k, v in verdict["scores"].items()}},
-    "as ratios": lambda verdict, _: {"scores": {k: f"{v}/100" for k, v in verdict["scores"].items()}},
-    "after reasoning": lambda _, text: f"<think>Scores like {{1: 3}}? No.</think>{text}",
-}
-
-
-@pytest.mark.parametrize("change", READABLE.values(), ids=READABLE.keys())
-async def test_every_readable_reply_gives_each_trajectory_its_own_score(change: Any) -> None:
-    assert await rewards(group_of("worth 20", "worth 90", "worth 55"), replying(change)) == [0.2, 0.9, 0.55]
-
-
 UNREADABLE = {
     "empty": lambda *_: "",
     "null": lambda *_: "null",
@@ -260,49 +223,6 @@ async def test_no_unreadable_reply_becomes_a_reward(change: Any) -> None:
     assert len(judge.asked) > 1, "it is asked again first"
 
 
-async def test_an_id_that_was_left_out_is_asked_for_again_beside_scored_ones() -> None:
-    judge = ContentJudge()
-
-    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
-        told = list(opinions.items())[1 if len(judge.asked) == 1 else 0 :]
-        return json.dumps({"scores": dict(told)})
-
-    judge.write = write
-    assert await rewards(group_of("worth 20", "worth 90", "worth 55"), judge) == [0.2, 0.9, 0.55]
-    assert len(judge.asked) == 2
-
-
-async def test_one_id_with_two_scores_is_not_believed() -> None:
-    def twice(verdict: Any, text: str) -> str:
-        (first, *rest) = verdict["scores"].items()
-        rows = [first, *rest, (first[0], (first[1] + 30) % 100)]
-        return '{"scores": {' + ", ".join(f'"{key}": {value}' for key, value in rows) + "}}"
-
-    assert await ruler_score_group(group_of("worth 20", "worth 90"), replying(twice), swallow_exceptions=True) is None
-
-
-async def test_a_server_that_fails_for_a_moment_is_asked_again() -> None:
-    def answer(asked: Any) -> Any:
-        if len(server.posts) == 1:
-            return error(429, headers={"Retry-After": "0"})
-        shown = asked.body["messages"][-1]["content"].rpartition("Answer in JSON: ")[2]
-        return said(shown.replace("...", "60"))
-
-    with FaultyServer() as server:
-        server.script(answer)
-        assert (
-            await rewards(group_of("a", "b"), "vllm/judge", extra_litellm_params={"api_base": server.url}) == [0.6] * 2
-        )
-
-
-async def test_a_group_over_the_judges_context_window_abstains_with_the_reason() -> None:
-    with FaultyServer() as server:
-        message = "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens."
-        server.script(error(400, message, code="context_length_exceeded"))
-        with pytest.raises(calipers.CalipersError, match=r"abstained: .*context"):
-            await ruler_score_group(group_of("a", "b"), "vllm/judge", {"api_base": server.url})
-
-
 # --- the other defects ----------------------------------------------------------------------------------------------
 
 
@@ -317,14 +237,6 @@ async def test_07_a_trajectory_cannot_close_its_fence_or_open_another() -> None:
     structure = [line.split()[1] for line in judge.questions[0].splitlines() if line.startswith(marker)]
     assert structure.count("candidate") == structure.count("end") == 2
     assert "never an instruction to you" in str(judge.asked[0].messages[0]["content"])
-
-
-@pytest.mark.parametrize("text", ["航班已预订", "Рейс забронирован", "🛫🧳", "für Überflüge"])
-async def test_08_text_reaches_the_judge_as_written_not_as_escapes(text: str) -> None:
-    judge = ContentJudge()
-    await ruler_score_group(group_of(text, "worth 90"), judge)
-    assert text in judge.questions[0]
-    assert "\\u" not in judge.questions[0].replace("\\u{", "")
 
 
 async def test_09_the_order_in_which_trajectories_arrive_is_not_the_order_shown() -> None:

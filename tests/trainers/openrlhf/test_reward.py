@@ -1,4 +1,4 @@
-"""OpenRLHF's three ways in, through its own executors, its own fan-out of a prompt and its own advantage code.
+"""OpenRLHF's two ways in, through its own executors, its own fan-out of a prompt and its own advantage code.
 
 What needs vllm or flash-attn to be imported is taken from the installed source, function by function
 (``engine_source``).
@@ -11,7 +11,7 @@ import itertools
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,9 +20,8 @@ from typing import Any
 
 import pytest
 
-from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.trainers.openrlhf import agent_executor, reward_func
-from calipers.trainers.openrlhf.reward import CallGroups
+from calipers.errors import ConfigError, InputError
+from calipers.trainers.openrlhf import CallGroups, agent_executor
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
@@ -297,20 +296,7 @@ async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, f
         await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
 
 
-# --- a reward function in a file, and the URL, as OpenRLHF's own executor asks them
-# ---------------------------------------
-
-
-async def test_the_reward_function_of_a_file_has_threads_enough_for_many_prompts(engine: Any, tmp_path: Path) -> None:
-    """OpenRLHF waits in a thread for each rollout; by default a loop has fewer of them than rollouts are in flight."""
-    path = tmp_path / "reward.py"
-    code = "from calipers.trainers.openrlhf import reward_func\nreward_func = reward_func('embedded', group_size=4)\n"
-    path.write_text(code, encoding="utf-8")
-    executor = engine.agent.SingleTurnAgentExecutor(str(path))
-    prompts = [f"Question {number}?" for number in range(24)]
-    many = [rolled_out(engine, executor, ["Yes.", "No.", "Maybe so.", ""], prompt=prompt) for prompt in prompts]
-    groups = await asyncio.wait_for(asyncio.gather(*many), 60)
-    assert {one["extra_logs"]["judge_scored"] for group in groups for one in group} == {1.0}
+# --- the URL, as OpenRLHF's own executor asks it
 
 
 @asynccontextmanager
@@ -344,34 +330,13 @@ async def test_a_judge_that_refuses_every_question_ends_the_run_from_within_open
     assert len(faulty.posts) == 2  # the first group's, and the one that settles it
 
 
-async def test_patience_ends_it_likewise(engine: Any, faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    executor = agent_executor(judge_at(faulty), patience=2)()
-    await rolled_out(engine, executor, GOOD)
-    with pytest.raises(CalipersError, match="2 groups in a row were lost"):
-        await rolled_out(engine, executor, GOOD)
-
-
-def reward_file(faulty: FaultyServer, folder: Path) -> str:
-    judge = f"Judge('openai/judge', base_url='{faulty.url}', api_key='k', calls={{'attempts': 1}})"
-    code = f"from calipers import Judge\nfrom calipers.trainers.openrlhf import reward_func\njudge = {judge}\n"
-    path = folder / "reward.py"
-    path.write_text(code + "reward_func = reward_func(judge, group_size=4)\n", encoding="utf-8")
-    return str(path)
-
-
-@pytest.mark.parametrize("way", ["server", "file"])
 async def test_where_openrlhf_catches_what_a_reward_raises_its_experience_maker_ends_the_run(
-    engine: Any, faulty: FaultyServer, tmp_path: Path, way: str
+    engine: Any, faulty: FaultyServer
 ) -> None:
-    """Its executor logs the failure (of a server after five tries) and hands on rollouts without any reward."""
+    """Its executor logs the failure of the server after five tries and hands on rollouts without any reward."""
     faulty.script(error(404, "The model `judge` does not exist"))
-    async with AsyncExitStack() as stack:
-        if way == "server":
-            source = await stack.enter_async_context(reward_server(faulty))
-        else:
-            source = reward_file(faulty, tmp_path)
-        responses = await rolled_out(engine, engine.agent.SingleTurnAgentExecutor(source), GOOD)
+    async with reward_server(faulty) as url:
+        responses = await rolled_out(engine, engine.agent.SingleTurnAgentExecutor(url), GOOD)
     assert [one.get("reward") for one in responses] == [None] * 4
     assert len(faulty.posts) == 2
     experiences = [
@@ -386,12 +351,6 @@ def trainer_without_reward_model() -> Any:
     """What OpenRLHF's experience maker looks at of itself before it needs models."""
     sizes = SimpleNamespace(ring_attn_size=1, tensor_parallel_size=1)
     return SimpleNamespace(strategy=SimpleNamespace(args=SimpleNamespace(ds=sizes)), reward_model_group=None)
-
-
-@pytest.mark.parametrize("options", [{"group_size": 0}, {"group_size": 2.5}, {"group_size": 4, "deadline": 0}])
-def test_settings_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        reward_func("embedded", **options)
 
 
 @pytest.mark.skipif(find_spec("openrlhf") is not None, reason="OpenRLHF is installed here")

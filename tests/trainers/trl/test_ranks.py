@@ -15,7 +15,6 @@ import pytest
 
 from calipers.trainers.process import installed_version
 from calipers.trainers.trl.reward import EXCLUDES_MISSING
-from calipers.trainers.trl.scaffold import SINCE
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from servers.opinions import Opinions, models, reward_of
 
@@ -107,13 +106,6 @@ def test_two_judges_share_a_run_and_one_that_is_silent_on_a_row_withholds_the_gr
     assert run["rewards"]["first"] == close([reward_of(text) for text in run["completions"]])
     assert all(math.isnan(reward) for reward in run["rewards"]["second"])
     assert run["advantages"] == runs[0]["split"]["advantages"]
-
-
-@pytest.mark.skipif(
-    (installed_version("trl") or SINCE) < SINCE, reason="scaffolded rollouts are for TRL 1.16 and later"
-)
-def test_a_scaffold_goes_on_over_the_processes_of_a_group(runs: list[dict[str, Any]]):
-    assert [run["shown"] for run in runs] == [[4, 3], [1, 0]]
 
 
 def test_what_stops_one_process_is_told_to_the_other_which_would_wait(runs: list[dict[str, Any]]):

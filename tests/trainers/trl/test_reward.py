@@ -15,7 +15,7 @@ import pytest
 
 from art_judges import ContentJudge
 from calipers import Judge
-from calipers.errors import ConfigError, InputError
+from calipers.errors import ConfigError
 from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group, recorded_results
 from calipers.testing import Flaky, SimulatedJudge
@@ -77,12 +77,6 @@ def test_the_step_is_recorded_and_the_judge_is_asked_the_same(tmp_path: Path, *,
     assert asked[0] == asked[1] != []
 
 
-def test_several_judges_are_a_panel():
-    one, other = ContentJudge(endpoint="here"), ContentJudge(endpoint="there")
-    assert called(reward_func([one, other], num_generations=2), ["worth 10", "worth 90"]) == [0.1, 0.9]
-    assert len(one.asked) == len(other.asked) == 1
-
-
 def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge_is_the_only_reward():
     completions = ["worth 10", "worth 90", "worth 40 mute", "worth 20"]
     one = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, only_reward=True)
@@ -125,21 +119,12 @@ def test_a_rubric_column_and_a_reference_column_reach_the_judge():
     system = judge.asked[0].messages[0]["content"]
     assert "Only brevity counts.\n\nFor this task there is a reference" in system
     assert "forty-two" in system
-    with pytest.raises(ConfigError, match="no column 'answer'; its columns are: completion_ids"):
+    with pytest.raises(ConfigError, match=r"no column 'answer'; .*: prompt, completion_ids"):
         called(reward, ["worth 1", "worth 2"])
-    with pytest.raises(ConfigError, match="no column 'rub'; its columns are: completion_ids"):
+    with pytest.raises(ConfigError, match=r"no column 'rub'; .*: prompt, completion_ids"):
         called(reward_func(judge, num_generations=2, rubric_column="rub"), ["worth 1", "worth 2"])
     with pytest.raises(ConfigError, match="only_reward='yes': write True, False, or None"):
         reward_func(judge, num_generations=2, only_reward="yes")  # type: ignore[arg-type]
-
-
-def test_thoughts_are_hidden_from_the_judge_unless_it_is_to_see_them():
-    completions = ["please me</think>worth 10", "worth 20"]
-    hidden, shown = ContentJudge(), ContentJudge()
-    assert called(reward_func(hidden, num_generations=2), completions) == [0.1, 0.2]
-    called(reward_func(Judge(shown, question={"reasoning": "shown"}), num_generations=2), completions)
-    assert "please me" not in hidden.questions[0]
-    assert "please me" in shown.questions[0]
 
 
 def test_health_is_logged_beside_the_rewards():
@@ -208,24 +193,7 @@ def test_a_batch_that_is_not_whole_groups_stops_the_run(completions: list[str], 
         called(reward_func(ContentJudge(), num_generations=2), completions)
 
 
-def test_a_prompt_that_cannot_be_read_stops_the_run():
-    with pytest.raises(InputError, match="the prompt of row 1"):
-        called(reward_func(ContentJudge(), num_generations=2), ["a", "b"], [{"content": "no role"}])
-
-
-def test_an_empty_batch_has_no_rewards():
-    assert called(reward_func(ContentJudge(), num_generations=2), []) == []
-
-
 # --- the forms TRL takes --------------------------------------------------------------------------------------------
-
-
-def test_every_trl_can_tell_that_it_is_asynchronous_and_what_it_is_called():
-    reward = reward_func(ContentJudge(), num_generations=2, name="tone")
-    assert inspect.iscoroutinefunction(reward)  # TRL up to 1.9
-    assert inspect.iscoroutinefunction(type(reward).__call__)  # TRL from 1.10 on
-    assert reward.__name__ == "tone"
-    assert list(inspect.signature(reward).parameters) == ["prompts", "completions", "columns"]
 
 
 async def test_the_blocking_twin_gives_the_same_in_any_thread():

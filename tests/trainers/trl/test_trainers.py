@@ -197,17 +197,6 @@ def test_other_ways_to_scale_leave_a_missing_row_out_too(
     assert run.advantages == close(expected)
 
 
-def test_a_silent_row_of_a_judge_said_not_to_be_alone_costs_its_group(
-    judge: Judge, server: FaultyServer, tmp_path: Path
-):
-    server.script(Opinions(silent_on_one=True))
-    run = train([reward_func(judge, num_generations=4, only_reward=False)], tmp_path)
-    assert all(math.isnan(one) for one in run.rewards["judge"])
-    assert run.advantages == [0.0] * 16
-    assert run.metrics["judge/scored"] == [0.75]
-    assert run.metrics["judge/no_signal"] == [1.0]
-
-
 # --- two reward functions -------------------------------------------------------------------------------------------
 
 
@@ -319,16 +308,6 @@ def test_environments_that_change_the_prompts_of_a_group(judge: Judge, server: F
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------
-
-
-def test_another_group_size_than_the_trainers_is_refused_at_the_first_step(judge: Judge, tmp_path: Path):
-    with pytest.raises(ConfigError, match="given num_generations=8, but the trainer has 4"):
-        train([reward_func(judge, num_generations=8)], tmp_path)
-
-
-def test_a_second_reward_function_is_refused_where_the_judge_was_said_to_be_the_only_one(judge: Judge, tmp_path: Path):
-    with pytest.raises(ConfigError, match="only_reward=True, but the trainer has 2 reward functions"):
-        train([reward_func(judge, num_generations=4, only_reward=True), lengths], tmp_path)
 
 
 # --- evaluation, AsyncGRPO ------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.testing import Noise, SimulatedJudge
 from calipers.trainers.trl import reliability_weight, reward_func, weighted
-from calipers.trainers.weights import sound_weight
 from calipers.types import GroupResult, TrajectoryResult
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -141,11 +140,6 @@ def test_weights_that_make_an_advantage_infinite_are_an_error(tmp_path: Path) ->
         run(tmp_path, [3.4e38] * 16)
 
 
-def test_a_tensor_of_one_number_is_a_weight() -> None:
-    assert sound_weight(torch.tensor(0.5)) == 0.5
-    assert sound_weight(torch.tensor([0.5])) is None
-
-
 def test_a_source_without_weights_is_refused_when_the_trainer_is_made() -> None:
     class Trainer:
         def _generate_and_score_completions(self) -> None: ...
@@ -178,8 +172,3 @@ def test_a_batch_in_which_every_judgment_failed_tells_nothing_of_weights(monkeyp
         assert reward.weights == [1.0, 1.0]
         monkeypatch.setattr(reward.run, "score", score)
         reward(["Go."] * 2, ["one", "two"])
-
-
-def test_a_class_that_is_no_trainer_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="'dict' has no _generate_and_score_completions"):
-        weighted(dict, SimpleNamespace(weights=None))

@@ -12,7 +12,7 @@ from calipers.server.engines.parameters import GROUP_SIZE, RUN
 from calipers.server.engines.waiting import results_of
 from calipers.server.operations import Call, Operation, decoded
 from calipers.server.problems import invalid
-from calipers.trainers.openrlhf.reply import Row, group_key, member_of, reply_for, shared_by
+from calipers.trainers.openrlhf import Row, group_key, member_of, reply_for, shared_by
 from calipers.types.encoding import to_json
 
 _REQUEST: Final = msgspec.json.Decoder(OpenRlhfRequest)

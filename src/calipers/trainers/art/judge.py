@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -55,15 +56,13 @@ _RESERVED: Final = frozenset(
 )
 """Parameters that calipers sets itself, because they decide whether a reply can be read."""
 
-_UNSUPPORTED: Final = frozenset(
-    {
-        *("mock_response", "mock_timeout", "fallbacks", "context_window_fallback_dict", "model_list", "client"),
-        *("custom_llm_provider", "api_version", "api_type", "deployment_id", "organization", "retry_policy"),
-        *("headers", "extra_headers", "extra_query", "ssl_verify", "guardrails", "logger_fn", "base_model"),
-        *("input_cost_per_token", "output_cost_per_token"),
-    }
+_UNSUPPORTED: Final = re.compile(
+    r"(litellm|aws|azure|vertex)_.*|mock_(response|timeout)|(context_window_)?fallback(s|_dict)|model_list|client|"
+    r"custom_llm_provider|api_(version|type)|deployment_id|organization|retry_policy|(extra_)?headers|extra_query|"
+    r"ssl_verify|guardrails|logger_fn|base_model|(in|out)put_cost_per_token"
 )
-_UNSUPPORTED_PREFIXES: Final = ("litellm_", "aws_", "azure_", "vertex_")
+"""Options of LiteLLM that are neither a Judge's nor a server's."""
+
 _ADDRESSES: Final = ("api_base", "base_url", "api_key")
 
 
@@ -185,7 +184,7 @@ def _refuse_unusable(name: str, value: object) -> None:
     if name in _RESERVED and value:
         hint = " (to read replies of your own form, pass parse_response=)" if name == "response_format" else ""
         raise ConfigError(f"extra_litellm_params: calipers sets {name!r} itself, so leave it out{hint}")
-    if name in _UNSUPPORTED or name.startswith(_UNSUPPORTED_PREFIXES):
+    if _UNSUPPORTED.fullmatch(name):
         raise ConfigError(
             f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
             "calipers.Judge (which takes headers=) or a Backend as judge_model"

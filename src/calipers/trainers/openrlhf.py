@@ -1,22 +1,19 @@
-"""OpenRLHF: judge the rollouts of a prompt against one another, in the three forms in which OpenRLHF takes rewards.
+"""OpenRLHF: judge the rollouts of a prompt against one another.
 
-``agent_executor`` is for ``--train.agent_func_path`` (preferred). ``reward_func`` is for a ``--reward.remote_url`` that
-names a Python file. If that option is a URL, ``calipers serve`` is the server behind it. OpenRLHF is imported only to
-make the executor.
+``agent_executor`` is for ``--train.agent_func_path``. For a ``--reward.remote_url``, ``calipers serve`` is the server,
+which reads and answers OpenRLHF's rows with the functions at the end. OpenRLHF is imported only to make the executor.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
-from calipers.config.arguments import require_above_zero, require_text, require_whole
+from calipers.config.arguments import require_text
 from calipers.errors import InputError
-from calipers.trainers.cohorts import MemberResult
+from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
 from calipers.trainers.no_signal.run import (
     PATIENCE,
     Lasting,
@@ -26,11 +23,21 @@ from calipers.trainers.no_signal.run import (
     is_group_scored,
     run_for_floats,
 )
-from calipers.trainers.openrlhf.reply import SCORED, judged_reply
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine, warn_untested
-from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
+from calipers.trainers.rollouts.rows import (
+    assistant_message,
+    prompt_messages,
+    read_label_of_row,
+    rubric_with_reference,
+)
 
-__all__ = ["agent_executor", "reward_func"]
+__all__ = ["agent_executor"]
+
+Row: TypeAlias = tuple[str, str, Any]
+"""A query, its prompt and its label."""
+
+SCORED: Final = "judge_scored"
+"""The key of OpenRLHF's extra log: 1.0 for a rollout of a scored group, 0.0 if its group got the constant."""
 
 
 def agent_executor(
@@ -49,11 +56,7 @@ def agent_executor(
     plus the agent's own. If any rollout of a group stays unscored, the judge's reward is the same for the whole group.
     With ``reference`` the question contains the prompt's label as the reference answer. A label may be JSON with a
     rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
-    used. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-
-    Raises ConfigError if OpenRLHF is not installed, and for an invalid judge. These errors end the run: InputError for
-    an agent's own reward that is not finite, ConfigError for a judge that refuses every question, CalipersError when
-    patience runs out.
+    used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
     warn_untested("openrlhf", "0.11")
     require_text(rubric=rubric)
@@ -80,8 +83,7 @@ def agent_executor(
             llm_engine: Any,
             images: Any = None,
         ) -> Any:
-            # This is not a coroutine function, because it would start only when awaited. Which calls belong to one
-            # prompt must be recognised now.
+            # No coroutine function, which would start only when awaited: the calls of a prompt must be recognised now.
             return self._judged(
                 calls.current(),
                 prompt=prompt,
@@ -103,42 +105,6 @@ def agent_executor(
             return _rewarded(output, member)
 
     return AgentExecutor
-
-
-def reward_func(
-    judge: JudgeLike,
-    *,
-    group_size: int,
-    rubric: str | None = None,
-    deadline: float = 600.0,
-    threads: int = 4096,
-    patience: Lasting = PATIENCE,
-    stop: Stop | None = None,
-) -> Callable[[Sequence[str], Sequence[str], Sequence[Any]], dict[str, Any]]:
-    """Return the function ``reward_func`` for the file that OpenRLHF's ``--reward.remote_url`` names.
-
-    OpenRLHF calls it with one rollout, in a thread, which has to wait for the rollout's siblings. So this function
-    gives the running event loop ``threads`` threads. There must be at least as many threads as rollouts in flight.
-    ``group_size`` is ``--rollout.n_samples_per_prompt``. A group that is incomplete after ``deadline`` seconds gets one
-    reward for all. ``agent_executor`` needs neither ``threads`` nor ``group_size``, and distinguishes two groups of the
-    same prompt. ``patience`` and ``stop`` are those of ``run.JudgedRun``.
-
-    Raises ConfigError for invalid settings. In the run it raises the same errors as ``agent_executor``.
-    """
-    warn_untested("openrlhf", "0.11")
-    require_text(rubric=rubric)
-    require_whole(group_size=group_size, threads=threads)
-    require_above_zero(group_size=group_size, threads=threads, deadline=deadline)
-    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
-    cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
-    with suppress(RuntimeError):  # OpenRLHF loads the file inside its event loop; without a loop no threads are needed
-        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="reward"))
-
-    def reward(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any]) -> dict[str, Any]:
-        rows = zip(queries, prompts, labels, strict=True)
-        return run_coroutine(judged_reply(run, cohorts, rows, rubric=rubric))
-
-    return reward
 
 
 class CallGroup:
@@ -187,3 +153,34 @@ def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]
     total = own + float_reward(member)
     logs = {**(output.get("extra_logs") or {}), SCORED: float(is_group_scored(member))}
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
+
+
+def group_key(row: Row) -> NamedKey:
+    """Return the key of the group that a row of OpenRLHF belongs to: its prompt and its label."""
+    return key_of_prompt(row[1], row[1], repr(row[2]))
+
+
+def member_of(row: Row) -> dict[str, Any]:
+    """Return the rollout of a row of OpenRLHF. The query is the prompt and the full text that OpenRLHF decoded, special
+    tokens included.
+    """
+    query, prompt, _ = row
+    return {"messages": [*prompt_messages(prompt), assistant_message(query.removeprefix(prompt))]}
+
+
+def shared_by(row: Row, rubric: str | None) -> dict[str, Any]:
+    """Return what the rollouts of a row's group in OpenRLHF share. Raises InputError for a label that cannot be
+    read.
+    """
+    return {"rubric": read_label_of_row(row[2], rubric)[0]}
+
+
+def reply_for(members: Sequence[MemberResult]) -> dict[str, Any]:
+    """Return OpenRLHF's reply with the rewards of these rollouts.
+
+    One rollout gets plain numbers, because a list would give OpenRLHF's tensor two dimensions.
+    """
+    rewards, scored = [float_reward(one) for one in members], [float(is_group_scored(one)) for one in members]
+    if len(rewards) == 1:
+        return {"rewards": rewards[0], "scores": rewards[0], "extra_logs": {SCORED: scored[0]}}
+    return {"rewards": rewards, "scores": rewards, "extra_logs": {SCORED: scored}}
