@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from calipers.backends.embedded.features import FEATURES, measure_features
+from calipers.backends.features import FEATURES, measure_features
 from calipers.types import Ask, Candidate, JudgeRequest, Message, RenderedGroup
 
 TASK: Message = {"role": "user", "content": "Which warehouse holds order 4711, and when does the parcel leave?"}

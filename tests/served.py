@@ -14,8 +14,7 @@ import aiohttp
 from calipers.server.room import Room
 from calipers.server.running import address_of, bound_socket, serve
 from calipers.server.service import Service
-from calipers.server.tenant import Limits
-from calipers.server.tokens import TenantSettings
+from calipers.server.tenant import Limits, TenantSettings
 from http_judge import judge_at
 from servers.faulty_server import FaultyServer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import threading
 from hashlib import sha256
@@ -16,11 +17,11 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 import msgspec
 
 from calipers.errors import ConfigError
-from calipers.server.agreement import size_conflict
+from calipers.server.answered import recorded_name, size_conflict
 from calipers.server.forms import Rollout
 from calipers.server.requests import patience
 from calipers.server.room import Room
-from calipers.server.tokens import TenantSettings
+from calipers.server.tenant import TenantSettings
 from http_judge import worth
 from served import rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -67,7 +68,7 @@ async def test_groups_whose_judge_is_slower_than_the_grace_are_sent_away_in_the_
 async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_end(
     faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    half = b"POST /v1/rollouts HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{"
+    half = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
     async with served(faulty, grace=30.0) as server:
         host, port = server.url.removeprefix("http://").split(":")
         monkeypatch.setattr("calipers.server.service._TO_READ", 0.2)
@@ -137,7 +138,7 @@ async def test_a_server_is_ready_while_the_ledger_of_any_of_its_tenants_can_be_r
         assert {one.status for one in await server.rollouts(*THREE, headers=bob)} == {200}
         ledgers[1].close()
         reply = await server.get("/readyz")
-        assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be read; the server's log says why")
+        assert (reply.status, reply.body["reason"]) == (503, "the ledger cannot be used; the server's log says why")
 
 
 def test_a_rollout_of_a_group_that_was_sent_whole_is_told_so() -> None:
@@ -171,3 +172,77 @@ async def test_a_system_without_open_files_is_a_reason_to_come_again_and_the_sea
         monkeypatch.setattr(server.service.tenant_of(None).rollouts, "answer", failing)
         reply = await server.post("/v1/rollouts", THREE[0])
         assert (reply.status, reply.headers["retry-after"], reply.body["kind"]) == (503, "1", "internal")
+
+
+async def test_without_tokens_only_requests_of_this_machine_are_answered(faulty: FaultyServer) -> None:
+    async with served(faulty) as server:
+        paths = ("/v1/rollouts", "/metrics", "/healthz", "/nothing")
+        foreign = ({"Host": "rebound.example"}, {"Origin": "https://page.example"}, {"Origin": "null"})
+        for path in paths:
+            for headers in foreign:
+                ask = (
+                    server.post(path, THREE[0], headers=headers) if "v1" in path else server.get(path, headers=headers)
+                )
+                assert (await ask).status == 403, (path, headers)
+        near = {"Host": "localhost:80", "Origin": "http://127.0.0.1:3000", "Prefer": "wait=1"}
+        assert (await server.post("/v1/rollouts", THREE[0], headers=near)).status == 202
+    tenant = [TenantSettings("ann", sha256(b"ann").digest())]
+    async with served(faulty, tenants=tenant) as server:
+        assert (await server.get("/healthz", headers={"Host": "judge.example"})).status == 200
+
+
+async def test_headers_and_idle_connections_are_bounded(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def cut(*parts: bytes) -> bool:
+        reader, writer = await asyncio.open_connection(host, port)
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+            return await asyncio.wait_for(reader.read(), 5) == b""
+        except ConnectionError:
+            return True
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async with served(faulty) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        assert await cut(b"GET /healthz HTTP/1.1\r\n", *(b"X-%d: %s\r\n" % (n, b"x" * 1000) for n in range(400)))
+        monkeypatch.setattr("calipers.server.running._HEADER_SECONDS", 0.2)
+        assert await cut()
+        assert await cut(b"GET /healthz HTTP/1.1\r\nHost:")
+
+
+async def test_bodies_that_are_being_sent_are_bounded_together(faulty: FaultyServer) -> None:
+    async with served(faulty, size=2**18, body=2**18) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        head = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 250000\r\n\r\n"
+        opened = [await asyncio.open_connection(host, port) for _ in range(6)]
+        for _, writer in opened:
+            writer.write(head + b" " * 200_000)
+        refused = [asyncio.ensure_future(reader.read(12)) for reader, _ in opened]
+        first = (await asyncio.wait(refused, return_when="FIRST_COMPLETED"))[0].pop().result()
+        assert first == b"HTTP/1.1 429"
+        for _, writer in opened:
+            writer.close()
+        await until(lambda: server.service.room.arriving == 0)
+
+
+async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    two = [TenantSettings(name, sha256(name.encode()).digest()) for name in ("ann", "bob")]
+    ann, bob = ({"Authorization": f"Bearer {name}"} for name in ("ann", "bob"))
+    async with served(faulty, tenants=two, rollouts=6) as server:
+        many = [rollout(0, group=str(n)) for n in range(4)]
+        waiting = [asyncio.ensure_future(server.post("/v1/rollouts", one, headers=ann)) for one in many]
+        refused = (await asyncio.wait(waiting, return_when="FIRST_COMPLETED"))[0].pop().result()
+        assert refused.status == 429
+        assert [one.status for one in await server.rollouts(*THREE, headers=bob)] == [200] * 3
+        server.ends.set()
+        await asyncio.gather(*waiting)
+
+
+def test_two_groups_never_share_a_name_in_the_ledger() -> None:
+    pairs = [(run, group) for run in ("", "a", "b") for group in ("a:b", "b", ":b", "a:a:b", "", ":")]
+    assert len({recorded_name(*pair) for pair in pairs}) == len(pairs)

@@ -16,9 +16,9 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 
 from calipers.server.answered import AnsweredGroups
 from calipers.server.forms import Rollout
-from calipers.server.problems import RefusalError
 from calipers.server.rollouts import Rollouts
-from calipers.server.tokens import TenantSettings
+from calipers.server.room import RefusalError
+from calipers.server.tenant import TenantSettings
 from http_judge import worth
 from served import PROMPT, Reply, questions, rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -158,7 +158,7 @@ async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing
         if answered:
             await waiting
         else:
-            await until(lambda: server.waiting == 3)
+            await until(lambda: server.waiting >= 1)
         (reply,) = await server.rollouts({**THREE[0], **changed})
         assert (reply.status, said in reply.body["error"]) == (status, True), reply.text
         assert reply.body["request_id"] == reply.headers["x-request-id"]
@@ -250,7 +250,7 @@ async def test_at_the_end_open_groups_are_sent_away_and_judged_ones_answered(
     faulty.script(worth())
     async with served(faulty, ledger=store) as server:
         waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
-        await until(lambda: server.waiting == 3)
+        await until(lambda: server.waiting >= 1)
         server.ends.set()
         replies = await waiting
         assert {(one.status, one.headers["retry-after"], one.body["kind"]) for one in replies} == {
@@ -265,7 +265,7 @@ async def test_who_comes_in_the_moment_that_a_group_is_sent_away_is_sent_away_an
     faulty.script(worth())
     async with served(faulty) as server:
         waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
-        await until(lambda: server.waiting == 3)
+        await until(lambda: server.waiting >= 1)
         (tenant,) = server.service._tenants.values()
         third = Rollout(**THREE[2])
         assert isinstance(tenant.rollouts, Rollouts)
@@ -292,22 +292,28 @@ async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitte
     faulty: FaultyServer, store: str | None
 ) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, rollouts=4) as server:
-        waiting = asyncio.ensure_future(server.rollouts(THREE[0]))
+    async with served(faulty, ledger=store, rollouts=3) as server:
+        waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
+        await until(lambda: server.waiting == 2)
+        large = asyncio.ensure_future(
+            server.rollouts(rollout(0, 30, group="large"))
+        )  # announces more than there is room for
         await until(lambda: server.waiting == 3)
         (refused,) = await server.rollouts(rollout(0, group="h"))
         assert (refused.status, refused.headers["retry-after"], refused.body["kind"]) == (429, "1", "busy")
-        assert rewards(await server.rollouts(*THREE[1:])) == [0.9, 0.55]
+        assert rewards(await server.rollouts(THREE[2])) == [0.55]
         await waiting
+        rest = await server.rollouts(rollout(1, 40, group="large"), rollout(2, 50, group="large"))
+        assert [*rewards(rest), *rewards(await large)] == [0.4, 0.5, 0.3]
         assert rewards(await server.rollouts(*({**one, "group_id": "h"} for one in THREE))) == [0.2, 0.9, 0.55]
         assert (await server.rollouts(rollout(0, size=5, group="k")))[0].status == 422
 
 
 async def test_bytes_are_bounded_too(faulty: FaultyServer, store: str | None) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, size=500, body=2000) as server:
+    async with served(faulty, ledger=store, size=780, body=2000) as server:
         waiting = asyncio.ensure_future(server.rollouts({**THREE[0], "rubric": "x" * 600}))
-        await until(lambda: server.waiting == 3)
+        await until(lambda: server.waiting >= 1)
         (refused,) = await server.rollouts(rollout(0, group="h"))
         assert refused.status == 429
         assert (await server.rollouts({**THREE[0], "rubric": "x" * 3000}))[0].status == 413

@@ -48,7 +48,7 @@ def is_stand_in(name: str) -> bool:
     """Return whether the judge's backend is only for set-up and tests, so that its scores must not be used for
     training.
     """
-    return name == "embedded" or name.startswith(("scripted:", "embedded:", "profile:"))
+    return name == "embedded" or name.startswith(("scripted:", "profile:"))
 
 
 def writes_text(name: str) -> bool:

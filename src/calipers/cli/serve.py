@@ -21,7 +21,7 @@ from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
-    from calipers.server.tokens import TenantSettings
+    from calipers.server.tenant import TenantSettings
 
 _LEDGER = "serve.ledger.db"
 _MEGABYTE = 2**20
@@ -129,9 +129,8 @@ def serve(**options: Any) -> int:
     )
 
     require_installed()
-    from calipers.server.exclusive import only_server_of  # noqa: PLC0415 - likewise
-    from calipers.server.service import ledgers_of  # noqa: PLC0415 - needs the packages
-    from calipers.server.tokens import tenants_from  # noqa: PLC0415 - likewise
+    from calipers.server.service import ledgers_of, only_server_of  # noqa: PLC0415 - needs the packages
+    from calipers.server.tenant import tenants_from  # noqa: PLC0415 - likewise
 
     tenants = tenants_from(None if options["tokens"] is None else Path(options["tokens"]))
     require_safe(options["host"], tokens=any(one.digest is not None for one in tenants))
@@ -174,7 +173,7 @@ def _service(options: dict[str, Any], tenants: tuple[TenantSettings, ...]) -> Se
             raise ConfigError(f"{options['tokens']}: [{tenant.name}]: {error}") from None
 
     room = Room(rollouts=options["max_waiting"], size=options["max_waiting_mb"] * _MEGABYTE)
-    room.require_fits(limits.body)
+    room.share(len(tenants)).require_fits(limits.body)
     ledger = options["ledger"] or _LEDGER
     return Service(tenants, make_judge, ledger=ledger, room=room, limits=limits)
 

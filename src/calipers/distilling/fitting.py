@@ -13,9 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from calipers.backends.local.domain import Domain, familiarity, learn_domain
 from calipers.backends.local.features import FEATURES, Array, measure_group
-from calipers.backends.local.model import Model, no_trees
+from calipers.backends.local.model import Domain, Model, familiarity, learn_domain, no_trees
 from calipers.calibration.folds import folds
 from calipers.distilling.boosting import Pairs, Places, fit_trees
 from calipers.distilling.groups import SPREAD, TrainingGroup, within_spread

@@ -11,10 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from calipers.backends.embedded.model import MODEL_FILE
-from calipers.backends.local.domain import learn_domain
-from calipers.backends.local.files import is_local_judge, write_model
-from calipers.backends.local.model import Model
+from calipers.backends.local.model import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
 from calipers.distilling import Distilled
 from calipers.distilling.card import card_text
 from calipers.distilling.fitting import HeldOut, fit_model, fit_scaling, hold_out

@@ -54,7 +54,7 @@ async def find_model(
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
-    if model is not None and (model == "embedded" or model.startswith(("embedded:", "replay:"))):
+    if model is not None and (model == "embedded" or model.startswith("replay:")):
         raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
     if not base_url and model is not None and _is_local(model):
         name = model.removeprefix("local:")

@@ -1,7 +1,4 @@
-"""The ASGI application: every route checks token and size, calls its operation, and answers JSON.
-
-Not responsible for sockets and signals (``running``), or for what an operation does.
-"""
+"""The ASGI application: every route checks token and size, calls its operation, and answers JSON."""
 
 from __future__ import annotations
 
@@ -20,19 +17,59 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from calipers.errors import CalipersError
-from calipers.monitoring.prometheus import CONTENT_TYPE
-from calipers.server.counts import metrics_page
-from calipers.server.engines.nemo_gym import NEMO_GYM
-from calipers.server.engines.openrlhf import OPENRLHF
-from calipers.server.engines.remote_rm import MILES, SLIME
+from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
+from calipers.server.engines import ENGINES
 from calipers.server.forms import Health, Problem, Waiting
 from calipers.server.openapi import openapi
-from calipers.server.operations import Call, CallerGoneError, Operation
 from calipers.server.own_routes import OWN
-from calipers.server.problems import RefusalError, draining, refusal_for, short_of
-from calipers.server.requests import Receive, Scope, Send, header, patience, query_of, read_body, request_id
-from calipers.server.service import Service
+from calipers.server.requests import (
+    Call,
+    CallerGoneError,
+    Operation,
+    Receive,
+    Scope,
+    Send,
+    header,
+    patience,
+    query_of,
+    read_body,
+    request_id,
+    require_own_page,
+)
+from calipers.server.room import RefusalError, Room, draining, refusal_for, short_of
+from calipers.server.service import Counts, Service
+from calipers.server.tenant import Tenant
 from calipers.types.encoding import printable
+
+
+async def metrics_page(counts: Counts, room: Room, tenant: Tenant, *, draining: bool) -> str:
+    """Return the server's page for Prometheus, as one tenant may see it: its own groups and its judge's health."""
+    health = await tenant.monitor.metrics_in_pieces()
+    gauges = {
+        "server_rollouts_waiting": float(room.taken),
+        "server_rollouts_waiting_limit": float(room.most),
+        "server_bytes_waiting": float(room.taken_bytes),
+        "server_bytes_waiting_limit": float(room.most_bytes),
+        "server_requests_in_flight": float(counts.in_flight),
+        "server_groups_open": float(tenant.gathering),
+        "server_draining": float(draining),
+    }
+    lines = ["# TYPE calipers_server_requests_total counter"]
+    for (path, status), number in sorted(counts.requests.items()):
+        lines.append(f'calipers_server_requests_total{{path="{path}",status="{status}"}} {number}')
+    lines.append("# TYPE calipers_server_request_seconds_total counter")
+    lines += [
+        f'calipers_server_request_seconds_total{{path="{path}"}} {seconds:.6f}'
+        for path, seconds in sorted(counts.seconds.items())
+    ]
+    lines += [
+        "# TYPE calipers_server_repeated_total counter",
+        f"calipers_server_repeated_total {tenant.repeated}",
+        "# TYPE calipers_server_late_total counter",
+        f"calipers_server_late_total {tenant.rollouts.late}",
+    ]
+    return "".join(f"{line}\n" for line in lines) + exposition(gauges) + exposition(health)
+
 
 _log = logging.getLogger("calipers.server")
 _ENCODER: Final = msgspec.json.Encoder()
@@ -47,7 +84,7 @@ _LEFT: Final = 499
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPERATIONS: Final = (*OWN, OPENRLHF, SLIME, MILES, *NEMO_GYM)
+OPERATIONS: Final = (*OWN, *ENGINES)
 
 
 def server_app(service: Service) -> Application:
@@ -80,6 +117,12 @@ def server_app(service: Service) -> Application:
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         asked = endpoints.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if asked is None and scope["type"] == "http" and not service.tokens:
+            try:
+                require_own_page(scope)
+            except RefusalError as refusal:
+                await _send(send, refusal.status, _problem(refusal, request_id(scope)), [])
+                return
         await (asked or others)(scope, receive, send)
 
     return application
@@ -139,11 +182,13 @@ class Endpoint:
 
     async def _call(self, scope: Scope, receive: Receive) -> Call:
         service = self._service
+        if not service.tokens:
+            require_own_page(scope)
         tenant = service.tenant_of(header(scope, b"authorization"))
         query = query_of(scope)
         parameters = {one.name: one.read(query) for one in self._operation.parameters}
         async with service.reading():
-            body = (await read_body(scope, receive, service.limits.body)).removeprefix(_BYTE_ORDER_MARK)
+            body = await self._body(scope, receive, tenant.room)
         if service.draining:  # asked last, because the server may have begun to end while the body arrived
             raise draining()
 
@@ -152,6 +197,20 @@ class Endpoint:
                 pass
 
         return Call(tenant, body, parameters, gone)
+
+    async def _body(self, scope: Scope, receive: Receive, room: Room) -> bytes:
+        counted = 0
+
+        def arrive(size: int) -> None:
+            nonlocal counted
+            counted += size
+            room.arrive(size)
+
+        try:
+            body = await read_body(scope, receive, self._service.limits.body, arrive)
+        finally:
+            room.arriving -= counted
+        return body.removeprefix(_BYTE_ORDER_MARK)
 
     def _refusal(self, refusal: RefusalError, name: str) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
         _log.warning(
@@ -175,7 +234,7 @@ class _Pages:
 
     async def metrics(self, request: Request) -> Response:
         tenant = self._service.tenant_of(header(request.scope, b"authorization"))
-        page = await metrics_page(self._service.counts, self._service.room, tenant, draining=self._service.draining)
+        page = await metrics_page(self._service.counts, tenant.room, tenant, draining=self._service.draining)
         return Response(page, media_type=CONTENT_TYPE)
 
     async def openapi(self, _: Request) -> Response:

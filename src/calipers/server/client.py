@@ -1,6 +1,6 @@
 """Clients of the server: a rollout or a group is sent until it is answered, and never judged twice.
 
-They need none of the server's packages. Not responsible for what a trainer makes of a missing reward.
+They need none of the server's packages.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.plain import type_in_words
-from calipers.server.replies import RolloutAnswer, read_group, read_rollout, refusal
-from calipers.server.sent import (
+from calipers.server.replies import (
+    RolloutAnswer,
     checked_seconds,
     checked_token,
     checked_url,
     listed,
     plain,
+    read_group,
+    read_rollout,
+    refusal,
     request_json,
     without_password,
 )

@@ -1,7 +1,4 @@
-"""The forms of the server's own requests and answers. Requests are checked against them, and OpenAPI is made of them.
-
-Not responsible for what engines send (``engines``).
-"""
+"""The forms of the server's requests and answers. Requests are checked against them; OpenAPI is made of them."""
 
 from __future__ import annotations
 

@@ -9,12 +9,13 @@ import msgspec
 
 from calipers._version import __version__
 from calipers.server.forms import Health, Problem, Waiting
-from calipers.server.operations import Operation
+from calipers.server.requests import Operation
 
 _TEMPLATE: Final = "#/components/schemas/{name}"
 _PROBLEMS: Final = {
     400: "The request is not JSON.",
     401: "The token is missing or wrong.",
+    403: "The server has no tokens, and the request names another host, or is that of another host's page.",
     405: "The path takes another method.",
     408: "The request did not arrive within 60 seconds. Send it again.",
     409: "It contradicts what arrived before under the same id: other content, size, context, tools or rubric.",

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from calipers.server.forms import Group, GroupResult, Rollout, RolloutAnswer
-from calipers.server.operations import Call, Operation, decoded
+from calipers.server.requests import Call, Operation, decoded
 
 _ROLLOUT: Final = msgspec.json.Decoder(Rollout)
 _GROUP: Final = msgspec.json.Decoder(Group)

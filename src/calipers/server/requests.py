@@ -4,11 +4,98 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
-from calipers.server.operations import CallerGoneError
-from calipers.server.problems import RefusalError, invalid
+import msgspec
+
+from calipers.server.room import RefusalError, invalid
+from calipers.server.running import is_loopback
+from calipers.server.tenant import Tenant
+from calipers.types.encoding import printable
+
+Gone: TypeAlias = Callable[[], Awaitable[None]]
+"""Returns when the caller has left."""
+
+
+class CallerGoneError(Exception):
+    """The caller of a request to the server left before there was an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to the server that passed the checks of all operations.
+
+    ``parameters`` has the values of its operation's parameters, or their defaults.
+    """
+
+    tenant: Tenant
+    body: bytes
+    parameters: Mapping[str, Any]
+    gone: Gone
+
+
+Handler: TypeAlias = Callable[[Call], Awaitable[bytes]]
+"""Returns the JSON of an answer. Raises RefusalError, CalipersError and CallerGoneError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter in the query of a request to the server.
+
+    ``form`` is what its value must be; ``default`` is the value where the query holds none.
+    """
+
+    name: str
+    description: str
+    form: Any
+    default: Any = None
+
+    def read(self, query: Mapping[str, str]) -> Any:
+        """Return the value in the query of a URL, or the default. Raises RefusalError for what cannot be one."""
+        text = query.get(self.name)
+        if text is None:
+            return self.default
+        try:
+            return msgspec.convert(text, self.form, strict=False)
+        except msgspec.ValidationError as error:
+            raise invalid(f"?{self.name}={printable(text[:40])} in the URL: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation of the server: POST to ``path``.
+
+    ``form`` is what a request holds, and ``answer`` what the server answers; None is any JSON, described by the
+    examples. ``waits`` says that the answer may take long, and that the request may say how long it waits.
+    """
+
+    path: str
+    name: str
+    summary: str
+    handler: Handler
+    form: Any = None
+    answer: Any = None
+    example: Any = None
+    answer_example: Any = None
+    parameters: tuple[Parameter, ...] = field(default=())
+    waits: bool = False
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """Return the body of a request to the server as the decoder's type. Raises RefusalError (400, 422)."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise invalid(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusalError(400, "bad_json", f"the request is not JSON: {error}") from None
+    except RecursionError:
+        raise RefusalError(400, "bad_json", "the request is JSON that is nested too deeply") from None
+
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -40,8 +127,8 @@ def patience(scope: Scope) -> int | None:
     return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
 
 
-async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
-    """Return the body of a request to the server.
+async def read_body(scope: Scope, receive: Receive, most: int, arrive: Callable[[int], None]) -> bytes:
+    """Return the body of a request to the server; ``arrive`` counts its bytes if it comes in pieces.
 
     Raises RefusalError for a compressed body (415) and for more than ``most`` bytes (413), and CallerGoneError.
     """
@@ -56,10 +143,14 @@ async def read_body(scope: Scope, receive: Receive, most: int) -> bytes:
     if not message.get("more_body") and message["type"] == "http.request" and len(body) <= most:
         return body
     chunks, size = [body], len(body)
+    if size <= most:
+        arrive(size)
     while message["type"] == "http.request" and message.get("more_body") and size <= most:
         message = await receive()
         chunks.append(message.get("body", b""))
         size += len(chunks[-1])
+        if size <= most:
+            arrive(len(chunks[-1]))
     if message["type"] != "http.request":
         raise CallerGoneError
     if size > most:
@@ -72,12 +163,31 @@ def query_of(scope: Scope) -> dict[str, str]:
     text = scope.get("query_string", b"")
     if not text:
         return {}
-    from urllib.parse import parse_qsl  # noqa: PLC0415 - most requests have no query
-
     try:
         return dict(parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32))
     except ValueError as error:
         raise invalid(f"the query of the URL cannot be read: {error}") from None
+
+
+def require_own_page(scope: Scope) -> None:
+    """Raise RefusalError (403) for a request that a page of another host sent, or that names another host.
+
+    For a server without tokens, which only this machine can reach: a browser on it must not lend its reach to any page.
+    """
+    origin = header(scope, b"origin")
+    host = b"//" + (header(scope, b"host") or b"")
+    for name, value in (("Host", host), ("Origin", origin)):
+        if value is not None and not _is_own(value.decode("latin-1")):
+            message = f"the header {name} does not name this machine; give the server a token (--tokens) to allow that"
+            raise RefusalError(403, "forbidden", message)
+
+
+@lru_cache(maxsize=64)
+def _is_own(address: str) -> bool:
+    try:
+        return is_loopback(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
 
 
 def _compressed() -> RefusalError:

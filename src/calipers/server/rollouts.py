@@ -1,7 +1,6 @@
 """Rollouts that arrive one at a time under the id of their group: each is judged once, however often it is sent.
 
-A rollout stays in its group when its caller leaves, because the caller may come again. Not responsible for when a group
-is judged (``trainers.cohorts``), or for requests without such an id (``engines``).
+A rollout stays in its group when its caller leaves, because the caller may come again.
 """
 
 from __future__ import annotations
@@ -14,21 +13,26 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from calipers.judging.preparing import EarlySearch
-from calipers.server.agreement import (
+from calipers.server.answered import (
+    MARK,
     NOBODY,
+    AnsweredGroup,
+    AnsweredGroups,
+    answer_of,
+    digest,
+    digest_of_shared,
     known_answer,
+    late_answer,
+    mark,
     other_group,
+    recorded_name,
     require_same,
     shared_of,
     size_conflict,
     trajectory_of,
 )
-from calipers.server.answered import MARK, AnsweredGroup, AnsweredGroups, mark, recorded_name
-from calipers.server.answers import answer_of, late_answer
-from calipers.server.digests import digest, digest_of_shared
 from calipers.server.forms import Rollout, RolloutAnswer
-from calipers.server.problems import draining, invalid
-from calipers.server.room import Room
+from calipers.server.room import Room, draining, invalid
 from calipers.trainers.cohorts import Cohorts, MemberResult, read_common_fields
 from calipers.types import Trajectory, TrajectoryGroup
 
@@ -89,6 +93,7 @@ class _Gathering:
     common: TrajectoryGroup
     members: dict[int, _Member] = field(default_factory=dict)
     held: int = 0
+    counted: int = 0
 
 
 class Rollouts:
@@ -206,6 +211,7 @@ class Rollouts:
         try:
             self._room.hold(size, held=gathering.held)
             gathering.held += size
+            gathering.counted += 1
             result = self._cohorts.enter(key, trajectory, size=gathering.size, group=gathering.common)
         except BaseException:
             if not gathering.members and not self._cohorts.is_open(key):
@@ -251,7 +257,7 @@ class Rollouts:
 
     def _forget(self, key: Key, gathering: _Gathering) -> None:
         del self._open[key]
-        self._room.release(gathering.size, gathering.held)
+        self._room.release(gathering.counted, gathering.held)
 
 
 def _require_agreeing(rollout: Rollout, gathering: _Gathering) -> None:

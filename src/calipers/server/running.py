@@ -1,4 +1,4 @@
-"""Runs the server: its socket, its event loop, and how it ends on SIGTERM. Not responsible for requests (``app``)."""
+"""Runs the server: its socket, its event loop, and how it ends on SIGTERM."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _log = logging.getLogger("calipers.server")
 _BACKLOG = 4096
 _KEEP_ALIVE = 75
 _CLOSE_EVERY = 0.1
+_HEADER_SECONDS = 60.0
+"""Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
+_MOST_HEADERS = 2**17  # bytes
 _TO_SEND = 2
 """Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
 _COLLECTIONS = (1_000, 500, 10)
@@ -44,7 +47,7 @@ def require_installed() -> None:
 
 def require_safe(host: str, *, tokens: bool) -> None:
     """Raise ConfigError for a server that other machines could reach without a token."""
-    if not tokens and not _is_loopback(host):
+    if not tokens and not is_loopback(host):
         raise ConfigError(
             f"--host {host}: other machines could reach the server, and nobody would need a token. Give --tokens FILE, "
             "or a token in CALIPERS_SERVER_TOKEN, or keep to --host 127.0.0.1"
@@ -146,6 +149,7 @@ async def serve(
 
     config: Any = uvicorn.Config(
         server_app(service),
+        http=_bounded_protocol(),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -178,8 +182,47 @@ async def _exit_after(ends: asyncio.Event, server: Any) -> None:
     server.should_exit = True
 
 
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
+def _bounded_protocol() -> Any:
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: PLC0415 - --help stays quick
+
+    class Protocol(HttpToolsProtocol):
+        """A connection that is closed if the headers of a request are too long, or do not arrive in time."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._expect_headers()
+
+        def _expect_headers(self) -> None:
+            self.unread: int | None = 0
+            self.too_slow = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self.too_slow.cancel()
+            self._expect_headers()
+
+        def on_headers_complete(self) -> None:
+            self.unread = None
+            self.too_slow.cancel()
+            super().on_headers_complete()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.unread is not None:
+                self.unread += len(data)
+                if self.unread > _MOST_HEADERS:
+                    self.transport.close()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self.too_slow.cancel()
+            super().connection_lost(exc)
+
+    return Protocol
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach ``host``."""
+    if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -5,20 +5,59 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from calipers.errors import CalipersError, ConfigError
+from calipers.errors import CalipersError, ConfigError, LedgerError
 from calipers.guard.injection import find_attacks
 from calipers.ledger.opening import is_postgres, ledger_name
-from calipers.ledger.reading import ledger_path
-from calipers.server.counts import Counts
-from calipers.server.problems import RefusalError, draining, too_slow
-from calipers.server.room import Room
-from calipers.server.tenant import Limits, MakeJudge, Tenant
-from calipers.server.tokens import TenantSettings, tenant_named, token_of
+from calipers.ledger.reading import FileReader, ledger_path, require_regular
+from calipers.server.room import RefusalError, Room, draining, too_slow
+from calipers.server.tenant import Limits, MakeJudge, Tenant, TenantSettings, tenant_named, token_of
+
+
+@contextmanager
+def only_server_of(ledgers: Iterable[str | None]) -> Iterator[None]:
+    """Be the only server of these ledgers while the block runs; a killed server holds nothing. Postgres is shared.
+
+    Raises LedgerError if another server has one of them. A file beside the ledger is locked, where the system can.
+    """
+    with ExitStack() as held:
+        for one in ledgers:
+            if one is not None and not is_postgres(one):
+                path = ledger_path(one)
+                _require_ledger(path)
+                beside = path.with_name(f"{path.name}.server")
+                try:
+                    file = held.enter_context(beside.open("ab"))
+                except OSError as error:
+                    raise LedgerError(f"{path}: the ledger cannot be opened: {error.strerror}") from error
+                _lock(file, path)
+        yield
+
+
+def _require_ledger(path: Path) -> None:
+    """Raise LedgerError for a ledger that cannot be opened, before a file is put beside it."""
+    if require_regular(path if path.name else Path()) is not None:
+        FileReader(path).close()
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise LedgerError(
+            f"{path}: another server has this ledger. Several servers need a ledger in Postgres: --ledger postgresql://..."
+        ) from error
+
 
 _log = logging.getLogger("calipers.server")
 
@@ -32,8 +71,17 @@ _LEDGER_SECONDS: Final = 2.0
 """Seconds within which the ledger must answer; what asks whether the server is ready waits a few seconds at most."""
 
 
+@dataclass(slots=True)
+class Counts:
+    """Requests to the server by path and status, since it started. ``in_flight`` are those without an answer yet."""
+
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    in_flight: int = 0
+
+
 class Service:
-    """The tenants of a server, and the room that they share. It belongs to one event loop.
+    """The tenants of a server, each with its share of the ``room``. It belongs to one event loop.
 
     ``ledger`` is for tenants that name none of their own: the file itself if there is one tenant, otherwise a file for
     each of them beside it. ``clock`` returns seconds. Raises ConfigError and LedgerError.
@@ -49,7 +97,7 @@ class Service:
         limits: Limits,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        self.room, self.limits, self.counts = room, limits, Counts()
+        self.room, self.limits, self.counts = room.share(len(tenants)), limits, Counts()
         self.tokens = any(one.digest is not None for one in tenants)
         self.draining = False
         self._ends = 0.0
@@ -59,7 +107,7 @@ class Service:
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
         ledgers = ledgers_of(self._settings, ledger)
         self._tenants = {
-            one.name: Tenant(one, make_judge, ledger=ledgers[one.name], room=room, limits=limits)
+            one.name: Tenant(one, make_judge, ledger=ledgers[one.name], room=room.share(len(tenants)), limits=limits)
             for one in self._settings
         }
         self._checked: tuple[float, str | None] | None = None
@@ -178,11 +226,11 @@ async def _ledger_fails(tenant: Tenant) -> str | None:
     why, logged = None, ""
     try:
         async with asyncio.timeout(_LEDGER_SECONDS):
-            await tenant.recorded.require_readable()
+            await tenant.recorded.require_usable()
     except TimeoutError:
         why = logged = f"the ledger did not answer within {_LEDGER_SECONDS:g} seconds"
     except CalipersError as error:  # it names the database, which is nothing for callers
-        why, logged = "the ledger cannot be read; the server's log says why", str(error)
+        why, logged = "the ledger cannot be used; the server's log says why", str(error)
     if why is not None:
         _log.warning("tenant %s is not ready: %s", tenant.settings.name, logged)
     return why

@@ -1,4 +1,4 @@
-"""Whole groups: one request, one result, judged once however often it is sent. Not responsible for judging."""
+"""Whole groups: one request, one result, judged once however often it is sent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 from calipers.inputs import as_group
 from calipers.ledger import group_digest
 from calipers.server.answered import RecordedGroups, marked_group, shown_result
-from calipers.server.problems import conflict
-from calipers.server.room import Room
+from calipers.server.room import Room, conflict
 from calipers.types import GroupResult, TrajectoryGroup
 from calipers.types.encoding import to_json
 
@@ -78,11 +77,7 @@ class WholeGroups:
     def _begun(self, key: Key, seen: str, group: TrajectoryGroup, size: int) -> tuple[str, asyncio.Task[bytes]]:
         members = len(group.trajectories)
         self._room.admit(members)
-        try:
-            self._room.hold(size)
-        except BaseException:
-            self._room.release(members, 0)
-            raise
+        self._room.hold(size, members=members)
         task = asyncio.get_running_loop().create_task(self._judged(key, group))
         self._judging[key] = seen, task
         task.add_done_callback(partial(self._done, key, seen, members, size))

@@ -54,7 +54,7 @@ def test_both_are_coroutine_functions() -> None:
 
 
 def test_the_module_exports_rulers_names_and_no_others() -> None:
-    assert art.__all__ == ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]
+    assert art.__all__ == ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
 
 def test_a_score_has_rulers_fields() -> None:

@@ -1,7 +1,7 @@
 """The local judge: a Backend that scores a group by a model that was trained on another judge's scores.
 
 It replies with text as a judge would, so that the reply is read like any other. It reads neither the rubric nor the
-rendered question. Not responsible for the model (``model``) or its files (``files``).
+rendered question.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from calipers.backends.local.features import FEATURES, MeasuredGroup, measure_group
-from calipers.backends.local.files import read_model
-from calipers.backends.local.model import Model
+from calipers.backends.local.model import Model, read_model
 from calipers.errors import PermanentError
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, JudgeRequest, RenderedGroup, Usage

@@ -1,4 +1,4 @@
-"""ART (OpenPipe): RULER's functions, in which a failed judgment never becomes a number, and weighted advantages."""
+"""ART (OpenPipe): RULER's functions, in which a failed judgment never becomes a number."""
 
 from calipers.trainers.art.reward import (
     DEFAULT_RUBRIC,
@@ -6,7 +6,6 @@ from calipers.trainers.art.reward import (
     TrajectoryScore,
     ruler,
     ruler_score_group,
-    weighted,
 )
 
-__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]

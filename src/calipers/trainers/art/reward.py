@@ -7,11 +7,11 @@ Arguments, return types, metrics and log lines are RULER's; failures of judging 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.art import art_trajectory_fields
@@ -23,10 +23,9 @@ from calipers.trainers.art.judge import judge_for
 from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.no_signal.run import LostGroupLog, cause_of_loss, one_line, reasons_by_member
 from calipers.trainers.process import once_per_process, warn_untested
-from calipers.trainers.weights import LARGEST, reliability_weight, shown, sound_weight
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
-__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group", "weighted"]
+__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
 
 _MIN_SCORED = 2
 """If a group has unscored trajectories, at least this many others must be scored, so that rewards can be compared."""
@@ -192,10 +191,8 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
 
 
 def _reliability(result: GroupResult) -> dict[str, float]:
-    """Return the metrics of an ART group's reliability, and its weight for ``weighted``; none if it is unknown."""
-    if result.reliability.value is None:
-        return {}
-    return {"calipers/reliability": result.reliability.value, WEIGHT: reliability_weight(result)}
+    value = result.reliability.value
+    return {} if value is None else {"calipers/reliability": value}
 
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
@@ -255,7 +252,7 @@ def _explanation(one: TrajectoryResult) -> str:
     return one.explanation or ""
 
 
-# --- RULER's result types, and weighted advantages
+# --- RULER's result types
 
 
 @dataclass_transform(kw_only_default=True)
@@ -297,40 +294,3 @@ class Response(_Record):
     """All scores of a group, under RULER's name."""
 
     scores: list[TrajectoryScore]
-
-
-WEIGHT: Final = "calipers/weight"
-"""The metric of an ART group with the weight of its advantages."""
-
-Tokenize: TypeAlias = Callable[..., Iterator[Any]]
-
-
-def weighted(tokenize: Tokenize) -> Tokenize:
-    """Return ART's ``tokenize_trajectory_groups`` with each advantage multiplied by its group's weight.
-
-    The weight is the metric ``calipers/weight`` of the group: a finite number of 0 or more, 1 where there is none. A
-    weight of 1 leaves an advantage as it is, bit for bit. Raises ConfigError for another weight, and for one so large
-    that single precision cannot hold the advantage.
-    """
-
-    def run(tokenizer: Any, trajectory_groups: Sequence[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
-        for group in trajectory_groups:
-            weight = _weight_of(group)
-            for result in tokenize(tokenizer, [group], *args, **kwargs):
-                result.advantage = _product(result.advantage, weight)
-                yield result
-
-    return run
-
-
-def _weight_of(group: Any) -> float:
-    weight = getattr(group, "metrics", {}).get(WEIGHT, 1.0)
-    if (found := sound_weight(weight)) is None:
-        raise ConfigError(f"the metric {WEIGHT} of a group is {shown(weight)}: it must be a finite number, 0 or more")
-    return found
-
-
-def _product(advantage: float, weight: float) -> float:
-    if abs(advantage) <= LARGEST < abs(advantage * weight):
-        raise ConfigError(f"the metric {WEIGHT} of a group is {weight!r}: its advantages become too large")
-    return advantage * weight

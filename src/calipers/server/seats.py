@@ -2,7 +2,7 @@
 
 Two rollouts of a prompt may have the same text, so a text that comes twice need not be one rollout. Whether a caller
 has left decides: a rollout whose caller left before its answer was sent has a free seat, which the same text takes
-over. Not responsible for rollouts that arrive under a group's id (``server.rollouts``).
+over.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Seat:
 
 @dataclass(slots=True, eq=False)
 class _Table:
-    size: int
     seats: list[Seat] = field(default_factory=list)
     held: int = 0
+    counted: int = 0
     closed: bool = False
     released: bool = False
     timer: asyncio.TimerHandle | None = None
@@ -96,6 +96,7 @@ class Seats:
         try:
             self._room.hold(held, held=table.held)
             table.held += held
+            table.counted += 1
             result = self._cohorts.enter(key, member, size=size, group=group)
         except BaseException:
             if not table.seats and not self._cohorts.is_open(key):
@@ -126,7 +127,7 @@ class Seats:
         if tables and not tables[-1].closed:
             return tables[-1]
         self._room.admit(size)
-        table = _Table(size)
+        table = _Table()
         self._tables.setdefault(key, []).append(table)
         return table
 
@@ -144,7 +145,7 @@ class Seats:
         loop = asyncio.get_running_loop()
         if not table.released:
             table.released = True
-            self._room.release(table.size, table.held)
+            self._room.release(table.counted, table.held)
             failed = any(seat.result.cancelled() or seat.result.exception() is not None for seat in table.seats)
             if failed:  # nothing was answered, so the rollouts come again as new ones
                 self._forget(key, table)

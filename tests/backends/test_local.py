@@ -119,7 +119,7 @@ DAMAGE: dict[str, Any] = {
     "no file": None,
     "not JSON": "{",
     "not an object": "[1]",
-    "another format": {"format": "calipers-local-judge/9"},
+    "another format": {"format": "calipers-local-judge/1"},
     "other features": {"features": ["length"]},
     "too few weights": {"weights": [1.0]},
     "a weight that is no number": {"weights": ["1"] * (2 * len(FEATURES))},
@@ -141,18 +141,16 @@ DAMAGE: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_folder_is_one_sentence(judge: Distilled, tmp_path: Path, damage: str) -> None:
-    change = DAMAGE[damage]
-    if change is not None:
-        stored = json.loads((judge.folder / "model.json").read_text())
-        text = change if isinstance(change, str) else json.dumps(stored | change)
-        (tmp_path / "model.json").write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        find_backend(f"local:{tmp_path}")
-    assert str(caught.value).startswith(f"local:{tmp_path}: ")
-    assert "\n" not in str(caught.value)
-    assert "Traceback" not in str(caught.value)
+def test_a_damaged_folder_is_one_sentence(judge: Distilled, tmp_path: Path) -> None:
+    for damage, change in DAMAGE.items():
+        if change is not None:
+            stored = json.loads((judge.folder / "model.json").read_text())
+            text = change if isinstance(change, str) else json.dumps(stored | change)
+            (tmp_path / "model.json").write_text(text)
+        with pytest.raises(ConfigError) as caught:
+            find_backend(f"local:{tmp_path}")
+        assert str(caught.value).startswith(f"local:{tmp_path}: "), damage
+        assert "\n" not in str(caught.value), damage
 
 
 def test_a_name_without_a_folder_says_what_is_missing() -> None:
