@@ -25,11 +25,9 @@ def settings(*keys: Key, **asked: Asked) -> tuple[dict[str, Any], str]:
 
 
 def test_every_setting_that_was_measured_is_written():
-    asked = Asked({"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}, True, "vllm/w", (0.25, 2, 1e-7))
-    found, text = settings(key(at=0.3, variant="auto-criteria"), a=asked)
+    asked = Asked({"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}, True, (0.25, 2, 1e-7))
+    found, text = settings(key(at=0.3), a=asked)
     assert found == {
-        "criteria": "auto",
-        "criteria_writer": "vllm/w",
         "param": ["temperature=0.3", 'stop=["\\n", "\\""]', 'top_p="0.5"'],
         "expected": True,
         "price": "0.25,2,1e-07",
@@ -49,7 +47,6 @@ def test_of_recorded_answers_the_temperature_is_written_and_the_rest_is_said_to_
     assert found == {"param": ["temperature=0"]}
     assert "# a: recorded answers do not say with which request settings the judge was asked.\n" in text
     assert "# Set param and expected as they were then." in text
-    assert "criteria_writer" in settings(key(variant="v+auto-criteria"))[1]
 
 
 def test_the_ways_own_temperature_wins():

@@ -9,7 +9,7 @@ from calipers.calibration.judges import JudgeFigures, figures_of_series, rounded
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build_series
 from calipers.inputs import as_group
-from judged import compared, gold_of, groups, rated, record
+from judged import compared, gold_of, group, groups, rated, record
 
 GROUPS = groups(120)
 
@@ -134,3 +134,23 @@ def test_reports_are_plain_and_rounded():
         "a": [1.234568, 0.0],
         "b": [None, "x", 3],
     }
+
+
+def test_pairs_in_both_orders_flip_agree_and_are_right():
+    every = [group(n, {"a": gold, "b": 0.0}) for n, gold in enumerate((1.0, 1.0, 0.0, None))]
+    by_order = (("a", "b"), ("b", "a"))
+    for winners, shares in (
+        ((("a", "a"), ("b", "b"), ("a", "b"), ("tie", "tie")), (0.25, 2 / 3, 0.5, 0.5)),
+        ((("tie", "tie"), ("a", "tie")), (0.5, 1.0, 0.0, None)),
+    ):
+        (found,) = figures(
+            *(
+                record(every[row], "j", {"winner": one}, mode="pairwise", order=list(order))
+                for row, both in enumerate(winners)
+                for order, one in zip(by_order, both, strict=True)
+            ),
+            of=every,
+        )
+        assert (
+            found.order_flip_rate, found.first_rate, found.agreeing_share, found.agreeing_accuracy,
+        ) == shares  # fmt: skip

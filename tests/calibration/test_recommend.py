@@ -42,16 +42,6 @@ def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
     assert noisy["unresolved"] == "keep"  # of so noisy a judge even groups that look like noise are worth something
 
 
-def test_a_comment_warns_of_ties_where_they_surely_cost():
-    noisy = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3)))
-    assert "# ties = 1 would lose 0.0" in noisy.recommendation
-    found = noisy.judges[0].near_ties
-    assert found is not None
-    assert found.interval is not None
-    assert found.interval[0] > 0
-    assert "ties = 1" not in calibrate(GROUPS, list(rated(GROUPS, "j", 0.8))).recommendation, "noise is not known"
-
-
 def test_lists_are_shown_in_several_orders_instead():
     found = recommended(*rated(GROUPS, "j", 0.8, calls=3, mode="listwise"))
     assert found["orders"] > found["samples"] == 1

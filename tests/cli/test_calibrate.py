@@ -181,7 +181,7 @@ def test_a_limit_that_is_none_is_one_sentence(folder: Path, limit: str):
 
 
 def prompts_with_answers(folder: Path, *, own: bool = False) -> None:
-    """Twelve groups of six prompts, and a judge that writes criteria as well."""
+    """Twelve groups of six prompts, and a judge."""
     made: list[dict[str, Any]] = [
         {
             "group_id": f"g{n}",
@@ -195,56 +195,13 @@ def prompts_with_answers(folder: Path, *, own: bool = False) -> None:
         for n in range(12)
     ]
     write(folder / "asked.jsonl", made)
-    written = [{"text": "States the product.", "points": 3}]
-    said: list[dict[str, Any]] = [{"scores": {"a": 90, "b": 50, "c": 10}}, {"criteria": written}]
+    said: list[dict[str, Any]] = [{"scores": {"a": 90, "b": 50, "c": 10}}]
     write(folder / "replies.jsonl", said)
 
 
-def test_criteria_of_the_prompt_are_a_variant_of_their_own_and_are_paid_for_once(folder: Path):
-    prompts_with_answers(folder, own=True)
-    asking = ("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--criteria", "auto")
-    done = calipers(*asking, "--ledger", "asked.db", "--save", "asked.said", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "1 of 12 groups have a rubric of their own: no criteria are written for them" in done.stderr
-    assert [line.split(",")[0] for line in done.stderr.splitlines()[1:]] == [
-        "scripted:replies.jsonl: 12 answers",
-        "scripted:replies.jsonl: 18 answers",  # and six prompts' criteria
-    ]
-    judges = json.loads(done.stdout)["judges"]
-    assert [(one["prompt_variant"], one["groups"]) for one in judges] == [(None, 12), ("auto-criteria", 12)]
-    again = calipers("asked.jsonl", "--judgments", "asked.said", "--json", cwd=folder)
-    assert [one["prompt_variant"] for one in json.loads(again.stdout)["judges"]] == [None, "auto-criteria"]
-
-
-def test_criteria_that_nobody_writes_are_counted(folder: Path):
-    prompts_with_answers(folder)
-    write(folder / "replies.jsonl", [{"scores": {"a": 90, "b": 50, "c": 10}}, {"criteria": []}])
-    done = calipers(
-        "asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--criteria", "auto", cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
-    assert "12 groups judged without criteria of the prompt: " in done.stderr
-
-
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (("--judgments", "said.jsonl", "--criteria", "auto"), "name it with --judge"),
-        (("--judge", "embedded", "--criteria-writer", "openai/gpt-5"), "does nothing without --criteria auto"),
-        (("--judge", "embedded", "--criteria", "auto"), "writes no text"),
-    ],
-)
-def test_criteria_that_cannot_be_measured_are_refused(folder: Path, flags: tuple[str, ...], problem: str):
-    prompts_with_answers(folder)
-    done = calipers("asked.jsonl", *flags, cwd=folder)
-    assert done.returncode == 2
-    assert problem in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "problem"),
-    [
-        (("--judge", "embedded", "--criteria", "auto"), "writes no text"),
         (("--judge", "openai/gpt-5"), "OPENAI_API_KEY"),
     ],
 )
@@ -310,13 +267,6 @@ def test_why_a_judge_gave_no_score_is_told(folder: Path):
     assert "6 × trajectory 'a' of group 'g…'" in done.stderr
     assert "low=0&high=" in done.stderr
     assert "100.0% of its answers failed or could not be read" in done.stdout
-
-
-def test_gold_as_text_is_told_where_no_gold_is_found(folder: Path):
-    write(folder / "rows.jsonl", [{"prompt": "q", "completion": text, "gold": gold} for text, gold in ("ab", "cd")])
-    done = calipers("rows.jsonl", "--judge", "embedded", cwd=folder)
-    assert "no trajectory has 'gold'" in done.stderr
-    assert "it stands as text in 'metadata', so write it as a number" in done.stderr
 
 
 @pytest.mark.parametrize("again", ["vllm/m@http://u:p@127.0.0.1:9/v1", "vllm/m@http://127.0.0.1:9/v1/"])

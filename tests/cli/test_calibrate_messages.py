@@ -73,7 +73,6 @@ def two(tmp_path: Path) -> Path:
             "groups.jsonl:1: trajectory 'a': 'gold' must be a",
         ),
         (json.dumps(shown(0, messages="content")), """. Write 'content' as "messages": [{"role": "assistant","""),
-        (json.dumps(shown(0, gold="score")), "If 'score' is the gold, name it 'gold'"),
     ],
 )
 def test_a_file_that_cannot_be_measured_says_why_before_a_judge_is_paid(
@@ -102,7 +101,7 @@ def test_without_gold_noise_is_measured_with_a_warning_first(tmp_path: Path):
     assert done.stderr.startswith("Warning: no trajectory has 'gold', so agreement cannot be measured: only bias")
     write(tmp_path / "rewards.jsonl", [shown(number, gold="reward") for number in range(3)])
     done = run("calibrate", "rewards.jsonl", "--judge", "embedded", cwd=tmp_path)
-    assert "if 'reward' is what you trust, name it 'gold'" in done.stderr
+    assert "name them 'gold'" in done.stderr
 
 
 def test_answers_from_the_ledger_are_not_told_as_if_paid_again(tmp_path: Path, faulty: FaultyServer):

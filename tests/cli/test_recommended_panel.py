@@ -138,3 +138,13 @@ def test_recorded_answers_bring_their_own_temperature(tmp_path: Path, faulty: Fa
     assert done.returncode == 0, done.stderr
     *_, question = (body for body in faulty.posts if "Score these attempts" in str(body["messages"][-1]["content"]))
     assert question["temperature"] == 0
+
+
+def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(tmp_path: Path):
+    write(tmp_path / "groups.jsonl", GROUPS)
+    asking = ("calibrate", "groups.jsonl", "--judgments", "said.jsonl", "--recommendation", "best.toml", "--force")
+    for judge, warned in (("my judge v2", True), ("openai/gpt-5", False)):
+        write(tmp_path / "said.jsonl", [line | {"judge": judge} for line in rated(GROUPS, "a", 0.2, mode="listwise")])
+        done = run(*asking, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert ("will not run" in done.stderr and f"'{judge}' is not a judge name" in done.stderr) is warned

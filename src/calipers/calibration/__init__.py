@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from calipers.calibration import curves, judges, panels, series, ways
 from calipers.calibration.asked import Asked
@@ -25,7 +25,6 @@ from calipers.calibration.findings import (
 )
 from calipers.calibration.folds import prompts
 from calipers.calibration.judges import JudgeFigures
-from calipers.calibration.label_needs import LabelNeeds, label_needs
 from calipers.calibration.panel_space import units_of
 from calipers.calibration.panels import PanelFigures
 from calipers.calibration.recommend import recommendation_toml
@@ -36,9 +35,6 @@ from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
 from calipers.types.counted import counted
 from calipers.types.encoding import finite_number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
 
@@ -52,9 +48,8 @@ class Calibration:
 
     ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
     judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
-    are the lines that could not be read. ``labels`` says what other numbers of groups with gold would show.
-    ``differences`` compare every two rows of ``judges``
-    on the same groups.
+    are the lines that could not be read. ``differences`` compare every two rows of
+    ``judges`` on the same groups.
     """
 
     judges: tuple[JudgeFigures, ...]
@@ -64,7 +59,6 @@ class Calibration:
     ways: tuple[Way, ...] = ()
     choice: Choice | None = None
     problems: tuple[InputError, ...] = ()
-    labels: LabelNeeds | None = None
     differences: tuple[Difference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +71,6 @@ class Calibration:
             "recommendation": self.recommendation,
             "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
             "search": None if self.choice is None else judges.rounded_floats(self.choice.to_dict()),
-            "labels": None if self.labels is None else judges.rounded_floats(self.labels.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
 
@@ -92,15 +85,6 @@ class Calibration:
             )
         shown.append(counted(len(self.findings), "finding"))
         return f"Calibration({'; '.join(shown)})"
-
-    def plot(self) -> Figure:
-        """Return a matplotlib figure: fidelity against calls, and whether standard errors are honest.
-
-        Raises ConfigError if matplotlib is not installed.
-        """
-        from calipers.calibration.plots import calibration_figure  # noqa: PLC0415 - an extra, and slow to import
-
-        return calibration_figure(self.judges)
 
     def _repr_html_(self) -> str:
         """Return the judges' figures, the findings and the recommendation for a notebook."""
@@ -174,7 +158,6 @@ def calibrate(
         tuple(every),
         choice,
         tuple(problems),
-        label_needs(choice, every),
         paired_differences(built, measured, frame),
     )
 

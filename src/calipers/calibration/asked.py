@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.calibration.records import Key
-from calipers.calibration.written_variants import has_criteria
 from calipers.config.settings import Settings
 
 
@@ -21,17 +20,15 @@ class Asked:
 
     params: Mapping[str, Any] = field(default_factory=dict)
     expected: bool = False
-    criteria_writer: str | None = None
     price: Sequence[float] | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> Asked:
         """Return what a calibration's judge with these ``settings`` was asked with."""
-        writer, price = settings.criteria.writer, settings.calls.price
+        price = settings.calls.price
         return cls(
             dict(settings.calls.params or {}),
             settings.question.expected,
-            writer if isinstance(writer, str) else None,
             None if isinstance(price, Mapping) else price,
         )
 
@@ -43,7 +40,6 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mappin
     """
     known = [asked[key] for key in keys if key in asked]
     return [
-        *_criteria(keys, known),
         *_unknown(keys, asked, names),
         *_param(keys, known, names),
         *(["expected = true"] if any(one.expected for one in known) else []),
@@ -51,25 +47,13 @@ def request_lines(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mappin
     ]
 
 
-def _criteria(keys: Sequence[Key], known: Sequence[Asked]) -> list[str]:
-    if not any(map(has_criteria, keys)):
-        return []
-    lines = [
-        "# Measured with criteria that a model writes once for each prompt: a call more, which is not in the price.",
-        'criteria = "auto"',
-    ]
-    writer = next((one.criteria_writer for one in known if one.criteria_writer is not None), None)
-    return lines if writer is None else [*lines, f"criteria_writer = {_text(writer)}"]
-
-
 def _unknown(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mapping[str, str]) -> list[str]:
     """Return a comment on the judges whose recorded answers do not say how they were asked."""
     judges = [" ".join(names.get(key.judge, key.judge).split()) for key in keys if key not in asked]
     if not judges:
         return []
-    also = "param, expected and criteria_writer" if any(map(has_criteria, keys)) else "param and expected"
     told = "recorded answers do not say with which request settings the judge was asked"
-    return [f"# {', '.join(judges)}: {told}.", f"# Set {also} as they were then."]
+    return [f"# {', '.join(judges)}: {told}.", "# Set param and expected as they were then."]
 
 
 def _param(keys: Sequence[Key], known: Sequence[Asked], names: Mapping[str, str]) -> list[str]:

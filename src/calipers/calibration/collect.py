@@ -115,17 +115,11 @@ class JudgeAnswers:
         return {Key(self.judge, mode, self.prompt_variant, self.temperature, None): asked for mode in modes}
 
     def spent(self) -> Spent:
-        """Return the cost of the judge's answers in this calibration so far; criteria count once for a prompt."""
+        """Return the cost of the judge's answers in this calibration so far."""
         more, also = self.probed
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls, usages, counted = more, [also], set[str]()
-        for one in self.results:
-            told = one.extra.get("prompt_criteria") or {}
-            shared = told.get("question") in counted
-            calls += one.judge_calls - (told["calls"] if shared else 0)
-            usages.append(one.usage.without(Usage(**told["usage"])) if shared else one.usage)
-            counted |= {told["question"]} if told.get("question") else set()
-        usage = Usage.total(usages)
+        calls = more + sum(one.judge_calls for one in self.results)
+        usage = Usage.total([also, *(one.usage for one in self.results)])
         tokens = usage.input_tokens, usage.output_tokens
         return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, more)
 
@@ -146,8 +140,7 @@ async def collect_judgments(
 ) -> JudgeAnswers:
     """Query the judge ``name`` about ``groups`` for calibration, and return its judgments.
 
-    A ``rubric`` replaces the groups' own. With ``criteria`` "auto" among the options, the judge is asked with criteria
-    that a model writes for each prompt; what the model says is no judgment.
+    A ``rubric`` replaces the groups' own.
 
     ``options`` are those of ``Judge.of``. Raises ConfigError before any question is sent, if settings are invalid or a
     judge cannot be reached whose answers are not in the ledger, and if a judge refuses every question. Raises

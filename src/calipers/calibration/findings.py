@@ -6,23 +6,19 @@ Not responsible for computing anything: the figures come from ``judges`` and ``p
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from calipers.aggregators.bradley_terry import largest_linked_set
-from calipers.calibration.arrays import Flags
+from calipers.calibration.arrays import Array
 from calipers.calibration.choice import Choice
 from calipers.calibration.comparable import MIN_GROUPS
-from calipers.calibration.equal_gold import equally_good
 from calipers.calibration.folds import FOLDS, prompts
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.series import Frame, Series, Tally
-from calipers.types import TrajectoryGroup
 from calipers.types.counted import counted
 
 Kind: TypeAlias = Literal[
@@ -42,7 +38,6 @@ Kind: TypeAlias = Literal[
     "mixed_scales",
     "off_scale",
     "disconnected",
-    "contradictory",
     "failures",
     "missing_groups",
     "one_order",
@@ -50,11 +45,7 @@ Kind: TypeAlias = Literal[
     "dishonest_errors",
     "no_panel",
     "one_prompt",
-    "mixed_tasks",
 ]
-
-_FEWEST_OF_TASK = 10
-"""The fewest groups of a task that show its fidelity."""
 
 _POSITION_ONLY = 0.9
 """The share of the scores' variance that the position may explain; above it, the scores reflect only the position."""
@@ -114,7 +105,7 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
         yield Finding(
             "missing_gold", f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
         )
-    if flat := int(equally_good(frame.gold).sum()):
+    if flat := _groups_with_equal_gold(frame.gold):
         yield Finding("gold_ties", f"in {counted(flat, 'group')} all gold is equal: nothing there shows agreement")
 
 
@@ -143,38 +134,13 @@ def findings_about_choice(choice: Choice | None, frame: Frame) -> Iterator[Findi
             f"the groups have {counted(sources, 'prompt')}: what is recommended was chosen and measured on the same "
             f"prompts; for a figure of other prompts, use groups of at least {FOLDS}",
         )
-    yield from _mixed_tasks(choice, frame, measured)
 
 
-def _mixed_tasks(choice: Choice, frame: Frame, measured: Flags) -> Iterator[Finding]:
-    """Yield a finding if the fidelity of the recommended way differs between tasks by more than chance."""
-    by_task: dict[str, list[float]] = defaultdict(list)
-    for row in np.flatnonzero(measured):
-        if (task := _task(frame.groups[row])) is not None:
-            by_task[task].append(float(choice.way.fidelity[row]))
-    levels = {task: np.array(values) for task, values in by_task.items() if len(values) >= _FEWEST_OF_TASK}
-    if len(levels) < 2:
-        return
-    low, high = (which(levels, key=lambda task: float(levels[task].mean())) for which in (min, max))
-    one, other = levels[low], levels[high]
-    error = float(np.sqrt(one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)))
-    gap = float(other.mean() - one.mean())
-    # The widest of several gaps is wide by chance: the bound is Bonferroni's for all pairs of tasks, at 5 %.
-    pairs = len(levels) * (len(levels) - 1) / 2
-    if gap > NormalDist().inv_cdf(1 - 0.025 / pairs) * error:
-        yield Finding(
-            "mixed_tasks",
-            f"the groups are of {counted(len(levels), 'task')}, and the recommended way's fidelity differs: "
-            f"{one.mean():.3f} on {low!r:.60}, {other.mean():.3f} on {high!r:.60}; calibrate each task on its own",
-        )
-
-
-def _task(group: TrajectoryGroup) -> str | None:
-    """Return the name of a group's task: its ``data_source``, or ``subset`` or ``task`` of its metadata."""
-    metadata = group.extra.get("metadata")
-    own = metadata if isinstance(metadata, Mapping) else {}
-    found = (group.extra.get("data_source"), own.get("data_source"), own.get("subset"), own.get("task"))
-    return next((one for one in found if isinstance(one, str)), None)
+def _groups_with_equal_gold(gold: Array) -> int:
+    """Return the number of groups in which two members or more have gold, all of it the same."""
+    high = np.where(np.isnan(gold), -np.inf, gold).max(axis=1)
+    low = np.where(np.isnan(gold), np.inf, gold).min(axis=1)
+    return int((((~np.isnan(gold)).sum(axis=1) >= 2) & (high - low <= 1e-9)).sum())
 
 
 def _label(found: JudgeFigures) -> str:
@@ -286,38 +252,13 @@ def _about_errors(ratio: float) -> str:
 
 
 def _pairs(series: Series) -> Iterator[tuple[Kind, str]]:
-    if not series.meetings:
-        return
-    apart = cyclic = 0
+    apart = 0
     for group in series.meetings:
         pairs = [(one.first, one.second) for call in group for one in call]
         met = {item for pair in pairs for item in pair}
         apart += bool(met) and len(largest_linked_set(pairs, series.calls.shape[2])) < len(met)
-        cyclic += _cycles(group, series.calls.shape[2]) > 0
     if apart:
         yield (
             "disconnected",
-            (
-                f"in {counted(apart, 'group')} comparisons do not link all members; those outside the largest linked "
-                "set have no score"
-            ),
+            f"in {counted(apart, 'group')} comparisons do not link all members; some have no score",
         )
-    if cyclic:
-        yield (
-            "contradictory",
-            f"in {counted(cyclic, 'group')} verdicts are cyclic (a beats b beats c beats a); they are averaged",
-        )
-
-
-def _cycles(calls: Sequence[Sequence[Any]], width: int) -> int:
-    """Return the number of circular triads by majority of verdicts (Kendall & Babington Smith 1940).
-
-    Source: M. G. Kendall, B. Babington Smith, *Biometrika* 31 (1940).
-    """
-    balance = np.zeros((width, width))
-    for call in calls:
-        for one in call:
-            balance[one.first, one.second] += one.margin
-            balance[one.second, one.first] -= one.margin
-    beats = (balance > 0).astype(np.int64)
-    return int(np.trace(beats @ beats @ beats)) // 3

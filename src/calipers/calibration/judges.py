@@ -16,16 +16,14 @@ import numpy as np
 
 from calipers.aggregators.pair_bias import PairBias
 from calipers.aggregators.panel_weights import repeatability
-from calipers.calibration import measures, order_bias, repeats
+from calipers.calibration import measures, repeats
 from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import common_groups
 from calipers.calibration.costs import Cost
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
-from calipers.calibration.equal_gold import EqualGold, equal_gold_figures
-from calipers.calibration.near_ties import NearTies, near_tie_figures
 from calipers.calibration.position_bias import PositionEffect
 from calipers.calibration.records import Key
-from calipers.calibration.series import Frame, Series
+from calipers.calibration.series import Frame, Series, Swap
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,6 @@ class JudgeFigures:
     cost: Cost
     stderr_bins: tuple[repeats.ErrorBin, ...] = ()
     position_effects: tuple[PositionEffect, ...] = ()
-    equal_gold: EqualGold | None = None
-    near_ties: NearTies | None = None
 
     @property
     def asked(self) -> str:
@@ -232,10 +228,10 @@ def _figures(
         kappa=measures.kappa(scores, gold, ties=pairs),
         dead_groups=int(tied_groups(scores).sum()),
         calls_per_group=series.records / len(series.rows),
-        order_flip_rate=order_bias.flip_rate(series),
-        first_rate=order_bias.first_rate(series),
-        agreeing_share=order_bias.agreeing_share(series),
-        agreeing_accuracy=order_bias.agreeing_accuracy(series, frame),
+        order_flip_rate=flip_rate(series),
+        first_rate=_first_rate(series),
+        agreeing_share=_agreeing_share(series),
+        agreeing_accuracy=_agreeing_accuracy(series, frame),
         repeatability=_repeatability(series),
         noise=None if learned is None else math.sqrt(learned.noise.variance),
         stderr_ratio=None if pairs else repeats.stderr_ratio(series.calls, shared=_is_list_rated(series)),
@@ -257,9 +253,7 @@ def _figures(
         place_curve=_place_curve(series),
         cost=series.cost.times(1 / len(series.rows)),
         position_effects=() if series.place is None else series.place.effects,
-        equal_gold=equal_gold_figures(gold, scores, series.calls, series.shown, lengths=lengths, marks=marks),
         stderr_bins=() if pairs else repeats.error_bins(series.calls, shared=_is_list_rated(series)),
-        near_ties=near_tie_figures(series.calls, gold, learned, shared=_is_list_rated(series)),
     )
 
 
@@ -316,3 +310,47 @@ def _lengths_and_markdown(series: Series, frame: Frame) -> tuple[Array, Array]:
                 lengths[place, column] = len(text)
                 marks[place, column] = sum(map(text.count, ("**", "\n#", "\n- ", "\n* ", "```", "|"))) / len(text)
     return lengths, marks
+
+
+def flip_rate(series: Series) -> float | None:
+    """Return how often the other order of a pair changes the judge's verdict.
+
+    A verdict is better, worse or tied. None without such pairs.
+    """
+    return sum(not _orders_agree(one) for one in series.swaps) / len(series.swaps) if series.swaps else None
+
+
+def _orders_agree(swap: Swap) -> bool:
+    """Return whether verdicts on both orders of a pair name the same trajectory, or are both a tie."""
+    return (swap.said == "tie") == (swap.swapped == "tie") and (swap.said == "tie" or swap.said != swap.swapped)
+
+
+def _first_rate(series: Series) -> float | None:
+    """Return the share of "first" among a judge's verdicts on pairs that are not ties.
+
+    None without such verdicts.
+    """
+    first, second = series.verdicts.get("first", 0), series.verdicts.get("second", 0)
+    return first / (first + second) if first + second else None
+
+
+def _agreeing_share(series: Series) -> float | None:
+    """Return the share of pairs with the same winner in both orders; all others count as ties."""
+    said = [_orders_agree(swap) and swap.said != "tie" for swap in series.swaps]
+    return sum(said) / len(said) if said else None
+
+
+def _agreeing_accuracy(series: Series, frame: Frame) -> float | None:
+    """Return how often the winner of a pair in both orders also has the higher gold score.
+
+    None without pairs that differ in gold.
+    """
+    right: list[bool] = []
+    for swap in series.swaps:
+        columns, gold = frame.columns[swap.row], frame.gold[swap.row]
+        if swap.said == "tie" or not _orders_agree(swap) or not {swap.first, swap.second} <= columns.keys():
+            continue
+        gap = gold[columns[swap.first]] - gold[columns[swap.second]]
+        if gap > 0 or gap < 0:  # False for equal and for missing gold
+            right.append(bool(gap > 0) == (swap.said == "first"))
+    return sum(right) / len(right) if right else None

@@ -22,11 +22,10 @@ from calipers.calibration.costs import Cost, total_cost
 from calipers.calibration.panels import Member
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
-from calipers.calibration.written_variants import has_criteria
 
 _COUNTS: Final = (1, 2, 4, 8)
 """Numbers of calls of each member that are tried."""
-_LARGEST: Final = 8
+_LARGEST: Final = 4
 """The most members of a panel."""
 _BEAM: Final = 8
 """Panels of each size that are extended by one more member, and whose weights are learned."""
@@ -145,8 +144,6 @@ class PanelSpace:
     def _may_join(self, block: _Block, held: Sequence[int], place: int) -> bool:
         units = [block.units[one] for one in (*held, place)]
         judges = {self.units[one].key.judge for one in units}
-        if len({has_criteria(self.units[one].key) for one in units}) > 1:
-            return False
         return len(judges) == len(units) and self._affordable(self._price(units, block.count))
 
 

@@ -17,7 +17,6 @@ from calipers.calibration.costs import Cost, Measure
 from calipers.calibration.judges import JudgeFigures
 from calipers.calibration.records import Key
 from calipers.calibration.ways import Way
-from calipers.calibration.written_variants import without_criteria
 
 _NEAR = 3
 """The most ways that are named beside the chosen one."""
@@ -195,18 +194,18 @@ def _related_errors(way: Way) -> list[str]:
 
 def _rubrics(way: Way, files: Mapping[str, str], names: Mapping[str, str]) -> list[str]:
     """Return lines with the rubrics that the judges of a way were asked with, as far as their ``files`` are known."""
-    variants = {key.judge: without_criteria(key.prompt_variant) for key in way.members}
+    variants = {key.judge: key.prompt_variant for key in way.members}
     if len(set(variants.values())) < 2:
-        variant, _ = without_criteria(way.prompt_variant)
+        variant = way.prompt_variant
         if not variant:
             return []
         lines = [f"# Measured with the prompt variant {_comment(variant)}."]
         return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
     lines = [
         f"# {_name(judge, names)}: measured with the prompt variant {_comment(variant or 'of no name')}."
-        for judge, (variant, _) in variants.items()
+        for judge, variant in variants.items()
     ]
-    named = {judge: variant for judge, (variant, _) in variants.items() if variant}
+    named = {judge: variant for judge, variant in variants.items() if variant}
     lines += [_unknown_file(variant) for variant in dict.fromkeys(named.values()) if variant not in files]
     known = ", ".join(_text(f"{judge}={files[variant]}") for judge, variant in named.items() if variant in files)
     return [*lines, *([f"judge_rubric = [{known}]"] if known else [])]
@@ -264,10 +263,6 @@ def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
     """Return lines about groups whose differences are all noise, and the setting ``unresolved`` for them."""
     figures = _figures_of(way, judges)[:1]
     lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
-    for ties in (one.near_ties for one in figures):
-        if ties is not None and ties.interval is not None and ties.interval[0] > 0:
-            lost = f"{ties.cost:.4f}{_interval(ties.interval)}"
-            lines.append(f"# ties = 1 would lose {lost} of one call's fidelity: leave it off.")
     found = figures[0].resolve if figures and way.resolve is not None else None
     if found is None or not found.all_noise:
         return [*lines, 'unresolved = "keep"']

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -18,7 +18,6 @@ import numpy as np
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
 from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
-from calipers.calibration.copies import without_copies
 from calipers.calibration.costs import NOTHING, Cost, total_cost
 from calipers.calibration.position_bias import PositionFigures
 from calipers.calibration.records import TIE, Key, Record
@@ -169,10 +168,39 @@ def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series],
         unknown += sum(name not in columns for name in record.order)
         by_key.setdefault(record.key, []).append(record)
     keys = sorted(by_key, key=lambda key: tuple(str(part) for part in _parts(key)))
-    series = [_series(key, _by_row(without_copies(by_key[key]), frame), frame) for key in keys]
+    series = [_series(key, _by_row(_without_copies(by_key[key]), frame), frame) for key in keys]
     used = sum(one.records for one in series)
     copies = sum(map(len, by_key.values())) - used
     return series, Tally(used, foreign.total(), len(foreign), unknown, copies)
+
+
+def _without_copies(records: Sequence[Record]) -> list[Record]:
+    """Return the records of one judge and kind of question without answers that are there twice.
+
+    Equal answers with one sample index are copies. Without indexes they are repeats, unless no question got two
+    different answers: a copied file would make the judge look repeatable.
+    """
+    answers: dict[Hashable, set[Hashable]] = {}
+    for one in records:
+        if not one.numbered:
+            answers.setdefault(_question(one), set()).add(_answer(one))
+    steady = all(len(found) == 1 for found in answers.values())
+    kept: dict[Hashable, Record] = {}
+    for place, one in enumerate(records):
+        repeat = None if one.numbered or steady else place
+        kept.setdefault((_question(one), _answer(one), repeat), one)
+    return list(kept.values())
+
+
+def _question(record: Record) -> Hashable:
+    return record.group_id, record.order, record.sample, record.numbered
+
+
+def _answer(record: Record) -> Hashable:
+    """Return what a judge answered. Its price is not part of it: an answer from a ledger may be priced anew."""
+    scores = None if record.scores is None else tuple(sorted(record.scores.items()))
+    verdict = scores, record.winner, record.ranking, record.margin, record.scale, record.status
+    return verdict, record.cost.input_tokens, record.cost.output_tokens
 
 
 def _by_row(records: Iterable[Record], frame: Frame) -> dict[int, list[Record]]:

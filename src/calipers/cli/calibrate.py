@@ -87,11 +87,6 @@ if TYPE_CHECKING:
     "grading",
     help="Labelled criteria: how --judge is asked, e.g. mode=all. May be repeated. [default: mode=per_criterion]",
 )
-@judge_option(
-    "criteria",
-    help="auto: --judge is asked twice about each group, without and with criteria that a model writes for its prompt.",
-)
-@judge_option("criteria_writer", help="With --criteria: the model that writes them. [default: --judge]")
 @judge_option("params")
 @judge_option("price")
 @judge_option(
@@ -149,7 +144,6 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
             "judge"
         ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
     _require_source(judgments, options)
-    _check_criteria(options)
     _check_price(options)
     if options["estimate"]:
         return print_estimate_of_ways(groups, options)
@@ -205,7 +199,7 @@ def _print(found: Calibration, recommendation: str | None, *, as_json: bool) -> 
 
 
 def _require_about_criteria() -> None:
-    for name in ("criteria", "per_group", "recommendation"):
+    for name in ("per_group", "recommendation"):
         if is_typed(name):
             flag = f"--{name.replace('_', '-')}"
             raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
@@ -245,18 +239,6 @@ def _require_named_once(judges: Sequence[str]) -> None:
         if (one := (name, (url or "").rstrip("/"))) in known:
             raise ConfigError(f"--judge {judge}: is named twice; to ask a judge more often, use --samples or --orders")
         known.add(one)
-
-
-def _check_criteria(options: dict[str, Any]) -> None:
-    """Read --criteria; that of calipers.toml is for runs. Raises ConfigError."""
-    if is_from_settings_file("criteria"):
-        options["criteria"] = "off"
-    if options["criteria"] != "off" and not options["judge"]:
-        raise ConfigError("--criteria is about a judge to query: name it with --judge")
-    if options["criteria_writer"] is not None and options["criteria"] == "off":
-        if not is_from_settings_file("criteria_writer"):
-            raise ConfigError("--criteria-writer does nothing without --criteria auto")
-        options["criteria_writer"] = None
 
 
 def _check_price(options: dict[str, Any]) -> None:

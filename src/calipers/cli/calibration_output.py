@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from calipers.backends.connect import find_backend
+from calipers.backends.names import split_judge_name
+from calipers.backends.providers.known import provider_of
 from calipers.cli.messages import print_message, reason_lines
 from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError
@@ -65,15 +68,8 @@ def print_unused(results: Iterable[GroupResult]) -> None:
         print_message(f"Warning: {counted(count, 'group')}: {note}")
 
 
-def print_missing_criteria(results: Iterable[GroupResult]) -> None:
-    """Print on the command line how many groups a judge was asked about without criteria, because none were written."""
-    told = [one.extra.get("prompt_criteria") for one in results]
-    missing = Counter(one["problem"] for one in told if one and one["problem"])
-    for problem, count in missing.items():
-        print_message(f"Warning: {counted(count, 'group')} judged without criteria of the prompt: {problem}")
-
-
-_RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
+_RECOMMENDED: Final = "# Recommended by calipers calibrate.
+"
 """The first line of a file that --recommendation writes."""
 
 
@@ -103,6 +99,11 @@ def save_recommendation(path: str, found: Calibration) -> None:
     except OSError as error:
         raise ConfigError(f"--recommendation {path}: cannot be written ({error.strerror})") from error
     print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")
+    for judge in dict.fromkeys(found.choice.way.judges):
+        try:
+            find_backend(judge, api_key="unused" if provider_of(split_judge_name(judge)[0]) else None)
+        except ConfigError as error:
+            print_message(f"Warning: that command will not run until 'judge' in {path} is changed: {error}")
 
 
 def save_judgments(path: str, judgments: Sequence[Mapping[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.backends.names import is_stand_in, name_without_password, short_names, split_judge_name
 from calipers.backends.providers.known import provider_of
-from calipers.cli.calibration_output import print_cost, print_missing_criteria, print_reasons, print_unused
+from calipers.cli.calibration_output import print_cost, print_reasons, print_unused
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, print_message
 from calipers.config.flag_values import read_rubric_file
@@ -53,22 +53,17 @@ def _short_name(judge: str) -> str:
 
 
 def _ways(options: dict[str, Any]) -> Iterator[_Way]:
-    from calipers.calibration.written_variants import with_criteria  # noqa: PLC0415 - --help stays quick
-
     settings = given_options(options, "samples", "params", "price", "expected", "ledger")
     settings["experience"] = False  # measure the judge without what an earlier run learned about it
     variants: list[tuple[str | None, str | Rubric | None]] = [
         (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
     ] or [(None, None)]
-    criteria = (False, True) if options["criteria"] == "auto" else (False,)
-    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants, criteria)
-    for name, protocol, (variant, rubric), written in ways:
+    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
+    for name, protocol, (variant, rubric) in ways:
         orders = options["orders"] or _ORDERS.get(protocol, 4)
         if protocol == "pairwise" and len(options["protocol"]) > 1:
             orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
-        own = given_options(options, "criteria", "criteria_writer") if written else {}
-        called = with_criteria(variant) if written else variant
-        yield _Way(name, protocol, rubric, called, {"orders": orders, **settings, **own})
+        yield _Way(name, protocol, rubric, variant, {"orders": orders, **settings})
 
 
 def print_estimate_of_ways(groups: str, options: dict[str, Any]) -> int:
@@ -146,10 +141,8 @@ def query_judges(
                 )
             )  # fmt: skip
         print_unused(asked.results)
-        print_missing_criteria(asked.results)
         found.append(asked)
-        sent = not all(map(is_stand_in, filter(None, (way.judge, way.options.get("criteria_writer")))))
-        print_cost(asked.spent(), name_without_password(names[way.judge]), sent=sent)
+        print_cost(asked.spent(), name_without_password(names[way.judge]), sent=not is_stand_in(way.judge))
         print_reasons(asked.results)
     return found
 
@@ -157,10 +150,9 @@ def query_judges(
 def _groups_with_gold(groups: str, on_error: Callable[[InputError], None]) -> list[TrajectoryGroup]:
     """Read the groups to ask judges about, before anything is spent.
 
-    Without gold, print a warning. Raises InputError if no line can be read, and if the gold has another name.
+    Without gold, print a warning. Raises InputError if no line can be read.
     """
-    from calipers.calibration.gold_keys import has_gold, key_like_gold  # noqa: PLC0415 - --help stays quick
-    from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
+    from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
 
     bad = 0
 
@@ -172,24 +164,16 @@ def _groups_with_gold(groups: str, on_error: Callable[[InputError], None]) -> li
     shown = list(read_groups(groups, on_error=complain))
     if not shown and bad:
         raise InputError("no group in it can be read; nothing was asked", source=groups)
-    if has_gold(shown):
+    if any(one.gold is not None for group in shown for one in group.trajectories):
         return shown
-    none = "no trajectory has 'gold', so agreement cannot be measured"
-    if (key := key_like_gold(shown)) is not None:
-        raise InputError(f"{none}; nothing was asked. If {key!r} is the gold, name it 'gold'", source=groups)
-    rewards = any(one.reward is not None for group in shown for one in group.trajectories)
-    meant = "; if 'reward' is what you trust, name it 'gold'" if rewards else ""
-    if any(isinstance(one.metadata.get("gold"), str) for group in shown for one in group.trajectories):
-        meant = "; it stands as text in 'metadata', so write it as a number"
-    print_message(f"Warning: {none}: only bias, noise and repeatability are{meant}")
+    print_message(
+        "Warning: no trajectory has 'gold', so agreement cannot be measured: only bias, noise and repeatability are. "
+        "If scores or rewards in the file are what you trust, name them 'gold'"
+    )
     return shown
 
 
 def _warn_of_own_rubrics(shown: Sequence[TrajectoryGroup], options: dict[str, Any]) -> None:
-    own = f"{sum(group.rubric is not None for group in shown):,} of {len(shown):,} groups have a rubric of their own"
-    if own.startswith("0 "):
-        return
-    if options["rubric"]:
-        print_message(f"Warning: {own}; --rubric replaces it")
-    elif options["criteria"] == "auto":
-        print_message(f"Warning: {own}: no criteria are written for them")
+    own = sum(group.rubric is not None for group in shown)
+    if own and options["rubric"]:
+        print_message(f"Warning: {own:,} of {len(shown):,} groups have a rubric of their own; --rubric replaces it")

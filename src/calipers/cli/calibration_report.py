@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     from calipers.calibration import Calibration, Finding, JudgeFigures
     from calipers.calibration.choice import Choice
-    from calipers.calibration.label_needs import LabelNeeds
 
 _WIDTH = 160
-_FEWEST_GROUPS = 10
-"""The fewest groups with equal gold whose correlations are printed; --json has all."""
 _HEADS = (
     "fidelity",
     "",
@@ -56,10 +53,8 @@ def print_report(found: Calibration) -> None:
     _print_common(console, found.judges, names)
     _print_places(console, found.judges, names)
     _print_pairs(console, found.judges, names)
-    _print_equal_gold(console, found.judges, names)
     _print_panel(console, found, names)
     _print_frontier(console, found.choice, names)
-    _print_labels(console, found.labels, names)
     if found.findings:
         console.print("\n[bold]Findings[/bold]")
         for line in _findings(found.findings, names):
@@ -173,37 +168,6 @@ def _print_pairs(console: Console, judges: tuple[JudgeFigures, ...], names: Mapp
             markup=False,
             soft_wrap=True,
         )
-
-
-def _print_equal_gold(console: Console, judges: tuple[JudgeFigures, ...], names: Mapping[str, str]) -> None:
-    """Print what each judge's scores go with where all gold is equal, if it is known for ten groups or more."""
-    rows = []
-    for one in judges:
-        for name in ("length", "markdown", "position"):
-            found = None if one.equal_gold is None else getattr(one.equal_gold, name)
-            if found is not None and found.groups >= _FEWEST_GROUPS and found.interval is not None:
-                low, high = found.interval
-                rows.append(
-                    (names[one.judge], one.asked, name, f"{found.correlation:+.2f}", f"{low:+.2f} to {high:+.2f}")
-                )
-    if rows:
-        console.print()
-        title = "Where all gold is equal: correlation of scores with other things (0 is right)"
-        print_figures(console, title, ("judge", "asked"), ("with", "correlation", ""), rows)
-
-
-def _print_labels(console: Console, labels: LabelNeeds | None, names: Mapping[str, str]) -> None:
-    """Print what numbers of groups with gold suffice for."""
-    if labels is None:
-        return
-    console.print("\n[bold]Labels[/bold] (what so many groups with gold show of the chosen way)")
-    if told := labels.as_text(names):
-        console.print(wrap_for_console(console, f"  {told}"), markup=False, soft_wrap=True)
-    for one in labels.by_number:
-        least = (
-            "" if one.smallest_difference is None else f", a difference of {one.smallest_difference:z.3f} from that way"
-        )
-        console.print(f"  {one.groups:3} groups show its fidelity to ±{one.half_width:z.3f}{least}", markup=False)
 
 
 def _print_frontier(console: Console, choice: Choice | None, names: Mapping[str, str]) -> None:

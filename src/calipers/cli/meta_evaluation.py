@@ -91,7 +91,6 @@ def _print(found: MetaEvaluation) -> None:
     found = replace(found, judges=tuple(replace(one, judge=names[one.judge]) for one in found.judges))
     _print_overall(console, found)
     print_addresses(console, names)
-    _print_rates(console, found)
     for judge in found.judges:
         _print_judge(console, judge, found.annotators)
     if found.findings:
@@ -115,34 +114,6 @@ def _print_overall(console: Console, found: MetaEvaluation) -> None:
         for reason, count in one.reasons.items():
             told = f"  {one.judge}: no verdict {count} times: {reason}"
             console.print(wrap_for_console(console, told), markup=False, soft_wrap=True)
-
-
-def _print_rates(console: Console, found: MetaEvaluation) -> None:
-    """Print how often each judge says "met", corrected for its errors, and what all judges say together."""
-    rows = []
-    for one in found.judges:
-        if one.rates is not None:
-            low_high = one.rates.interval
-            rows.append(
-                (
-                    one.judge,
-                    *map(_figure, (one.rates.said, one.rates.sensitivity, one.rates.specificity, one.rates.corrected)),
-                    f"{low_high[0]:.3f} to {low_high[1]:.3f}" if low_high else "",
-                    _figure(one.rates.labelled),
-                )
-            )
-    if rows:
-        console.print()
-        heads = ("said", "sensitivity", "specificity", "corrected", "", "labels")
-        print_figures(console, 'How often "met", corrected for errors (Rogan-Gladen)', ("judge",), heads, rows)
-    if (panel := found.panel) is not None:
-        console.print(f"\n[bold]Panel[/bold] of {len(panel.judges)} judges on {panel.rows:,} common rows")
-        for name, together in (("majority", panel.majority), ("Dawid-Skene", panel.dawid_skene)):
-            level, interval = _cells(together)[:2]
-            console.print(f"  {name}: balanced F1 {level} {f'({interval})' if interval else ''}".rstrip(), markup=False)
-        if panel.effective_votes is not None:
-            votes = f"  as good as {panel.effective_votes:.1f} judges with unrelated errors"
-            console.print(f"{votes} (correlation {panel.error_correlation:.2f})", markup=False)
 
 
 def _cells(one: Agreement) -> list[str]:

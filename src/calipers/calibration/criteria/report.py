@@ -10,11 +10,10 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from calipers.calibration.criteria.agreement import Agreement, Pair, agreement
-from calipers.calibration.criteria.rates import PanelOfCriteria, Rates, panel_of_criteria, rates
 from calipers.calibration.criteria.rows import Labelled, read_labelled
 from calipers.calibration.criteria.verdicts import Recorded, recorded_verdicts
 from calipers.errors import InputError
@@ -32,7 +31,6 @@ class JudgeOfCriteria:
     The judge was asked about ``rows``. ``graded`` of its verdicts were compared; ``ungraded`` are missing, and
     ``reasons`` counts why. ``above`` is the share of annotators whose own agreement with the others is below the
     judge's (0-1). ``common`` is the judge's agreement on the ``common_rows`` rows on which every judge gave a verdict.
-    ``rates`` says how often it says "met", and how often that is so.
     """
 
     judge: str
@@ -46,7 +44,6 @@ class JudgeOfCriteria:
     above: float | None
     common_rows: int
     common: Agreement
-    rates: Rates | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return this judge's figures as an object of the calibration's JSON report."""
@@ -62,7 +59,6 @@ class JudgeOfCriteria:
             "above": self.above,
             "common_rows": self.common_rows,
             "common": self.common.to_dict(),
-            "rates": None if self.rates is None else asdict(self.rates),
         }
 
 
@@ -70,7 +66,7 @@ class JudgeOfCriteria:
 class MetaEvaluation:
     """The figures of ``judges`` and of the annotators: ``among`` compares each label with the other labels of its row.
 
-    ``annotators`` has the same comparison for each annotator. ``panel`` is all judges together (None below two).
+    ``annotators`` has the same comparison for each annotator.
     ``findings`` are sentences for people; ``problems`` are the lines that could not be read.
     """
 
@@ -81,7 +77,6 @@ class MetaEvaluation:
     annotators: Mapping[str, Agreement]
     findings: tuple[str, ...]
     problems: tuple[InputError, ...] = ()
-    panel: PanelOfCriteria | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calibration's JSON report: plain objects, with None for unknown figures."""
@@ -93,7 +88,6 @@ class MetaEvaluation:
                 "among_themselves": self.among.to_dict(),
                 "each": {name: one.to_dict() for name, one in self.annotators.items()},
             },
-            "panel": None if self.panel is None else self.panel.to_dict(),
             "findings": list(self.findings),
         }
 
@@ -134,9 +128,6 @@ def meta_evaluate(
         each,
         tuple(_findings(labelled, judges, foreign)),
         tuple(problems),
-        panel_of_criteria(
-            {name: [(row, one.met) for row, one in found if one.met is not None] for name, found in said.items()}
-        ),
     )
 
 
@@ -193,7 +184,6 @@ def _figures_of_judge(
         None if mine is None or not others else sum(other < mine for other in others) / len(others),
         len(common),
         agreement([(row.unit, met, label) for row, met in decided if row.line in common for label in row.labels]),
-        rates(decided),
     )
 
 
