@@ -68,8 +68,7 @@ def print_unused(results: Iterable[GroupResult]) -> None:
         print_message(f"Warning: {counted(count, 'group')}: {note}")
 
 
-_RECOMMENDED: Final = "# Recommended by calipers calibrate.
-"
+_RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
 """The first line of a file that --recommendation writes."""
 
 
