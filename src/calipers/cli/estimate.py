@@ -26,6 +26,7 @@ def estimate_options(command: F) -> F:
     """Add ``--estimate`` and ``--reply-tokens`` to a command."""
     tokens = command_option(
         "--reply-tokens",
+        rare=True,
         type=click.IntRange(1),
         help="With --estimate: the tokens of a reply, reasoning included. [default: assumed, and shown]",
     )
