@@ -1,7 +1,4 @@
-"""The ways in which ``calipers calibrate`` asks judges: what they would cost, and their answers.
-
-Not responsible for measuring the answers (``calibration``).
-"""
+"""The ways in which ``calipers calibrate`` asks judges: what they would cost, and their answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``--estimate``: prints what a command will spend, and what that assumes, instead of spending it.
-
-Not responsible for counting (``capacity.spending``).
-"""
+"""``--estimate``: prints what a command will spend, and what that assumes, instead of spending it."""
 
 from __future__ import annotations
 

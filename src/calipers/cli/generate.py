@@ -1,7 +1,6 @@
 """``calipers generate``: generates responses to a file of prompts.
 
-``ifeval`` uses the same options and the same way of generating. Not responsible for reading prompts, sending them, or
-writing responses (``generation``).
+``ifeval`` uses the same options and the same way of generating.
 """
 
 from __future__ import annotations

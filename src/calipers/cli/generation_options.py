@@ -1,4 +1,4 @@
-"""The options of commands that generate responses: ``generate`` and ``ifeval``. Not responsible for what they mean."""
+"""The options of commands that generate responses: ``generate`` and ``ifeval``."""
 
 from __future__ import annotations
 

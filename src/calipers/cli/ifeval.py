@@ -1,7 +1,4 @@
-"""``calipers ifeval``: computes IFEval's accuracies from a file of responses.
-
-Not responsible for what a check means, or how prompts and responses are matched (``verifiers.ifeval``).
-"""
+"""``calipers ifeval``: computes IFEval's accuracies from a file of responses."""
 
 from __future__ import annotations
 

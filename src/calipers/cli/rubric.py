@@ -1,7 +1,4 @@
-"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote.
-
-Not responsible for a data set's scores (``rubric_score``).
-"""
+"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote."""
 
 from __future__ import annotations
 

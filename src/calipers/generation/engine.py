@@ -1,6 +1,6 @@
 """vLLM in this process, as a backend that generates: concurrent requests are answered as a single batch.
 
-vLLM is imported at the first request. Not responsible for retries or for storing responses.
+vLLM is imported at the first request.
 """
 
 from __future__ import annotations

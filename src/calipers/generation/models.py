@@ -1,7 +1,4 @@
-"""Finds the model that generates responses: behind a server, or loaded into this process.
-
-Not responsible for how either works (``backends``, ``engine``).
-"""
+"""Finds the model that generates responses: behind a server, or loaded into this process."""
 
 from __future__ import annotations
 

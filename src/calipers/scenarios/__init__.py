@@ -1,7 +1,5 @@
 """Training inputs for a task without data: written by a model, spread over topics and difficulty, split, and kept where
 groups of rollouts differ.
-
-Not responsible for rollouts (``generation``).
 """
 
 from calipers.scenarios.alike import Split, split

@@ -1,7 +1,6 @@
 """Scenarios written in rounds: each round asks for what the grid still lacks, within a budget of calls.
 
-Answers are recorded by the judge's store, so that the same command continues after an interruption. Not responsible for
-the questions (``question``), or for what may be used (``checks``).
+Answers are recorded by the judge's store, so that the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat_names import judge_arguments
 from calipers.config.options import options_in_group
-from calipers.config.question_options import Calls
+from calipers.config.grouped_options import Calls
 from calipers.errors import BackendError, ConfigError, InputError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.judging.judge import Judge

@@ -1,7 +1,7 @@
 """The two questions to a writer of scenarios: for sub-topics of a task, and for scenarios of cells that lack some.
 
 The task, the tools and earlier scenarios are material in a fenced record, because tool descriptions come from foreign
-servers. Not responsible for asking (``making``), or for which scenarios may be used (``checks``).
+servers.
 """
 
 from __future__ import annotations
