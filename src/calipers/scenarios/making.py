@@ -14,8 +14,8 @@ from typing import Any, Final
 from calipers.backends.connect import connect
 from calipers.backends.limits.bounds import wrapped
 from calipers.config.flat_names import judge_arguments
-from calipers.config.options import options_in_group
 from calipers.config.grouped_options import Calls
+from calipers.config.options import options_in_group
 from calipers.errors import BackendError, ConfigError, InputError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.judging.judge import Judge
