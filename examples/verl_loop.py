@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from calipers.cli.scenario_files import validation_path, write_split
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 from tiny import LENGTH, Policy, draw, opinion, scenarios, served
@@ -28,7 +29,6 @@ from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
 from verl.utils.config import validate_config
 
 from calipers import Judge, run
-from calipers.cli.scenario_files import validation_path, write_split
 from calipers.scenarios import Scenario
 from calipers.trainers.verl.agent_loop import require_groups, settings_in_config
 from calipers.trainers.verl.settings import make_judge

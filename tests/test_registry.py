@@ -158,7 +158,7 @@ def test_a_reader_is_also_named_by_a_flag(tmp_path: Path) -> None:
 
 
 def test_what_is_registered_is_in_help_and_lists(tmp_path: Path) -> None:
-    shown = "".join(run("score", "--help", cwd=tmp_path).stdout.split())
+    shown = "".join(run("score", "--help-all", cwd=tmp_path).stdout.split())
     for kind, theirs in ((READERS, ["talk"]), (PROTOCOLS, ["loose", "terse"]), (REWARDS, ["broken", "cubed"])):
         assert f"[{'|'.join(sorted([*kind.ours, *theirs]))}]" in shown
     listed = json.loads(run("judges", "--json", cwd=tmp_path).stdout)

@@ -1,8 +1,7 @@
 """Shares an event loop between judging and everything else that runs on it, such as a trainer.
 
 All groups that are judged on an event loop together use at most ``TURN`` seconds of each of its turns, and one step
-more. Then they wait for the next turn, so that connections are served and timers expire. Not responsible for dividing
-work into steps (``types.steps``), which the packages that do the work know.
+more. Then they wait for the next turn, so that connections are served and timers expire.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ its own names by entry points in the group of the same kind::
     cubed = "their_package.rewards:Cubed"
 
 Entry points are searched only for a name that calipers does not have, or for a list of all names. Another package
-cannot take a name of calipers. Not responsible for what an object does once it is found.
+cannot take a name of calipers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """``calipers.run``: runs asynchronous work to its end from synchronous code, in a script or in a notebook.
 
 ``asyncio.run`` refuses to work where an event loop runs already, as in every cell of a notebook. There, the work gets a
-thread and an event loop of its own, and the caller waits. Not responsible for trainers, whose many calls share one
-event loop (``trainers.process``).
+thread and an event loop of its own, and the caller waits.
 """
 
 from __future__ import annotations

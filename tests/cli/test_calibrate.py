@@ -121,7 +121,7 @@ def test_a_judge_may_be_asked_now_and_what_it_said_kept(folder: Path):
 
 
 def test_a_judge_in_the_settings_file_is_not_asked_where_a_file_is_read(folder: Path):
-    (folder / "calipers.toml").write_text('judge = ["vllm/m@http://127.0.0.1:9/v1"]\n')
+    (folder / "calipers.toml").write_text('judge = ["vllm/m"]\n')
     done = calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "Settings from calipers.toml\n")
 

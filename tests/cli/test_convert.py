@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
     assert all(f"Error: {path}: {reason}" in said for path, reason in bad.items())
     assert said.endswith("1 rollout in 1 group; 5 files could not be read\n")
     assert len(list(read_groups(out))) == 1
-    assert run(str(empty), good, "-o", str(out), "--strict")[0] == 2
+    assert run(str(empty), good, "-o", str(out), "--force", "--strict")[0] == 2
     code, said = run(*bad, "-o", str(tmp_path / "none.jsonl"))
     assert (code, "no rollout could be read; nothing was written" in said) == (2, True)
 
@@ -146,7 +146,7 @@ def test_a_run_that_stops_leaves_the_file_that_was_there(tmp_path: Path):
     path = written(tmp_path / "a.jsonl", row("p", "one"), row("p", "two", reward="high"))
     assert run(path, "-o", str(out), "--strict")[0] == 2
     assert out.read_bytes() == before
-    assert run(path, "-o", str(out))[0] == 1
+    assert run(path, "-o", str(out), "--force")[0] == 1
     assert [group.group_id for group in read_groups(out)] != ["old"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "groups.jsonl"]
 
@@ -176,7 +176,9 @@ def test_a_dash_is_stdin(tmp_path: Path, strict: list[str]):
     (group,) = read_groups(out)
     assert [one.messages[0]["content"] for one in group.trajectories] == ["one", "two", "three"]
     assert [one.metadata["calipers_source"] for one in group.trajectories] == ["-:1", "-:2", f"{file}:1"]
-    empty = CliRunner().invoke(convert, ["-", "-o", str(out), *strict], input="", standalone_mode=False)
+    empty = CliRunner().invoke(
+        convert, ["-", "-o", str(tmp_path / "new.jsonl"), *strict], input="", standalone_mode=False
+    )
     assert str(empty.exception).startswith("-: ")
     assert str(tmp_path.parent.parent) not in str(empty.exception) + empty.stderr
 

@@ -38,14 +38,14 @@ def test_a_fit_judge_is_0_and_its_settings_are_those_a_run_takes(good: FaultySer
     done = doctor("--judge", "vllm/m", "--base-url", good.url, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "vllm/m: fit: 24 of 24 answers readable, 36 of 36 pairs right" in done.stdout
-    pasted = done.stdout.partition("# calipers.toml\n")[2]
+    pasted = done.stdout.partition("# judge.toml, for calipers --config judge.toml\n")[2]
     assert tomllib.loads(pasted) == {"judge": "vllm/m", "base-url": good.url}
-    (tmp_path / "calipers.toml").write_text(pasted)
+    (tmp_path / "judge.toml").write_text(pasted)
     group: Any = {"trajectories": [{"id": name, "messages": [{"role": "assistant", "content": name}]} for name in "ab"]}
     (tmp_path / "groups.jsonl").write_text(json.dumps(group) + "\n")
     good.script(said("no verdict"))
     before = len(good.posts)
-    arguments = [sys.executable, "-m", "calipers", "score", "groups.jsonl", "-o", "out.jsonl"]
+    arguments = [sys.executable, "-m", "calipers", "--config", "judge.toml", "score", "groups.jsonl", "-o", "out.jsonl"]
     scored = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert scored.returncode == 1, scored.stderr  # asked of the judge named in the file, which now says nothing
     assert len(good.posts) > before

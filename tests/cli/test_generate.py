@@ -2,9 +2,6 @@
 
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from calipers.cli.generate import Progress
 from calipers.cli.progress_line import ProgressLine
 from calipers.generation.sampling import Sample
 from calipers.types import Usage
+from command_line import Calipers
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PROMPTS = [
@@ -25,14 +23,6 @@ PROMPTS = [
     {"id": "p3", "prompt": "three", "data_source": "mine"},
 ]  # fmt: skip
 MODELS = Answer(body={"object": "list", "data": [{"id": "the-model"}]})
-
-
-def calipers(*arguments: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", *map(str, arguments)],
-        cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
 
 
 def write(path: Path, rows: list[Any]) -> Path:
@@ -62,14 +52,15 @@ def prompts(tmp_path: Path) -> Path:
     return write(tmp_path / "prompts.jsonl", PROMPTS)
 
 
-def test_groups_are_what_score_reads_and_a_failure_is_no_empty_response(server: FaultyServer, prompts: Path) -> None:
+def test_groups_are_what_score_reads_and_a_failure_is_no_empty_response(
+    calipers: Calipers, server: FaultyServer, prompts: Path
+) -> None:
     run = calipers(
         "generate", prompts, "-o", "groups.jsonl", "--base-url", server.url, "--n", 2, "--sampling-seed", 7,
-        "--temperature", 0.5, "--top-p", 0.9, "--max-tokens", 100, "--param", "top_k=20", cwd=prompts.parent,
-    )  # fmt: skip
-    assert run.returncode == 1, run.stderr
-    assert "2 requests failed and have no response" in run.stderr
-    assert "no such thing" in run.stderr
+        "--temperature", 0.5, "--top-p", 0.9, "--max-tokens", 100, "--param", "top_k=20")  # fmt: skip
+    assert run.code == 1, run.err
+    assert "2 requests failed and have no response" in run.err
+    assert "no such thing" in run.err
     groups = list(read_groups(prompts.parent / "groups.jsonl"))
     assert [group.group_id for group in groups] == ["p1", "p2"]
     assert [one.messages[0]["content"] for one in groups[0].trajectories] == ["one/7", "one/8"]
@@ -83,61 +74,61 @@ def test_groups_are_what_score_reads_and_a_failure_is_no_empty_response(server: 
         100,
         20,
     )
-    scored = calipers("score", "groups.jsonl", "-o", "scored.jsonl", cwd=prompts.parent)
-    assert scored.returncode == 0, scored.stderr
+    scored = calipers("score", "groups.jsonl", "-o", "scored.jsonl")
+    assert scored.code == 0, scored.err
 
 
-def test_the_same_command_again_asks_only_what_is_open(server: FaultyServer, prompts: Path) -> None:
+def test_the_same_command_again_asks_only_what_is_open(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--n", 2)
-    calipers(*arguments, cwd=prompts.parent)
+    calipers(*arguments)
     before, first = len(server.posts), (prompts.parent / "out.jsonl").read_text("utf-8")
     assert before == 6
-    again = calipers(*arguments, cwd=prompts.parent)
+    again = calipers(*arguments)
     assert len(server.posts) == before + 2
-    assert "4 of them from an earlier run" in again.stderr
+    assert "4 of them from an earlier run" in again.err
     assert (prompts.parent / "out.jsonl").read_text("utf-8") == first
     server.script(said("now it works"))
-    third = calipers(*arguments, cwd=prompts.parent)
-    assert third.returncode == 0
+    third = calipers(*arguments)
+    assert third.code == 0
     assert [row["group_id"] for row in lines(prompts.parent / "out.jsonl")] == ["p1", "p2", "p3"]
-    other = calipers(*arguments, "--temperature", 0.1, cwd=prompts.parent)
-    assert other.returncode == 0
+    other = calipers(*arguments, "--temperature", 0.1)
+    assert other.code == 0
     assert len(server.posts) == before + 2 + 2 + 6
 
 
-def test_a_line_cut_off_by_a_kill_costs_that_response_only(server: FaultyServer, prompts: Path) -> None:
+def test_a_line_cut_off_by_a_kill_costs_that_response_only(
+    calipers: Calipers, server: FaultyServer, prompts: Path
+) -> None:
     arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
-    calipers(*arguments, cwd=prompts.parent)
+    calipers(*arguments)
     kept = prompts.parent / "out.jsonl.samples.jsonl"
     kept.write_text(kept.read_text("utf-8")[:-20], "utf-8")
     before = len(server.posts)
-    calipers(*arguments, cwd=prompts.parent)
+    calipers(*arguments)
     assert len(server.posts) == before + 2
-    calipers(*arguments, cwd=prompts.parent)
+    calipers(*arguments)
     assert len(server.posts) == before + 3
 
 
-def test_a_refused_key_stops_the_rest(server: FaultyServer, tmp_path: Path) -> None:
+def test_a_refused_key_stops_the_rest(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     server.script(error(401, "wrong key"))
     many = write(tmp_path / "many.jsonl", [{"prompt": f"q{number}"} for number in range(50)])
-    run = calipers("generate", many, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 2, cwd=tmp_path)
-    assert run.returncode == 1
+    run = calipers("generate", many, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 2)
+    assert run.code == 1
     assert len(server.posts) <= 4
-    assert "50 requests failed" in run.stderr
+    assert "50 requests failed" in run.err
     assert not (tmp_path / "out.jsonl").read_text("utf-8")
 
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": '{"q": 1}'}}
 
 
-def test_empty_and_cut_responses_are_told_apart(server: FaultyServer, prompts: Path) -> None:
+def test_empty_and_cut_responses_are_told_apart(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     server.script(said("", finish_reason="length"), said("half", finish_reason="length"), said("<think>t</think>whole"))
-    run = calipers(
-        "generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 1, cwd=prompts.parent
-    )
-    assert run.returncode == 0, run.stderr
-    assert "1 × cut off before a word (raise --max-tokens)" in run.stderr
-    assert "2 cut off at the token limit" in run.stderr
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--concurrency", 1)
+    assert run.code == 0, run.err
+    assert "1 × cut off before a word (raise --max-tokens)" in run.err
+    assert "2 cut off at the token limit" in run.err
     texts = {row["group_id"]: row["trajectories"][0] for row in lines(prompts.parent / "out.jsonl")}
     assert texts["p1"]["messages"][0]["content"] == ""
     assert texts["p1"]["metadata"] == {"finish_reason": "length", "note": "cut off before a word"}
@@ -156,49 +147,53 @@ def test_empty_and_cut_responses_are_told_apart(server: FaultyServer, prompts: P
     (said(None, refusal="I cannot help with that."), "I cannot help with that.", "refusal"),
 ])  # fmt: skip
 def test_what_a_model_ends_with_is_its_response_and_nothing_else_is_asked_for(
-    server: FaultyServer, tmp_path: Path, first: Answer, text: str, note: str
+    calipers: Calipers, server: FaultyServer, tmp_path: Path, first: Answer, text: str, note: str
 ) -> None:
     server.script(first, said("hello"))
     path = write(tmp_path / "one.jsonl", [{"prompt": "one"}])
     arguments = ("generate", path, "-o", "out.jsonl", "--base-url", server.url)
     for _ in range(2):  # the second time from the file of responses that were kept
-        run = calipers(*arguments, cwd=tmp_path)
-        assert run.returncode == 0, run.stderr
-        assert f"1 × {note}" in run.stderr
+        run = calipers(*arguments)
+        assert run.code == 0, run.err
+        assert f"1 × {note}" in run.err
         (row,) = lines(tmp_path / "out.jsonl")
         assert row["trajectories"][0]["messages"][0]["content"] == text
         assert row["trajectories"][0]["metadata"]["note"] == note
     assert len(server.posts) == 1
 
 
-def test_what_the_provider_withheld_is_no_response(server: FaultyServer, tmp_path: Path) -> None:
+def test_what_the_provider_withheld_is_no_response(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     server.script(said("half of it", finish_reason="content_filter"))
     path = write(tmp_path / "one.jsonl", [{"prompt": "one"}])
-    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url, cwd=tmp_path)
-    assert run.returncode == 1
-    assert "withheld by the provider, so there is no response" in run.stderr
+    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url)
+    assert run.code == 1
+    assert "withheld by the provider, so there is no response" in run.err
     assert not (tmp_path / "out.jsonl").read_text("utf-8")
 
 
-def test_an_empty_answer_of_unknown_ending_is_asked_for_again(server: FaultyServer, tmp_path: Path) -> None:
+def test_an_empty_answer_of_unknown_ending_is_asked_for_again(
+    calipers: Calipers, server: FaultyServer, tmp_path: Path
+) -> None:
     server.script(said("", finish_reason=None), said("hello"))
     path = write(tmp_path / "one.jsonl", [{"prompt": "one"}])
-    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
+    run = calipers("generate", path, "-o", "out.jsonl", "--base-url", server.url)
+    assert run.code == 0, run.err
     assert lines(tmp_path / "out.jsonl")[0]["trajectories"][0]["messages"][0]["content"] == "hello"
 
 
-def test_an_empty_response_follows_nothing(server: FaultyServer, tmp_path: Path) -> None:
+def test_an_empty_response_follows_nothing(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     server.script(said(""), said("no comma"))
     row = {"key": 1, "prompt": "p", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
     write(tmp_path / "data.jsonl", [row])
-    run = calipers("ifeval", "--input", "data.jsonl", "--base-url", server.url, "--json", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["prompt_strict"] == 0.0
-    assert json.loads(run.stdout)["prompts"] == 1
+    run = calipers("ifeval", "--input", "data.jsonl", "--base-url", server.url, "--json")
+    assert run.code == 0, run.err
+    assert json.loads(run.out)["prompt_strict"] == 0.0
+    assert json.loads(run.out)["prompts"] == 1
 
 
-def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultyServer, tmp_path: Path) -> None:
+def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(
+    calipers: Calipers, server: FaultyServer, tmp_path: Path
+) -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above
 
@@ -208,8 +203,8 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultySer
         for text in ("one", "three", "two")
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "in.parquet")
-    run = calipers("generate", "in.parquet", "-o", "out.parquet", "--base-url", server.url, "--n", 2, cwd=tmp_path)
-    assert run.returncode == 1
+    run = calipers("generate", "in.parquet", "-o", "out.parquet", "--base-url", server.url, "--n", 2)
+    assert run.code == 1
     found = pq.read_table(tmp_path / "out.parquet").to_pylist()
     assert found == [row | {"responses": [f"{row['prompt'][0]['content']}/None"] * 2} for row in rows if row != rows[1]]
 
@@ -224,17 +219,20 @@ def test_parquet_in_and_out_has_the_columns_of_verls_main_eval(server: FaultySer
     ([{"prompt": "x"}], ("--prompt-key", "text"), "prompts.jsonl:1: text is missing, but prompt"),
 ])  # fmt: skip
 def test_a_bad_line_is_named_and_the_rest_is_done(
-    server: FaultyServer, tmp_path: Path, rows: list[Any], arguments: tuple[str, ...], complaint: str
+    calipers: Calipers,
+    server: FaultyServer,
+    tmp_path: Path,
+    rows: list[Any],
+    arguments: tuple[str, ...],
+    complaint: str,
 ) -> None:
     prompts = write(tmp_path / "prompts.jsonl", [*rows, {"prompt": "one", "text": "one"}])
-    run = calipers("generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", server.url, *arguments, cwd=tmp_path)
-    assert run.returncode == 1
-    assert complaint in run.stderr
+    run = calipers("generate", "prompts.jsonl", "-o", "out.jsonl", "--base-url", server.url, *arguments)
+    assert run.code == 1
+    assert complaint in run.err
     assert len(lines(tmp_path / "out.jsonl")) == 1
-    strict = calipers(
-        "generate", prompts, "-o", "no.jsonl", "--base-url", server.url, "--strict", *arguments, cwd=tmp_path
-    )
-    assert strict.returncode == 2
+    strict = calipers("generate", prompts, "-o", "no.jsonl", "--base-url", server.url, "--strict", *arguments)
+    assert strict.code == 2
     assert not (tmp_path / "no.jsonl").exists()
 
 
@@ -249,16 +247,17 @@ def test_a_bad_line_is_named_and_the_rest_is_done(
     (("--ckpt-dir", "a"), "--ckpt-dir and --merge-target need each other"),
     (("--ckpt-dir", ".", "--merge-target", "b"), "holds no FSDP checkpoint"),
     (("--model", "scripted:none.jsonl"), "cannot be read"),
-    (("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--dtype", "half"), "a server is told when it is started"),
-    (("--model", "m", "--no-chat-template", "--chat-template", "prompts.jsonl"), "exclude each other"),
+    (("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--engine", "dtype=half"), "a server is told when"),
+    (("--model", "m", "--chat-template", "missing"), "cannot be read"),
+    (("--model", "m", "--engine", "dtype"), "write KEY=VALUE"),
 ])  # fmt: skip
 def test_bad_usage_is_one_sentence_before_anything_is_asked(
-    prompts: Path, arguments: tuple[str, ...], complaint: str
+    calipers: Calipers, prompts: Path, arguments: tuple[str, ...], complaint: str
 ) -> None:
-    run = calipers("generate", prompts, "-o", "out.jsonl", *arguments, cwd=prompts.parent)
-    assert run.returncode == 2, run.stderr
-    assert complaint in run.stderr
-    assert "Traceback" not in run.stderr
+    run = calipers("generate", prompts, "-o", "out.jsonl", *arguments)
+    assert run.code == 2, run.err
+    assert complaint in run.err
+    assert "Traceback" not in run.err
     assert not (prompts.parent / "out.jsonl").exists()
 
 
@@ -271,20 +270,18 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(
         ("prompts.jsonl", "file of prompts itself"),
     ],
 )
-def test_an_out_that_cannot_be_is_refused(prompts: Path, out: str, complaint: str) -> None:
-    run = calipers("generate", prompts, "-o", out, "--base-url", "http://127.0.0.1:9/v1", cwd=prompts.parent)
-    assert run.returncode == 2
-    assert complaint in run.stderr
+def test_an_out_that_cannot_be_is_refused(calipers: Calipers, prompts: Path, out: str, complaint: str) -> None:
+    run = calipers("generate", prompts, "-o", out, "--base-url", "http://127.0.0.1:9/v1")
+    assert run.code == 2
+    assert complaint in run.err
 
 
-def test_a_server_with_several_models_wants_one_named(server: FaultyServer, prompts: Path) -> None:
+def test_a_server_with_several_models_wants_one_named(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     server.get["/v1/models"] = Answer(body={"data": [{"id": "a"}, {"id": "b"}]})
-    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, cwd=prompts.parent)
-    assert run.returncode == 2
-    assert "has 2 models (a, b): name one with --model" in run.stderr
-    run = calipers(
-        "generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--model", "org/b", cwd=prompts.parent
-    )
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
+    assert run.code == 2
+    assert "has 2 models (a, b): name one with --model" in run.err
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--model", "org/b")
     assert server.posts[0]["model"] == "org/b"
 
 
@@ -296,12 +293,12 @@ IFEVAL = [
 ]
 
 
-def test_ifeval_generates_and_scores_in_one_command(server: FaultyServer, tmp_path: Path) -> None:
+def test_ifeval_generates_and_scores_in_one_command(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", IFEVAL)
     server.script(lambda asked: said("a, b" if asked.body["messages"][0]["content"] == "two" else "a b"))
-    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--n", 2, "--json", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    shown = json.loads(run.stdout)
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--n", 2, "--json")
+    assert run.code == 0, run.err
+    shown = json.loads(run.out)
     assert (shown["prompts"], shown["prompt_strict"]) == (4, 0.5)
     kept = lines(tmp_path / "ifeval_responses.jsonl")
     assert [(row["key"], row["sample"], row["response"]) for row in kept] == [
@@ -310,98 +307,98 @@ def test_ifeval_generates_and_scores_in_one_command(server: FaultyServer, tmp_pa
         (2, 0, "a, b"),
         (2, 1, "a, b"),
     ]
-    again = calipers("ifeval", "ifeval_responses.jsonl", "--input", data, "--json", cwd=tmp_path)
-    assert json.loads(again.stdout)["prompt_strict"] == 0.5
+    again = calipers("ifeval", "ifeval_responses.jsonl", "--input", data, "--json")
+    assert json.loads(again.out)["prompt_strict"] == 0.5
 
 
-def test_a_response_that_failed_is_left_out_and_told(server: FaultyServer, tmp_path: Path) -> None:
+def test_a_response_that_failed_is_left_out_and_told(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", [IFEVAL[0], IFEVAL[1] | {"prompt": "three"}])
-    run = calipers("ifeval", "--input", data, "--base-url", server.url, "-o", "mine.jsonl", "--json", cwd=tmp_path)
-    assert run.returncode == 1
-    shown = json.loads(run.stdout)
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "-o", "mine.jsonl", "--json")
+    assert run.code == 1
+    shown = json.loads(run.out)
     assert (shown["prompts"], shown["prompt_strict"]) == (1, 1.0)
     assert "no such thing" in shown["errors"][0]
     assert len(lines(tmp_path / "mine.jsonl")) == 1
 
 
-def test_nothing_generated_is_nothing_scored(server: FaultyServer, tmp_path: Path) -> None:
+def test_nothing_generated_is_nothing_scored(calipers: Calipers, server: FaultyServer, tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", [IFEVAL[0] | {"prompt": "three"}])
-    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--json", cwd=tmp_path)
-    assert run.returncode == 2
-    assert "no response could be checked" in run.stderr
-    assert not run.stdout
+    run = calipers("ifeval", "--input", data, "--base-url", server.url, "--json")
+    assert run.code == 2
+    assert "no response could be checked" in run.err
+    assert not run.out
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), [
     ((), "name RESPONSES to check, or the prompts"), (("--input", "data.jsonl"), "a model to generate them"),
     (("data.jsonl", "--model", "x"), "leave --model out"),
 ])  # fmt: skip
-def test_ifeval_says_what_is_missing(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:
+def test_ifeval_says_what_is_missing(
+    calipers: Calipers, tmp_path: Path, arguments: tuple[str, ...], complaint: str
+) -> None:
     write(tmp_path / "data.jsonl", IFEVAL)
-    run = calipers("ifeval", *arguments, cwd=tmp_path)
-    assert run.returncode == 2
-    assert complaint in run.stderr
+    run = calipers("ifeval", *arguments)
+    assert run.code == 2
+    assert complaint in run.err
 
 
-def test_a_judges_server_in_the_settings_does_not_get_in_the_way(tmp_path: Path) -> None:
+def test_a_judges_server_in_the_settings_does_not_get_in_the_way(calipers: Calipers, tmp_path: Path) -> None:
     write(tmp_path / "both.jsonl", [row | {"response": "a b"} for row in IFEVAL])
-    run = calipers("ifeval", "both.jsonl", "--json", cwd=tmp_path, CALIPERS_BASE_URL="http://127.0.0.1:9/v1")
-    assert run.returncode == 0, run.stderr
+    run = calipers("ifeval", "both.jsonl", "--json", CALIPERS_BASE_URL="http://127.0.0.1:9/v1")
+    assert run.code == 0, run.err
 
 
 @pytest.mark.parametrize("out", ["groups.jsonl", "rows.parquet"])
 def test_a_row_whose_standards_cannot_be_read_is_named_before_anything_is_paid_for_it(
-    server: FaultyServer, tmp_path: Path, out: str
+    calipers: Calipers, server: FaultyServer, tmp_path: Path, out: str
 ) -> None:
     if out.endswith(".parquet"):
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     bad = {"prompt": "two", "rubrics": [{"criterion": "x", "pionts": 1}]}
     split = {"prompt": "four", "rubric": "kind", "extra_info": {"rubric": "rude"}}
     write(tmp_path / "some.jsonl", [{"prompt": "one"}, bad, split])
-    run = calipers("generate", "some.jsonl", "-o", out, "--base-url", server.url, cwd=tmp_path)
-    assert run.returncode == 1
-    assert "some.jsonl:2: rubrics: criterion 1: unknown field 'pionts'" in run.stderr
-    assert "some.jsonl:3: the rubric in rubric differs from the rubric in extra_info.rubric" in run.stderr
+    run = calipers("generate", "some.jsonl", "-o", out, "--base-url", server.url)
+    assert run.code == 1
+    assert "some.jsonl:2: rubrics: criterion 1: unknown field 'pionts'" in run.err
+    assert "some.jsonl:3: the rubric in rubric differs from the rubric in extra_info.rubric" in run.err
     assert [post["messages"][-1]["content"] for post in server.posts] == ["one"]
     assert len(list(read_groups(tmp_path / out))) == 1
 
 
-def test_a_missing_vllm_is_said_before_a_checkpoint_is_merged(prompts: Path) -> None:
+def test_a_missing_vllm_is_said_before_a_checkpoint_is_merged(calipers: Calipers, prompts: Path) -> None:
     """Merging would take minutes, and verl: neither is reached."""
     folder = prompts.parent / "step"
     folder.mkdir()
     (folder / "model_world_size_1_rank_0.pt").write_bytes(b"")
-    run = calipers(
-        "generate", prompts, "-o", "o.jsonl", "--ckpt-dir", folder, "--merge-target", "m", cwd=prompts.parent
-    )
-    assert run.returncode == 2
-    assert "needs vLLM: pip install vllm" in run.stderr
+    run = calipers("generate", prompts, "-o", "o.jsonl", "--ckpt-dir", folder, "--merge-target", "m")
+    assert run.code == 2
+    assert "needs vLLM: pip install vllm" in run.err
 
 
-def test_dollars_are_shown_as_they_were_first_paid(server: FaultyServer, prompts: Path) -> None:
+def test_dollars_are_shown_as_they_were_first_paid(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     answer = said("an answer")
     answer.body["usage"]["cost"] = 0.25
     server.script(answer)
     arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
-    assert "3 responses to 3 prompts, 15 tokens, $0.7500: out.jsonl" in calipers(*arguments, cwd=prompts.parent).stderr
-    again = calipers(*arguments, cwd=prompts.parent).stderr
+    assert "3 responses to 3 prompts, 15 tokens, $0.7500: out.jsonl" in calipers(*arguments).err
+    again = calipers(*arguments).err
     assert "3 of them from an earlier run, 15 tokens, $0.7500 as first paid: out.jsonl" in again
 
 
-def test_a_price_that_is_unknown_is_not_shown(server: FaultyServer, prompts: Path) -> None:
+def test_a_price_that_is_unknown_is_not_shown(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     server.script(said("an answer"))
-    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, cwd=prompts.parent)
-    assert "3 responses to 3 prompts, 15 tokens: out.jsonl" in run.stderr
+    run = calipers("generate", prompts, "-o", "out.jsonl", "--base-url", server.url)
+    assert "3 responses to 3 prompts, 15 tokens: out.jsonl" in run.err
 
 
-def test_a_price_of_ones_own_is_what_responses_cost(server: FaultyServer, prompts: Path) -> None:
+def test_a_price_of_ones_own_is_what_responses_cost(calipers: Calipers, server: FaultyServer, prompts: Path) -> None:
     server.script(said("an answer"))
     arguments = ("generate", prompts, "-o", "out.jsonl", "--base-url", server.url, "--price", "0,1000000")
-    run = calipers(*arguments, cwd=prompts.parent)
-    assert "3 responses to 3 prompts, 15 tokens, $15.0000: out.jsonl" in run.stderr
-    wrong = calipers(*arguments[:-1], "cheap", "-o", "other.jsonl", cwd=prompts.parent)
-    assert (wrong.returncode, len(server.posts)) == (2, 3)
-    assert "--price cheap: write INPUT,OUTPUT" in wrong.stderr
+    run = calipers(*arguments)
+    assert "3 responses to 3 prompts, 15 tokens, $15.0000: out.jsonl" in run.err
+    wrong = calipers(*arguments[:-1], "cheap", "-o", "other.jsonl")
+    assert (wrong.code, len(server.posts)) == (2, 3)
+    assert "--price cheap: write INPUT,OUTPUT" in wrong.err
 
 
 def test_the_progress_line_has_dollars_while_every_price_is_known() -> None:

@@ -38,8 +38,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_gold_is_written_and_replaced_and_other_files_are_not(folder: Path):
-    for _ in range(2):
-        done = calipers("g.jsonl", "--gold", "gold.jsonl", cwd=folder)
+    for extra in ((), ("--force",)):
+        done = calipers("g.jsonl", "--gold", "gold.jsonl", *extra, cwd=folder)
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.startswith("gold.jsonl: gold for 4 groups by 2 annotators.")
     gold = [{one.id: one.gold for one in group.trajectories} for group in read_groups(folder / "gold.jsonl")]
@@ -48,7 +48,7 @@ def test_gold_is_written_and_replaced_and_other_files_are_not(folder: Path):
         refused = calipers("g.jsonl", "--gold", name, cwd=folder)
         assert (refused.returncode, said in refused.stderr) == (2, True)
     (folder / "other.txt").write_text("mine")
-    assert "exists and is not gold of calipers label" in calipers("g.jsonl", "--gold", "other.txt", cwd=folder).stderr
+    assert "exists, so it is not replaced" in calipers("g.jsonl", "--gold", "other.txt", cwd=folder).stderr
     assert (folder / "other.txt").read_text() == "mine"
 
 

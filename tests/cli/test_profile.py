@@ -52,7 +52,7 @@ def test_a_profile_is_measured_written_and_shown(recorded: Path, capsys: pytest.
     assert "noise" in done.out
     assert calipers("profile", "p.json", "--json") == 0
     assert json.loads(capsys.readouterr().out) == json.loads((recorded / "p.json").read_text(encoding="utf-8"))
-    assert calipers(*measured) == 0, "a profile is replaced by a profile"
+    assert calipers(*measured, "--force") == 0
 
 
 def test_a_bad_line_is_reported_and_the_exit_code_is_1(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +67,7 @@ def test_a_mistake_names_its_remedy_and_writes_nothing(recorded: Path) -> None:
     said = ("groups.jsonl", "said.jsonl")
     refused = {
         said: "--answers-of",
-        (*said, "--answers-of", "ann", "-o", "notes.txt"): "not a judge's profile",
+        (*said, "--answers-of", "ann", "-o", "notes.txt"): "so it is not replaced",
         (*said, "--answers-of", "ann", "-o", "said.jsonl", "--force"): "the judgments file",
         ("gpt-5.4-mni",): "did you mean gpt-5.4-mini",
         ("gpt-5.4", "-o", "p.json"): "GROUPS and JUDGMENTS",

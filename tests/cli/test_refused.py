@@ -44,7 +44,7 @@ def test_a_judge_that_refuses_every_question_is_a_mistake_and_costs_no_older_res
 ) -> None:
     (folder / "out.jsonl").write_text(OLDER)
     faulty.script(refusal)
-    done = score(folder, faulty)
+    done = score(folder, faulty, "--force")
     assert done.returncode == 2
     assert "Error: every question was refused, so nothing would be scored: vllm/judge: " in done.stderr
     assert "Traceback" not in done.stderr, done.stderr

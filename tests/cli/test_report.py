@@ -54,11 +54,9 @@ def test_redact_leaves_texts_out(folder: Path):
     assert "Question" not in json.dumps(data_of(Path("page.html")))
 
 
-def test_an_older_report_is_replaced_and_another_file_is_not(folder: Path):
-    for _ in range(2):
-        assert calipers("report", "scored.jsonl", "-o", "page.html") == 0
+def test_a_file_is_replaced_only_with_force(folder: Path):
     Path("mine.html").write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(ConfigError, match="is not a report of calipers"):
+    with pytest.raises(ConfigError, match="so it is not replaced"):
         calipers("report", "scored.jsonl", "-o", "mine.html")
     assert calipers("report", "scored.jsonl", "-o", "mine.html", "--force") == 0
 

@@ -57,7 +57,7 @@ def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, 
     assert [one.text for one in calipers.read_rubric("r.toml").criteria] == ["States the sum 42."]
     calls = len(faulty.posts)
     assert calls == 2 + 2 * 4 * 2
-    assert run(*flags)[0] == 0
+    assert run(*flags, "--force")[0] == 0
     assert Path("r.toml").read_text(encoding="utf-8") == written
     assert len(faulty.posts) == calls
     code, out, _ = run("check", "r.toml")
@@ -74,17 +74,20 @@ def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, fau
     assert not Path("r.toml").exists()
 
 
-def test_settings_come_from_the_file_as_for_every_command(run: Run, faulty: FaultyServer) -> None:
+def test_settings_come_from_the_file_as_for_every_command(
+    run: Run, faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     faulty.script(drafts)
-    Path("calipers.toml").write_text(
+    monkeypatch.setenv("CALIPERS_CONFIG", "mine.toml")
+    Path("mine.toml").write_text(
         f'judge = "vllm/m"\nbase-url = "{faulty.url}"\n[rubric]\nfirst = 1\nparam = "temperature=0"\n',
         encoding="utf-8",
     )
     assert run("draft", "groups.jsonl", "-o", "-")[0] == 0
     assert len(faulty.posts) == 1 + 4 * 2
     assert faulty.posts[0]["temperature"] == 0
-    Path("calipers.toml").write_text("[rubric]\nfisrt = 1\n", encoding="utf-8")
-    assert "unknown key 'fisrt'" in run("check", "x.toml")[2]
+    Path("mine.toml").write_text("[rubric]\nfisrt = 1\n", encoding="utf-8")
+    assert "'fisrt': unknown key" in run("check", "x.toml")[2]
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), [

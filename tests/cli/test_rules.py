@@ -88,8 +88,9 @@ def test_groups_bring_constraints_and_only_soft_ones_are_judged(folder: Path, sc
     assert not any("--combine" in warning for result in results[:2] for warning in result["warnings"])
 
 
-def test_settings_may_stand_in_calipers_toml(folder: Path, score: Score) -> None:
-    (folder / "calipers.toml").write_text('[score]\nrules = "rules.toml"\ncombine = "min"\n')
+def test_settings_may_stand_in_a_file(folder: Path, score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALIPERS_CONFIG", "mine.toml")
+    (folder / "mine.toml").write_text('[score]\nrules = "rules.toml"\ncombine = "min"\n')
     assert rewards(score()[1][0]) == pytest.approx([0.9, 0.4, 0.5, 0.0])
 
 

@@ -64,8 +64,9 @@ def test_a_rubric_file_grades_and_replays(folder: Path, score: Score) -> None:
     assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
 
 
-def test_the_settings_file_may_name_the_rubric(folder: Path, score: Score) -> None:
-    (folder / "calipers.toml").write_text('rubric = "r.toml"\nprotocol = "checklist"\n', encoding="utf-8")
+def test_a_settings_file_may_name_the_rubric(folder: Path, score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CALIPERS_CONFIG", "mine.toml")
+    (folder / "mine.toml").write_text('rubric = "r.toml"\nprotocol = "checklist"\n', encoding="utf-8")
     flags = ("--grading", "mode=relative", "--judge", "scripted:said.jsonl")
     assert score("score", "groups.jsonl", "-o", "out.jsonl", *flags)[0] == 0
     assert '"criteria"' in (folder / "out.jsonl").read_text(encoding="utf-8")

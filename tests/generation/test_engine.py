@@ -112,14 +112,6 @@ async def test_without_vllm_the_remedy_is_named() -> None:
     assert "pip install vllm" in done.failed[0].reason
 
 
-def test_what_is_not_said_is_left_to_vllm() -> None:
-    assert Loading().engine_arguments() == {"tensor_parallel_size": 1}
-    assert Loading(2, 0.5, 4096, "bfloat16", 64).engine_arguments() == {
-        "tensor_parallel_size": 2, "gpu_memory_utilization": 0.5, "max_model_len": 4096, "dtype": "bfloat16",
-        "max_num_seqs": 64,
-    }  # fmt: skip
-
-
 class FakeLLM:
     """vLLM's LLM as far as it is used: it records what it is given."""
 

@@ -138,7 +138,7 @@ def test_a_ledger_is_exported_with_and_without_texts(location: str, tmp_path: Pa
     assert len(answered) >= 3
     assert all("scores" in row["text"] and row["input_tokens"] > 0 for row in answered)
     assert json.loads(rows[0]["source"])["group_id"] == rows[0]["group_id"]
-    done("ledger", "export", location, "-o", str(out), "--redact")
+    done("ledger", "export", location, "-o", str(out), "--redact", "--force")
     redacted = pq.read_table(out)
     assert {"text", "request", "source", "reason", "group_id"}.isdisjoint(redacted.column_names)
     assert b"cannot add" not in out.read_bytes()

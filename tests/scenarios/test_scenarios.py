@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError, InputError
 from calipers.ledger import open_ledger
 from calipers.scenarios import Cell, Grid, Made, Options, Scenario, keep, split, write_scenarios
-from calipers.scenarios.alike import DUPLICATE, RELATED, Known, clusters
-from calipers.scenarios.checks import problem_of
+from calipers.scenarios.alike import DUPLICATE, RELATED, Known, clusters, problem_of
 from calipers.scenarios.grid import DIFFICULTIES, coverage_table
 from calipers.scenarios.keeping import Rollouts, advice
-from calipers.scenarios.writer import connected_writer
+from calipers.scenarios.making import connected_writer
 from scenario_writers import WritingModel, words
 
 TASK = "answers questions about train tickets"
@@ -32,7 +31,7 @@ async def made_by(model: WritingModel, options: Options, **more: object) -> Made
 async def test_every_cell_gets_its_share_in_one_round() -> None:
     model = WritingModel()
     made = await made_by(model, Options(20))
-    assert [len(model.requests), made.calls, made.rounds] == [3, 3, 1]
+    assert [len(model.requests), made.calls] == [3, 3]
     assert coverage_table(made.grid, made.scenarios) == [
         ("fares", "4/4", "3/3", "3/3"), ("seats", "4/4", "3/3", "3/3"),
     ]  # fmt: skip
@@ -41,8 +40,7 @@ async def test_every_cell_gets_its_share_in_one_round() -> None:
 
 async def test_the_next_round_asks_for_what_is_missing_and_shows_what_is_there() -> None:
     model = WritingModel(("fares",), {1: json.dumps({"inputs": [{"difficulty": "easy", "text": words(900)}]})})
-    made = await made_by(model, Options(6))
-    assert made.rounds == 2
+    await made_by(model, Options(6))
     last = model.requests[-1]
     assert "5 inputs (1 easy, 2 medium, 2 hard)" in str(last.messages[0]["content"])
     assert words(900) in str(last.messages[1]["content"])
@@ -65,7 +63,7 @@ async def test_what_may_not_be_used_is_counted_by_reason_and_asked_for_again(tex
 async def test_it_ends_when_nothing_new_comes_or_the_calls_are_used_up() -> None:
     empty = dict.fromkeys(range(1, 50), '{"inputs": []}')
     made = await made_by(WritingModel(spoil=empty), Options(20))
-    assert (made.rounds, made.calls, made.scenarios) == (2, 5, [])
+    assert (made.calls, made.scenarios) == (5, [])
     made = await made_by(WritingModel(), Options(100, calls=4))
     assert (made.calls, len(made.scenarios)) == (4, 30)  # one call for the topics, and ten scenarios in each other
     with pytest.raises(InputError, match="named no sub-topics"):

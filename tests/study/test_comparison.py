@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 import calipers
-from calipers.cli import app
 from calipers.errors import CalipersError
 from calipers.study.figures import Comparison, answer_of, compare_judges, rewritten_ids, with_rewritten
 from calipers.study.rewrites import REWRITES, confident, sycophantic, verbose
@@ -94,49 +92,6 @@ def test_each_half_of_the_answers_is_rewritten_once() -> None:
     before = {one.id: answer_of(one) for one in group.trajectories}
     assert {name for name in answers if answers[name] != before[name]} == set(first)
     assert rewritten_ids(group, lambda text: text) == ([], [])
-
-
-# --- the command -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    lines = [json.dumps(group.to_dict()) for group in groups(6)]
-    Path("groups.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    return tmp_path
-
-
-def run(*arguments: str) -> int:
-    return int(app.main(["study", "compare", *arguments], standalone_mode=False) or 0)
-
-
-def test_the_command_compares_judges_and_asks_nothing_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("groups.jsonl", "--judge", "profile:gpt-5.4", "--judge", "profile:gpt-5.4-nano", "--rewrite", "verbose")
-    assert run(*asked) == 0
-    shown = capsys.readouterr().out
-    assert "verbose: profile:gpt-5.4 less profile:gpt-5.4-nano" in shown
-    first = (folder / "comparison.json").read_bytes()
-    assert run(*asked) == 0, "a comparison is replaced by the next"
-    assert (folder / "comparison.json").read_bytes() == first
-    found = json.loads(first)
-    assert [one["judge"] for one in found["judges"]] == ["profile:gpt-5.4", "profile:gpt-5.4-nano"]
-    assert set(found["judges"][0]["figures"]) == {"fidelity", "verbose"}
-
-
-def test_what_cannot_be_compared_is_refused_before_a_judge_is_asked(folder: Path) -> None:
-    (folder / "mine.json").write_text("{}", encoding="utf-8")
-    two = ("--judge", "profile:gpt-5.4", "--judge", "embedded")
-    refused = {
-        (): "--judge",
-        (*two, "--base-url", "http://localhost:1"): "--base-url",
-        (*two, "--rewrite", "none", "--rewrite", "verbose"): "stands alone",
-        (*two, "-o", "mine.json"): "not a comparison of judges",
-    }
-    for arguments, named in refused.items():
-        with pytest.raises(CalipersError, match=named):
-            run("groups.jsonl", *arguments)
-    assert not list(folder.glob("*.ledger.db"))
 
 
 def test_rewrites_of_flattery_and_confidence_say_what_their_names_say() -> None:

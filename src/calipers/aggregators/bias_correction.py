@@ -1,8 +1,7 @@
 """Corrects judgments for their judge's position bias before they are aggregated.
 
 From a rating, the bias of its position is subtracted. If a pair was asked in a single order, its verdict is replaced by
-the average verdict expected of both orders. Not responsible for learning these biases (``position_bias``,
-``pair_bias``).
+the average verdict expected of both orders.
 """
 
 from __future__ import annotations

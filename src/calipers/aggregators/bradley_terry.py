@@ -2,8 +2,7 @@
 
 Bradley & Terry, "Rank analysis of incomplete block designs", *Biometrika* 39 (1952); ties as in Davidson, *JASA* 65
 (1970); a known advantage of being shown first as in Davidson & Beaver, *Biometrics* 33 (1977). Fitted by Newton's
-method on the penalised log-likelihood, which is concave. Not responsible for turning strengths into win rates or
-rewards, nor for learning a judge's position bias (``pair_bias``).
+method on the penalised log-likelihood, which is concave.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turns verdicts on criteria into a score for each candidate, by the grading's formula and policy for missing verdicts.
 
 Each grading (one sample or order of one judge) gives a score. The scores of a judge's gradings are averaged, then those
-of the judges of a panel. Not responsible for the formulas (``rubric.formulas``).
+of the judges of a panel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Learns the weight of each judge of a panel from gold, shrunk to equal weights by how much the gold shows.
 
-Not responsible for weights without gold (``panel_weights``), or for the scores that are weighted (``panel``).
-
 Gold y is explained by the judges' standard scores, y = Z w + e, within groups, of which there are n. Every weight is a
 common value m, about which nothing is known before, plus a deviation of its own, which is normal with variance t. With
 s the variance of e and P the projection that removes the mean over judges, the posterior mean of w solves ``(Z'Z + s/t

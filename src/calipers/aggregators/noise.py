@@ -2,8 +2,7 @@
 
 Two or three repeats contain little information about the noise in a group (often they are equal, which would be an
 error of zero). So a group's variance is shrunk towards the judge's: linear credibility (Bühlmann, "Experience rating
-and credibility", *ASTIN Bulletin* 4, 1967). Learned from repeats without labels. Not responsible for where repeats come
-from.
+and credibility", *ASTIN Bulletin* 4, 1967). Learned from repeats without labels.
 """
 
 from __future__ import annotations

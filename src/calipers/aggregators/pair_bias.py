@@ -3,8 +3,8 @@
 No labels are used. A judge that answers "first" in both orders followed the position. So the share of "first" verdicts
 that the swapped question contradicts measures how weak "first" is as evidence, and likewise for "second". A verdict in
 one order is replaced by the average verdict expected of both orders. (Wang et al., arXiv 2305.17926, use the
-contingency of swapped verdicts to average orders; here it weighs a single order.) Not responsible for asking. It does
-not correct errors that both orders share.
+contingency of swapped verdicts to average orders; here it weighs a single order.) It does not correct errors that both
+orders share.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Combines the scores of a panel's judges: a weighted mean on a common scale, or the scores of a single judge.
-
-Not responsible for the scores of each judge (the aggregator ``within``), for weights (``panel_weights``), or for asking
-(``planners.panel``).
-"""
+"""Combines the scores of a panel's judges: a weighted mean on a common scale, or the scores of a single judge."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ where each judge has a vote by how well it repeats itself (over samples, or bett
 regression of Kelley (*Interpretation of Educational Measurements*, 1927) for several judges: the inverse covariance of
 their scores times the covariance with the panel's noiseless scores. If any judge was never asked twice, only agreement
 is known (one common factor: Spearman, *American Journal of Psychology* 15, 1904). Agreement does not tell quality from
-shared errors, so these weights stay close to equal ones. Not responsible for weights learned from gold
-(``gold_weights``), or for how weights are used (``panel``).
+shared errors, so these weights stay close to equal ones.
 """
 
 from __future__ import annotations

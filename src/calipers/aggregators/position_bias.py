@@ -2,8 +2,7 @@
 
 No labels are used: if a candidate's rating changes with its position between two presentations of a group, that shows
 the bias. The bias has two parts, a slope from first to last and an extra for the first position. Both are shrunk to
-zero as far as chance may explain them (positive-part shrinkage: James & Stein 1961). Not responsible for pairs
-(``pair_bias``).
+zero as far as chance may explain them (positive-part shrinkage: James & Stein 1961).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What earlier answers show about the judges that gave them: noise, position bias, and weights in a panel.
 
 Learned without labels. A run uses one snapshot, taken when it begins, and records it, so that the run can be replayed.
-Not responsible for where answers are recorded (``ledger``), nor for how priors are used (``judging.assembly``).
 """
 
 from __future__ import annotations

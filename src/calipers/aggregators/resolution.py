@@ -5,7 +5,6 @@ long-run ranking by sqrt(V / (V + v/k)) (reliability of a mean: Spearman 1910, B
 it adds to this correlation. That is little if the ranking would not change, and little if noise hides every difference.
 To a batch, whose advantages are to point along the true differences, it is worth √V times as much: the cosine of
 standardised scores z and centred truths T sums z T over groups, and E z T = (G - 1) √V × this correlation.
-Not responsible for asking, or for learning noise (``noise``).
 """
 
 from __future__ import annotations

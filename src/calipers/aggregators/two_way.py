@@ -2,8 +2,7 @@
 
 The two-way layout without interaction (Scheffé, *The Analysis of Variance*, 1959, ch. 4). A presentation is one answer.
 Its effect is how generous that answer was as a whole, which contains no information about the candidates. If every
-answer rates every candidate, the estimate is the plain mean. Not responsible for panels or comparisons, nor for
-learning a judge's noise (``noise``).
+answer rates every candidate, the estimate is the plain mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Turns a judge's name into the backend that sends requests to that judge. No server is contacted.
-
-Not responsible for which names exist (``registry``), or for a provider's variables in the environment
-(``providers.known``).
-"""
+"""Turns a judge's name into the backend that sends requests to that judge. No server is contacted."""
 
 from __future__ import annotations
 

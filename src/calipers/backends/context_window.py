@@ -1,7 +1,7 @@
 """Measures requests in bytes, and learns a judge's context window from its answers and refusals.
 
 This module only collects the sizes. A run records which groups use which window (``Settings.windows``), so that it can
-be replayed. Not responsible for fitting questions into a window (``render``), nor for recording (``ledger``).
+be replayed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Splits a judge's name as users write it: the name, the base URL after it, and the form without secrets.
 
-Pure. Not responsible for which judge a name means (``connect``).
+Pure.
 """
 
 from __future__ import annotations

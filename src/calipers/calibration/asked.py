@@ -1,7 +1,4 @@
-"""The request settings that judges of a calibration were asked with, as lines of TOML for a run that asks so again.
-
-Not responsible for the protocol, the number of calls or the rubric (``recommend``).
-"""
+"""The request settings that judges of a calibration were asked with, as lines of TOML for a run that asks so again."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 The rule: within a limit, the way with the best agreement with gold; without a limit, the cheapest way that reaches 98.5
 % of the best. A panel is only considered if it beats the best single judge of no higher price by more than one standard
 error. The figures of the choice are nested cross-validation (Stone 1974): the whole search, including panels and their
-weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth. Not responsible
-for which panels are tried (``panel_space``), or for the text of the recommendation (``recommend``).
+weights, is repeated without each fifth of the prompts, and what it chooses is measured on that fifth.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Query judges about groups with gold scores and record their answers, in the form of a judgments file.
 
-Every answer goes through ``Judge``, so that the figures are those of a run. Not responsible for computing them.
+Every answer goes through ``Judge``, so that the figures are those of a run.
 """
 
 from __future__ import annotations

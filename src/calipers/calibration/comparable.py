@@ -1,6 +1,6 @@
 """Find the groups on which judges can be compared: those that all judges scored.
 
-A judge that does not score the hard groups looks better on the rest. Not responsible for what is compared.
+A judge that does not score the hard groups looks better on the rest.
 """
 
 from __future__ import annotations

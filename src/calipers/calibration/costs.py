@@ -1,7 +1,4 @@
-"""The cost of querying a judge: calls, transcripts read, tokens, dollars; and the measure by which costs are compared.
-
-Not responsible for prices (``backends.limits.prices``) or for the fidelity that was bought (``curves``).
-"""
+"""The cost of a judge: calls, transcripts read, tokens, dollars; and the measure by which costs are compared."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Measure what more calls of a judge bring: fidelity by number of calls, and with the rule that stops asking early.
-
-Not responsible for other figures (``judges``), or for which way to query a judge is worth its price (``ways``).
-"""
+"""Measure what more calls of a judge bring: fidelity by number of calls, and with the rule that stops asking early."""
 
 from __future__ import annotations
 

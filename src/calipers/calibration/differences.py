@@ -1,7 +1,6 @@
 """Paired differences between judges: how much more one agrees with gold than another, on the same groups.
 
 All judges saw the same groups, so a difference is known better than either fidelity: what makes a group hard cancels.
-Not responsible for ways to ask, which differ in cost, too (``choice``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Write warnings about a calibration's figures: a sentence each, with its remedy if there is one.
-
-Not responsible for computing anything: the figures come from ``judges`` and ``panels``.
-"""
+"""Write warnings about a calibration's figures: a sentence each, with its remedy if there is one."""
 
 from __future__ import annotations
 

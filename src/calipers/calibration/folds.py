@@ -1,7 +1,6 @@
 """Divide groups into folds for cross-validation, so that no prompt is in two of them.
 
-Groups of one prompt are alike: what is chosen on some of them looks good on the others. Not responsible for what is
-chosen or measured (``choice``).
+Groups of one prompt are alike: what is chosen on some of them looks good on the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A judge's figures: agreement with gold, and figures that need no gold.
-
-Not responsible for warnings about them (``findings``) or for choosing between judges (``choice``).
-"""
+"""A judge's figures: agreement with gold, and figures that need no gold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How well scores agree with gold, group by group: one figure per group, so that groups can be resampled.
 
 All functions take ``scores`` and ``gold`` of shape (groups, members), NaN where unknown, and return one number per
-group, NaN if the group cannot be measured. Not responsible for the origin of scores.
+group, NaN if the group cannot be measured.
 """
 
 from __future__ import annotations

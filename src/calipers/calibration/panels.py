@@ -1,6 +1,6 @@
 """Measure several judges as a panel. Each judge is one series on its own scale; weights are learned without labels.
 
-This module chooses the series that represents a judge. Not responsible for how weights are learned (``aggregators``).
+This module chooses the series that represents a judge.
 """
 
 from __future__ import annotations

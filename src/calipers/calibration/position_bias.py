@@ -1,6 +1,6 @@
 """Measure a judge's position bias in lists, without labels.
 
-The curve itself is learned as in a run (``aggregators.position_bias``). Not responsible for pairs (``order_bias``).
+The curve itself is learned as in a run (``aggregators.position_bias``).
 """
 
 from __future__ import annotations

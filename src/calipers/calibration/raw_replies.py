@@ -1,7 +1,6 @@
 """Read recorded replies in a known format into the fields of a judgment record.
 
-A line with a ``format`` and a ``raw_text`` needs no ``parsed``. Not responsible for the formats themselves
-(``replies``).
+A line with a ``format`` and a ``raw_text`` needs no ``parsed``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Write the recommendation of a calibration as a block of TOML: which judges to query, how, and how often.
-
-Not responsible for the choice itself (``choice``).
-"""
+"""Write the recommendation of a calibration as a block of TOML: which judges to query, how, and how often."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Records as arrays: for each judge and kind of question, the score of every call for every member of every group.
 
 A *call* is one record; records about other members of a group in the same sample belong to one call. Missing values are
-NaN throughout, never a number. Not responsible for agreement with gold (``measures``).
+NaN throughout, never a number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """List the measured ways to query judges: judges, protocol, number of calls; with their cost and fidelity.
 
-Only measured ways are listed: nothing is extrapolated to more calls. Not responsible for choosing a way (``choice``),
-or for the text of the recommendation (``recommend``).
+Only measured ways are listed: nothing is extrapolated to more calls.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A judge's calls are counted by judging the groups with stand-ins, which answer every question well and at once. So the
 questions are those of the run. Where their number depends on answers, the groups are judged twice: as if answers made
-for the fewest questions, and for the most. Not responsible for printing (``cli.estimate``).
+for the fewest questions, and for the most.
 """
 
 from __future__ import annotations

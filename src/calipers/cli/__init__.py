@@ -10,12 +10,11 @@ import sys
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from calipers._version import __version__
 from calipers.cli.commands import CommandList, LazyCommands
 from calipers.cli.messages import Interrupted, print_message
-from calipers.cli.settings_file import names_settings_line, use_settings_file
+from calipers.cli.settings_file import names_source_of_value, use_settings_file
 from calipers.cli.variables import mistyped_variables
 from calipers.errors import CalipersError
 
@@ -41,7 +40,6 @@ _COMMANDS = LazyCommands({
     "judges": "calipers.cli.judges:judges",
     "doctor": "calipers.cli.doctor:doctor",
     "study": "calipers.cli.study:study",
-    "completion": "calipers.cli.completion:completion",
 })  # fmt: skip
 
 
@@ -50,7 +48,7 @@ class _Calipers(CommandList):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that the command line names."""
-        with names_settings_line(ctx):
+        with names_source_of_value(ctx):
             return super().invoke(ctx)
 
 
@@ -93,14 +91,6 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
 app.first = ("score", "show", "report", "doctor", "calibrate")
 
 
-def _name_source(error: click.ClickException) -> None:
-    """Say where a bad value came from if it is an environment variable's."""
-    if not isinstance(error, click.BadParameter) or error.ctx is None or error.param is None or not error.param.name:
-        return
-    if error.ctx.get_parameter_source(error.param.name) is ParameterSource.ENVIRONMENT:
-        click.echo(f"It comes from the environment variable {error.param.envvar}.", err=True)
-
-
 def _with_place(error: click.ClickException) -> click.ClickException:
     """Return an error that says where an option of ``calipers`` itself belongs if it stands after a command's name."""
     if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.ctx.parent is None:
@@ -119,7 +109,6 @@ def main() -> None:
     except click.ClickException as error:
         error = _with_place(error)
         error.show()
-        _name_source(error)
         code = error.exit_code
     except CalipersError as error:
         print_message(f"Error: {error}")

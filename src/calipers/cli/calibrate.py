@@ -31,7 +31,7 @@ from calipers.cli.command_options import (
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import judge_option
 from calipers.cli.messages import BadLines, tells_if_interrupted
-from calipers.cli.overwriting import JUDGMENTS, RECOMMENDATION, add_force_option
+from calipers.cli.output import add_force_option
 from calipers.errors import ConfigError, InputError
 from calipers.registry import PROTOCOLS
 
@@ -209,12 +209,10 @@ def _require_writable(groups: str, judgments: str | None, options: dict[str, Any
     """Raise ConfigError, before a judge is paid, for a file that cannot be written or must not be replaced."""
     beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
     if options["save"] is not None:
-        require_writable(options["save"], JUDGMENTS, force=options["force"], beside=beside)
+        require_writable(options["save"], force=options["force"], beside=beside)
     if options["recommendation"] is not None:
         beside |= {"the file of --save": options["save"]}
-        require_writable(
-            options["recommendation"], RECOMMENDATION, force=options["force"], beside=beside, flag="--recommendation"
-        )
+        require_writable(options["recommendation"], force=options["force"], beside=beside, flag="--recommendation")
 
 
 def _require_figures(found: Calibration, judgments: str | None, bad: _Once) -> None:

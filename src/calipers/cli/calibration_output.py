@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from calipers.backends.connect import find_backend
 from calipers.backends.names import split_judge_name
 from calipers.backends.providers.known import provider_of
 from calipers.cli.messages import print_message, reason_lines
-from calipers.cli.overwriting import RECOMMENDED, Kind, require_replaceable
+from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError
 from calipers.types.encoding import counted
 
@@ -68,11 +68,13 @@ def print_unused(results: Iterable[GroupResult]) -> None:
         print_message(f"Warning: {counted(count, 'group')}: {note}")
 
 
-def require_writable(
-    path: str, kind: Kind, *, force: bool, beside: Mapping[str, str | None], flag: str = "--save"
-) -> None:
+_RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
+"""The first line of a file that --recommendation writes."""
+
+
+def require_writable(path: str, *, force: bool, beside: Mapping[str, str | None], flag: str = "--save") -> None:
     """Raise ConfigError, before a command pays for calls, if it cannot or must not write the file of ``flag``."""
-    require_replaceable(flag, path, kind, force=force, beside=beside)
+    require_replaceable(flag, path, force=force, beside=beside)
     new = not Path(path).exists()
     try:
         with Path(path).open("a", encoding="utf-8"):
@@ -92,7 +94,7 @@ def save_recommendation(path: str, found: Calibration) -> None:
         print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
         return
     try:
-        Path(path).write_text(RECOMMENDED + found.recommendation, encoding="utf-8")
+        Path(path).write_text(_RECOMMENDED + found.recommendation, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--recommendation {path}: cannot be written ({error.strerror})") from error
     print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")

@@ -1,7 +1,4 @@
-"""The ways in which ``calipers calibrate`` asks judges: what they would cost, and their answers.
-
-Not responsible for measuring the answers (``calibration``).
-"""
+"""The ways in which ``calipers calibrate`` asks judges: what they would cost, and their answers."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ from calipers.backends.providers.known import provider_of
 from calipers.cli.calibration_output import print_cost, print_reasons, print_unused
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.withheld_keys import key_for
 from calipers.config.flag_values import read_rubric_file
 from calipers.errors import InputError
 
@@ -130,14 +126,14 @@ def query_judges(
     several, names = len({way.protocol for way in ways}) > 1, short_names(way.judge for way in ways)
     for way in ways:  # before any judge is paid
         how = {"protocol": way.protocol, "rubric": way.rubric, **way.options}
-        require_askable(way.judge, api_key=key_for(way.judge), **how)
+        require_askable(way.judge, **how)
     for way in ways:
         total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
         with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title(several)) as report:
             finished.tell = report.finished
             asked = asyncio.run(
                 collect_judgments(
-                    shown, way.judge, protocol=way.protocol, rubric=way.rubric, api_key=key_for(way.judge),
+                    shown, way.judge, protocol=way.protocol, rubric=way.rubric,
                     prompt_variant=way.prompt_variant, watchers=(finished,), **default, **way.options,
                 )
             )  # fmt: skip

@@ -1,7 +1,4 @@
-"""The tables and findings that ``calipers calibrate`` prints.
-
-Not responsible for any figure (``calibration``).
-"""
+"""The tables and findings that ``calipers calibrate`` prints."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any, TypeVar
 
@@ -18,93 +17,42 @@ from calipers.registry import Registry
 F = TypeVar("F", bound=Callable[..., Any])
 
 _REST = "Options"
-SETTINGS_USED = "calipers.config.used"
-"""In the context's ``meta``: by flag, the command that has its value from the settings file, and the value."""
-VARIABLES_USED = "calipers.environment.used"
-"""In the context's ``meta``: by flag, the environment variable that it has its value from, and the value."""
+_ALL = "calipers.help.all"
+VALUES_USED = "calipers.values.used"
+"""In the context's ``meta``, by flag: the command whose value nobody typed, and the variable it is from ("": the file).
+"""
+_GUARDED = frozenset({"URL", "FILE", "DIR", "OUT", "NAME=VALUE", "JUDGE=FILE"})
+"""Placeholders of options that name a file or an address, or change a request."""
 _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
 
 
 class CommandOption(click.Option):
     """An option of a command, shown in the help under the heading ``section``; None means the first, general section.
 
-    ``named`` marks an option that calipers.toml may set only if the user named that settings file. Such an option names
-    an output file, allows a file to be replaced, or names a file whose contents are trusted more than text.
+    ``guarded`` options are set by calipers.toml only if the user named that file: options that name a file or an
+    address, or change a request. ``named`` guards an option that does not show it by its metavar or type. ``rare``
+    options are shown by ``--help-all`` only.
     """
 
-    def __init__(self, *names: Any, section: str | None = None, named: bool = False, **attributes: Any) -> None:
+    def __init__(
+        self, *names: Any, section: str | None = None, named: bool = False, rare: bool = False, **attributes: Any
+    ) -> None:
         super().__init__(*names, **attributes)
         self.section = section
-        self.named = named
+        self.rare = rare
+        self.guarded = named or self.metavar in _GUARDED or isinstance(self.type, click.Path | InputFile)
         if self.metavar is None and self.type.name in _NUMBERS:
             self.metavar = "N"  # click appends the range to the help
 
     def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
-        """Return the value of a command-line option and its source; note it if the source is the settings file.
-
-        Raises BadParameter for a list or a table in that file where the option takes one value.
-        """
+        """Return the value of a command-line option and its source; note where it comes from if it was not typed."""
         value, source = super().consume_value(ctx, opts)
-        if source is ParameterSource.ENVIRONMENT:
-            ctx.meta.setdefault(VARIABLES_USED, {})[self.opts[-1].removeprefix("--")] = (str(self.envvar), value)
-        if source is ParameterSource.DEFAULT_MAP:
+        if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
             path = ctx.command_path.split()
+            variable = str(self.envvar) if source is ParameterSource.ENVIRONMENT else ""
             flag = self.opts[-1].removeprefix("--")
-            ctx.meta.setdefault(SETTINGS_USED, {})[flag] = (path[1] if len(path) > 1 else "", value)
-            for one in value if self.multiple and isinstance(value, list) else [value]:
-                if not isinstance(one, str | int | float):
-                    kind = (
-                        "a list" if isinstance(one, list) else "a table" if isinstance(one, dict) else "a date or time"
-                    )
-                    must = "write one or several texts or numbers" if self.multiple else "write one text or number"
-                    raise click.BadParameter(f"has {kind}; {must}", ctx=ctx, param=self)
+            ctx.meta.setdefault(VALUES_USED, {})[flag] = (path[1] if len(path) > 1 else "", variable)
         return value, source
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value of a command-line option in its type; raise BadParameter, in words, if it has none."""
-        if isinstance(self.type, click.types.BoolParamType) and isinstance(value, int | float):
-            value = str(value)  # a number of the settings file, of which click takes 0 and 1
-        if _would_be_cut(self.type, value) and not (self.count and value is True):
-            value = str(value).lower() if isinstance(value, bool) else str(value)
-        try:
-            return super().type_cast_value(ctx, value)
-        except click.BadParameter as error:
-            meant = _what_was_meant(self.type, value)
-            if meant is None:
-                raise
-            raise click.BadParameter(f"{value!r} is {meant}", ctx=ctx, param=error.param or self) from None
-
-
-def _what_was_meant(kind: click.ParamType[Any], value: Any) -> str | None:
-    """Return in words why ``value`` is not of this ``kind`` of option and what to write; None if click says it well."""
-    if not isinstance(value, str):
-        return None
-    if isinstance(kind, click.Choice):
-        near = get_close_matches(value, map(str, kind.choices), n=1)
-        return f"not one of {', '.join(map(str, kind.choices))}; did you mean {near[0]}?" if near else None
-    if isinstance(kind, click.types.IntParamType) and not _is_number(value, int):
-        return "not a whole number; write it in digits, as in 2"
-    if isinstance(kind, click.types.FloatParamType) and not _is_number(value, float):
-        return "not a number; write it in digits, as in 0.5"
-    if isinstance(kind, click.types.BoolParamType):
-        return "neither true nor false; write true or false (in the environment also 1 or 0)"
-    return None
-
-
-def _would_be_cut(kind: click.ParamType[Any], value: Any) -> bool:
-    """Whether a number of the settings file would become another one: 2.5 as a whole number 2, true as 1."""
-    whole, number = isinstance(kind, click.types.IntParamType), isinstance(kind, click.types.FloatParamType)
-    if isinstance(value, bool):
-        return whole or number
-    return whole and isinstance(value, float) and not value.is_integer()
-
-
-def _is_number(text: str, kind: type[int | float]) -> bool:
-    try:
-        kind(text)
-    except ValueError:
-        return False
-    return True
 
 
 class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
@@ -164,18 +112,36 @@ class InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
 
 
 class SectionedCommand(click.Command):
-    """A command whose help shows its options under section headings; options without a section come first."""
+    """A command whose help shows its everyday options under section headings; ``--help-all`` shows all of them."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.params.append(
+            click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+                help="Show all options and exit.",
+            )
+        )  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a command's options to its help, section by section."""
         sections: dict[str, list[tuple[str, str]]] = {_REST: []}
         for option in self.get_params(ctx):
             shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None
-            if shown is not None:
+            if shown is not None and (ctx.meta.get(_ALL) or not getattr(option, "rare", False)):
                 sections.setdefault(getattr(option, "section", None) or _REST, []).append(shown)
         for heading, records in sections.items():
+            if not records:
+                continue
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _show_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    if value:
+        context.meta[_ALL] = True
+        click.echo(context.get_help())
+        context.exit()
 
 
 def is_typed(name: str) -> bool:

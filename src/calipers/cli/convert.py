@@ -19,7 +19,7 @@ import click
 
 from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.messages import BadLines, Notes, print_message
-from calipers.cli.overwriting import GROUPS, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import counted
 
@@ -58,7 +58,7 @@ def convert(files: tuple[str, ...], out: str, group_by: str | None, *, force: bo
     Exit code: 0 all was written, 1 some rows could not be read, 2 nothing was written.
     """  # noqa: D301 - click's mark for lines to keep as they are
     beside = {f"the input {file}": file for file in files}
-    require_replaceable("--out", out, GROUPS, force=force, beside=beside)
+    require_replaceable("--out", out, force=force, beside=beside)
     tally = _Tally()
     with _replaced_at_the_end(out) as stream:
         for place, value in _groups(files, group_by, strict=strict):

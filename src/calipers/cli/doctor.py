@@ -14,7 +14,6 @@ import click
 from calipers.cli.command_options import FiniteRange, command_option, env_file_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import wrap_for_console
-from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError
 from calipers.types import Usage
 from calipers.types.encoding import counted
@@ -59,7 +58,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
     whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
     answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for
-    calipers.toml.
+    a file that calipers --config names.
 
     \b
     calipers doctor --judge openai/gpt-5-mini
@@ -78,7 +77,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
     if len(urls) > 1:
         raise ConfigError("--base-url was given more than once: examine one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
-    settings |= {"api_key": key_for(name, urls), "within": options["within"]}
+    settings |= {"within": options["within"]}
     with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
         found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
@@ -122,7 +121,7 @@ def _print(found: Diagnosis) -> None:
     verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
     console.print(wrap_for_console(console, verdict), markup=False, soft_wrap=True, style="bold")
     if found.settings:
-        console.print("\n# calipers.toml", markup=False)
+        console.print("\n# judge.toml, for calipers --config judge.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")
 
 

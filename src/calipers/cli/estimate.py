@@ -1,7 +1,4 @@
-"""``--estimate``: prints what a command will spend, and what that assumes, instead of spending it.
-
-Not responsible for counting (``capacity.spending``).
-"""
+"""``--estimate``: prints what a command will spend, and what that assumes, instead of spending it."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ def estimate_options(command: F) -> F:
     """Add ``--estimate`` and ``--reply-tokens`` to a command."""
     tokens = command_option(
         "--reply-tokens",
+        rare=True,
         type=click.IntRange(1),
         help="With --estimate: the tokens of a reply, reasoning included. [default: assumed, and shown]",
     )

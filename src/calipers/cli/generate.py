@@ -1,7 +1,6 @@
 """``calipers generate``: generates responses to a file of prompts.
 
-``ifeval`` uses the same options and the same way of generating. Not responsible for reading prompts, sending them, or
-writing responses (``generation``).
+``ifeval`` uses the same options and the same way of generating.
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from calipers.cli.command_options import InputFile, command_option, env_file_opt
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
-from calipers.cli.overwriting import NO_SAMPLES, RESPONSES, SAMPLES, add_force_option, require_replaceable
-from calipers.cli.withheld_keys import key_for
-from calipers.config.flag_values import read_params, read_price
+from calipers.cli.output import add_force_option, require_replaceable
+from calipers.config.flag_values import read_pairs, read_params, read_price
 from calipers.errors import ConfigError, InputError
 from calipers.types import Usage
 from calipers.types.encoding import counted
@@ -188,13 +186,8 @@ def require_writable_out(prompts: str, out: str, *, force: bool) -> None:
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: name a file in a folder that exists")
-    # A file of prompts with responses may be the user's data; only OUT.samples.jsonl beside it shows that this command
-    # wrote it.
-    ours = RESPONSES if Path(f"{out}.samples.jsonl").is_file() else NO_SAMPLES
-    require_replaceable("--out", out, ours, force=force, beside={"the file of prompts": prompts})
-    # The samples file is appended to, and never replaced, even with --force: in a foreign file, the samples could not
-    # be found again.
-    require_replaceable("--out", f"{out}.samples.jsonl", SAMPLES, force=False, beside={"the file of prompts": prompts})
+    resumes = Path(f"{out}.samples.jsonl").is_file()
+    require_replaceable("--out", out, force=force, beside={"the file of prompts": prompts}, resumes=resumes)
 
 
 async def generate_responses(
@@ -212,7 +205,6 @@ async def generate_responses(
     model, warnings = await find_model(
         name,
         base_url=urls,
-        api_key=key_for(name or "vllm/MODEL", urls, flag="model"),
         seconds=options["timeout"],
         price=_price(options),
         loading=_loading(options),
@@ -249,12 +241,10 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 def _loading(options: dict[str, Any]) -> Loading:
     from calipers.generation.engine import NO_TEMPLATE, Loading  # noqa: PLC0415 - --help stays quick
 
-    file, none = options["chat_template"], options["no_chat_template"]
-    if file is not None and none:
-        raise ConfigError("--chat-template and --no-chat-template exclude each other: leave one out")
-    template = NO_TEMPLATE if none else None if file is None else _template(file)
-    names = ("tp_size", "gpu_memory", "max_length", "dtype", "batch")
-    return Loading(**{name: options[name] for name in names}, chat_template=template)
+    file = options["chat_template"]
+    template = file if file is None else NO_TEMPLATE if file == "none" else _template(file)
+    engine = read_pairs(options["engine"], flag="--engine", example="max_model_len=8192")
+    return Loading(options["tp_size"], engine, template)
 
 
 def _template(file: str) -> str:
@@ -263,7 +253,7 @@ def _template(file: str) -> str:
     except (OSError, ValueError) as error:
         raise ConfigError(f"--chat-template {file}: cannot be read: {error}") from None
     if not text.strip():
-        raise ConfigError(f"--chat-template {file}: is empty; for no template, --no-chat-template")
+        raise ConfigError(f"--chat-template {file}: is empty; for no template, --chat-template none")
     return text
 
 

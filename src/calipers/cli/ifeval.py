@@ -1,7 +1,4 @@
-"""``calipers ifeval``: computes IFEval's accuracies from a file of responses.
-
-Not responsible for what a check means, or how prompts and responses are matched (``verifiers.ifeval``).
-"""
+"""``calipers ifeval``: computes IFEval's accuracies from a file of responses."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.generate import Progress, generate_responses, require_writable_out
 from calipers.cli.generation_options import generation_options
 from calipers.cli.messages import BadLines, print_message, tells_if_interrupted
-from calipers.cli.overwriting import PER_RESPONSE, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import counted
 
@@ -144,9 +141,7 @@ def _check_folder(folder: str, beside: dict[str, str | None], force: bool) -> No
     if not Path(folder).is_dir():
         raise ConfigError(f"--output-dir {folder}: there is no such folder; create it first")
     for reading in READINGS:
-        require_replaceable(
-            "--output-dir", str(results_path(Path(folder), reading)), PER_RESPONSE, force=force, beside=beside
-        )
+        require_replaceable("--output-dir", str(results_path(Path(folder), reading)), force=force, beside=beside)
 
 
 def _generated(data: str | None, problems: _Problems, options: dict[str, Any]) -> str:

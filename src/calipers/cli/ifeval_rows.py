@@ -1,7 +1,6 @@
 """Finds IFEval's fields in other kinds of rows: verl's ``extra_info`` and ``reward_model``, JSON text, groups files.
 
-Pure. Not responsible for what the fields mean (``verifiers.ifeval.rows``), or for where standards are in a row
-(``rubric.dataset_standards``).
+Pure.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from calipers.cli.command_options import RegisteredName, command_option, complete_judges
-from calipers.cli.withheld_keys import keys_for
 from calipers.config.option import SECTIONS, Option
 from calipers.config.options import flat_options
 from calipers.errors import ConfigError
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from calipers.ledger import WritableLedger
 
 EMBEDDED: Final = "embedded"
+_EVERYDAY: Final = frozenset({
+    "base_url", "budget", "concurrency", "judge", "ledger", "orders", "params", "protocol", "reward", "rubric", "seed",
+})  # fmt: skip
+"""The options that ``--help`` shows; ``--help-all`` shows the others."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -39,7 +42,7 @@ def judge_options_with(*, ledger: str | None = None) -> Callable[[F], F]:
         flags = [option for option in flat_options().values() if option.section]
         for option in sorted(flags, key=lambda one: SECTIONS.index(one.section))[::-1]:
             shown = replace(option, unset=ledger) if ledger is not None and option.flag == "ledger" else option
-            command = _flag(shown, section=option.section)(command)
+            command = _flag(shown, section=option.section, rare=option.key not in _EVERYDAY)(command)
         return command
 
     return add
@@ -142,7 +145,6 @@ def arguments_of_judge(
         )
     if len(judges) > 1 and "price" in options:
         raise ConfigError('--price is for one judge; for a panel give calls={"price": {JUDGE: ...}} in Python')
-    keys = keys_for(judges, options.get("base_url", ()), options.get("criteria_writer"))
     judge = judges if len(judges) > 1 else judges[0]
     more = ({} if budget is None else {"budget": budget}) | ({"watchers": tuple(watchers)} if watchers else {})
-    return judge_arguments(options | {"judge": judge, "api_key": keys, "ledger": ledger, "debug": debug} | more)
+    return judge_arguments(options | {"judge": judge, "ledger": ledger, "debug": debug} | more)

@@ -13,7 +13,7 @@ import click
 from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.label_report import print_agreement
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.overwriting import GOLD, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _write_gold(index: GroupIndex, file: LabelFile, groups: str, options: dict[s
 
     out = options["gold"]
     beside = {"the groups file": groups, "the label file": str(file.path)}
-    require_replaceable("--gold", out, GOLD, force=options["force"], beside=beside)
+    require_replaceable("--gold", out, force=options["force"], beside=beside)
     labels = file.labels()
     lines = gold_lines(index, labels, at_random=options["random_sample"], on_error=bad)
     count = _write_lines(Path(out), lines)

@@ -1,4 +1,4 @@
-"""What ``calipers label --agreement`` prints. Not responsible for any figure (``labelling.agreement``)."""
+"""What ``calipers label --agreement`` prints."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message
-from calipers.cli.overwriting import EXPORT, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError
 from calipers.types.encoding import counted, printable
 
@@ -133,7 +133,7 @@ def export(ledger: str, out: str, run: int | None, *, redact: bool, force: bool)
     from calipers.ledger import read_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.ledger.contents import write_parquet  # noqa: PLC0415 - likewise
 
-    require_replaceable("--out", out, EXPORT, force=force, beside={"the ledger": ledger})
+    require_replaceable("--out", out, force=force, beside={"the ledger": ledger})
     with read_ledger(ledger) as reader:
         count = write_parquet(reader, Path(out), run, redact=redact)
     print_message(f"{out}: {counted(count, 'question')}{', without texts' if redact else ''}")

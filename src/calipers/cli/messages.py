@@ -1,7 +1,4 @@
-"""Prints messages for people: wrapped between words in a terminal, unchanged elsewhere.
-
-Not responsible for tables, or for data on stdout, which is never wrapped.
-"""
+"""Prints messages for people: wrapped between words in a terminal, unchanged elsewhere."""
 
 from __future__ import annotations
 

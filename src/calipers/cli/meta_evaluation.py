@@ -17,9 +17,7 @@ from calipers.cli.calibration_report import print_addresses
 from calipers.cli.command_options import is_typed
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, wrap_for_console
-from calipers.cli.overwriting import VERDICTS
 from calipers.cli.tables import print_figures
-from calipers.cli.withheld_keys import key_for
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def meta_evaluation(path: str, verdicts: str | None, options: Mapping[str, Any],
             raise ConfigError(f"--{name} is about groups, and {path} holds labelled criteria")
     if options["save"] is not None:
         beside = {"the file of labels": path, "the verdicts file": verdicts, "the ledger": options["ledger"]}
-        require_writable(options["save"], VERDICTS, force=options["force"], beside=beside)
+        require_writable(options["save"], force=options["force"], beside=beside)
     bad = BadLines()
     rows = list(read_labelled(path, on_error=bad))
     if not rows:
@@ -72,14 +70,14 @@ def _require_askable(name: str, options: Mapping[str, Any]) -> None:
     from calipers.calibration.collect import require_askable  # noqa: PLC0415 - --help stays quick
 
     settings = given_options(options, "grading", "samples", "params", "price")
-    require_askable(name, protocol="checklist", api_key=key_for(name), experience=False, **settings)
+    require_askable(name, protocol="checklist", experience=False, **settings)
 
 
 def _ask(rows: Any, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
     from calipers.calibration.criteria.collect import collect_verdicts  # noqa: PLC0415 - --help stays quick
 
     settings = given_options(options, "grading", "samples", "params", "price", "ledger")
-    asked = asyncio.run(collect_verdicts(rows, name, api_key=key_for(name), experience=False, **settings))
+    asked = asyncio.run(collect_verdicts(rows, name, experience=False, **settings))
     called = name_without_password(short_names(options["judge"])[name])
     print_cost(asked.spent(), called, sent=not is_stand_in(name))
     return asked.judgments

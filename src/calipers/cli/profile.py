@@ -10,7 +10,7 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.overwriting import PROFILE, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def profile(
     else:
         if out is not None:
             beside = {"the groups file": groups, "the judgments file": judgments}
-            require_replaceable("--out", out, PROFILE, force=force, beside=beside)
+            require_replaceable("--out", out, force=force, beside=beside)
         found = measure_profile(groups, judgments, answers_of=answers_of, name=name, note=note, on_error=bad)
     if out is not None:
         write_profile(Path(out), found)

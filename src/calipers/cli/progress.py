@@ -1,6 +1,4 @@
-"""Counts a command's results, and shows progress and a summary. Not responsible for the line itself
-(``progress_line``).
-"""
+"""Counts a command's results, and shows progress and a summary."""
 
 from __future__ import annotations
 

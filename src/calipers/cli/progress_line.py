@@ -1,7 +1,4 @@
-"""A command's progress on stderr: a live line in a terminal, else a line every ten seconds.
-
-Not responsible for what is counted (``progress``, ``generate``, ``doctor``).
-"""
+"""A command's progress on stderr: a live line in a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 

@@ -7,8 +7,7 @@ import asyncio
 import click
 
 from calipers.cli.command_options import command_option
-from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
-from calipers.cli.result_file import Output
+from calipers.cli.output import Output, add_force_option, require_replaceable
 from calipers.cli.score import exit_code, shows_results
 
 
@@ -23,7 +22,7 @@ def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
     The same version of calipers writes the same file, byte for byte. A newer version may read old replies better,
     without new calls.
     """
-    require_replaceable("--out", out, RESULTS, force=force, beside={"the ledger": ledger})
+    require_replaceable("--out", out, force=force, beside={"the ledger": ledger})
     return asyncio.run(_replay(ledger, out, run))
 
 

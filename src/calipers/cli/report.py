@@ -8,7 +8,7 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import BadLines, print_message
-from calipers.cli.overwriting import REPORT, add_force_option, require_replaceable
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 
 
@@ -64,7 +64,7 @@ def report(
     if not Path(out).absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     named = {f"the source {path}": path for path in source} | {"the groups file": groups}
-    require_replaceable("--out", out, REPORT, force=force, beside=named)
+    require_replaceable("--out", out, force=force, beside=named)
     bad = BadLines()
     with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
         count = write_report(sources, Path(out), redact=redact)

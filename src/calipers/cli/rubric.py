@@ -1,7 +1,4 @@
-"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote.
-
-Not responsible for a data set's scores (``rubric_score``).
-"""
+"""``calipers rubric``: drafts a rubric from groups, and checks rubrics that people wrote."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from calipers.cli import rubric_score
 from calipers.cli.command_options import InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message
-from calipers.cli.overwriting import RUBRIC, add_force_option, require_replaceable
-from calipers.cli.withheld_keys import key_for
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 
 _WIDTH = 140
@@ -111,7 +107,7 @@ def draft(groups: str, out: str, **options: Any) -> int:
     if out != "-" and not Path(out).absolute().parent.is_dir():
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     beside = {"the groups file": groups, "the ledger": options["ledger"]}
-    require_replaceable("--out", out, RUBRIC, force=options["force"], beside=beside)
+    require_replaceable("--out", out, force=options["force"], beside=beside)
     return asyncio.run(_draft(groups, out, options))
 
 
@@ -137,7 +133,6 @@ async def _draft(groups: str, out: str, options: dict[str, Any]) -> int:
             criteria=options["criteria"],
             ledger=ledger,
             base_url=options["base_url"],
-            api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
             options=given_options(options, "max_tokens", "concurrency", "params"),
         )
     for problem in (*problems, *found.problems):

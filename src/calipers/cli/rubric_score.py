@@ -1,7 +1,4 @@
-"""``calipers rubric score``: a benchmark's score by its rubrics, overall and by axis, theme and every other tag.
-
-Not responsible for the arithmetic (``rubric.tag_scores``).
-"""
+"""``calipers rubric score``: a benchmark's score by its rubrics, overall and by axis, theme and every other tag."""
 
 from __future__ import annotations
 

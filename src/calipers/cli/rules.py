@@ -1,7 +1,4 @@
-"""``--rules`` and ``--combine``: rules that code checks before the judge is asked.
-
-Not responsible for the reward (``calipers.Hybrid``), or for the file's fields (``verifiers.rule_files``).
-"""
+"""``--rules`` and ``--combine``: rules that code checks before the judge is asked."""
 
 from __future__ import annotations
 

@@ -1,25 +1,18 @@
-"""``calipers scenarios``: writes training inputs for a task without data, and keeps those whose rollouts differ.
-
-Not responsible for what is written (``scenarios.making``), or for files in other forms (``scenario_files``).
-"""
+"""``calipers scenarios``: writes training inputs for a task without data, and keeps those whose rollouts differ."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
-from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from calipers.backends.names import writes_text
-from calipers.cli import kept_scenarios, scenario_files
 from calipers.cli.command_options import FiniteRange, InputFile, command_option
 from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import print_message, tells_if_interrupted
-from calipers.cli.overwriting import SCENARIOS, add_force_option, require_replaceable
-from calipers.cli.withheld_keys import key_for
+from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import counted, printable
 
@@ -27,18 +20,15 @@ if TYPE_CHECKING:
     from calipers.scenarios import Kept, Made, Split
     from calipers.types import Tool
 
-
-_NAMES = 8
+_INFORMATIVE = 16
+"""The number of groups that differ, wanted in each training step, for which the advice is."""
 
 
 class _WithDefault(click.Group):
     """A group of commands whose first argument, if it names none of them, is the argument of ``write``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            near = get_close_matches(args[0], self.commands, n=1)
-            if near and len(args) > 1:
-                raise click.UsageError(f"no such command {args[0]!r}; did you mean {near[0]}?", ctx)
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
             args = ["write", *args]
         return super().parse_args(ctx, args)
 
@@ -59,10 +49,8 @@ def scenarios() -> None:
     "-o",
     "--out",
     required=True,
-    named=True,
     metavar="OUT",
-    help="The file of training inputs (.jsonl, .parquet for verl, .json for ART), or a folder for datasets. "
-    "Validation inputs go beside it.",
+    help="The file of training inputs (.jsonl, or .parquet for verl). Validation inputs go beside it.",
 )
 @judge_option(
     "judge", required=True, multiple=False, help="The model that writes the scenarios: provider/model, as for score."
@@ -78,10 +66,7 @@ def scenarios() -> None:
     help="An MCP server whose tools the agent has: its URL, or the command that starts it.",
 )
 @command_option(
-    "--topic", multiple=True, metavar="NAME", help="A sub-topic. May be repeated. [default: the model names them]"
-)
-@command_option(
-    "--topics", "topic_count", default=8, show_default=True, type=click.IntRange(1), help="Sub-topics to have named."
+    "--topic", multiple=True, metavar="NAME", help="A sub-topic. May be repeated. [default: the model names 8]"
 )
 @command_option(
     "--calls",
@@ -116,17 +101,18 @@ def write(task: str, **options: Any) -> int:
 
     Exit code: 0 all were written, 1 fewer than asked for or with problems, 2 none, or bad usage.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.scenarios.making import Options, require_request  # noqa: PLC0415 - --help stays quick
+    from calipers.scenarios.files import require_scenario_file, validation_path  # noqa: PLC0415 - --help stays quick
+    from calipers.scenarios.making import Options, require_request  # noqa: PLC0415 - likewise
 
     out = options["out"]
     if not writes_text(options["judge"]):
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
-    require_request(task, Options(options["count"], tuple(options["topic"]), options["topic_count"], options["calls"]))
-    scenario_files.form_of(out)
+    require_request(task, Options(options["count"], tuple(options["topic"]), options["calls"]))
+    require_scenario_file(out)
     if options["tools"] and options["mcp"]:
         raise ConfigError("--tools and --mcp both name the agent's tools: leave one out")
-    for path in (out, scenario_files.validation_path(out)):
-        require_replaceable("--out", path, SCENARIOS, force=options["force"], beside={"the ledger": options["ledger"]})
+    for path in (out, validation_path(out)):
+        require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})
     with tells_if_interrupted("Answers are in the ledger: run the same command again to continue."):
         return asyncio.run(_write(task, out, options))
 
@@ -134,8 +120,9 @@ def write(task: str, **options: Any) -> int:
 async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     from calipers.ledger import open_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.scenarios import Options, split, write_scenarios  # noqa: PLC0415 - likewise
+    from calipers.scenarios.files import write_split  # noqa: PLC0415 - likewise
+    from calipers.scenarios.making import connected_writer  # noqa: PLC0415 - likewise
     from calipers.scenarios.tools import mcp_tools, read_tools  # noqa: PLC0415 - likewise
-    from calipers.scenarios.writer import connected_writer  # noqa: PLC0415 - likewise
 
     tools: tuple[Tool, ...] = read_tools(options["tools"]) if options["tools"] else ()
     if options["mcp"]:
@@ -147,62 +134,47 @@ async def _write(task: str, out: str, options: dict[str, Any]) -> int:
             options["judge"],
             ledger=ledger,
             base_url=options["base_url"],
-            api_key=key_for(options["judge"], [options["base_url"]] if options["base_url"] else ()),
             options=given_options(options, "max_tokens", "concurrency", "params"),
         )
-        wanted = Options(
-            options["count"], tuple(options["topic"]), options["topic_count"], options["calls"], writer.params
-        )
+        wanted = Options(options["count"], tuple(options["topic"]), options["calls"], writer.params)
         made = await write_scenarios(task, writer.store, writer.backend, wanted, tools=tools)
     for problem in dict.fromkeys(made.problems):
         print_message(f"Warning: {problem}")
     if not made.scenarios:
-        raise InputError(f"no scenario could be used ({_by_reason(made, '; ') or 'the replies hold none'})")
+        raise InputError(f"no scenario could be used ({_by_reason(made) or 'the replies hold none'})")
     parts = split(made.scenarios, options["validation"])
-    scenario_files.write_split(parts, out, tools)
+    write_split(parts, out, tools)
     _print_coverage(made, parts, tools)
     return int(len(made.scenarios) < options["count"] or bool(made.problems))
 
 
-def _by_reason(made: Made, between: str) -> str:
-    return between.join(f"{count} × {why}" for why, count in made.refused.most_common())
+def _by_reason(made: Made) -> str:
+    return ", ".join(f"{count} × {why}" for why, count in made.refused.most_common())
 
 
 def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
-    from rich.cells import cell_len  # noqa: PLC0415 - --help stays quick
-
-    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - likewise
+    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - --help stays quick
 
     rows = [(printable(topic), *figures) for topic, *figures in coverage_table(made.grid, made.scenarios)]
-    width = max(cell_len(row[0]) for row in rows)
-    click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
-    for topic, *figures in rows:
-        click.echo("  ".join([topic + " " * (width - cell_len(topic)), *(f"{figure:>8}" for figure in figures)]))
+    width = max(len(row[0]) for row in rows)
+    for topic, *figures in [("", *DIFFICULTIES), *rows]:
+        click.echo("  ".join([f"{topic:{width}}", *(f"{figure:>8}" for figure in figures)]))
     nearest = "" if parts.nearest is None else f"; the two most alike across them share {parts.nearest:.0%} of words"
     click.echo(
-        f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')} in "
-        f"{counted(made.rounds, 'round')}: "
+        f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')}: "
         f"{len(parts.train)} for training, {len(parts.validation)} for validation{nearest}"
     )
     if made.refused:
-        click.echo(f"{made.refused.total()} were refused: {_by_reason(made, ', ')}")
+        click.echo(f"{made.refused.total()} were refused: {_by_reason(made)}")
     if unused := made.unused_tools(tools):
         click.echo(printable(f"No scenario is said to need: {', '.join(unused)}"))
-    if made.unknown_tools:
-        named = ", ".join(f"{name} ({count})" for name, count in made.unknown_tools.most_common(_NAMES))
-        click.echo(printable(f"Named, but none of the tools: {' '.join(named.split())}"))
 
 
 @scenarios.command(short_help="Keep scenarios whose rollouts differ.")
 @click.argument("scenarios", type=InputFile())
 @click.argument("result", type=InputFile())
 @command_option(
-    "-o",
-    "--out",
-    required=True,
-    named=True,
-    metavar="OUT",
-    help="The scenarios that are kept, in the form of SCENARIOS.",
+    "-o", "--out", required=True, metavar="OUT", help="The scenarios that are kept, in the form of SCENARIOS."
 )
 @command_option(
     "--solved",
@@ -211,51 +183,41 @@ def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
     type=FiniteRange(),
     help="A rollout is solved from this score on.",
 )
-@command_option(
-    "--spread",
-    default=1e-9,
-    show_default=True,
-    type=FiniteRange(0),
-    help="Keep groups whose scores differ by more than this.",
-)
-@command_option(
-    "--informative",
-    default=16,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Groups that differ, wanted in each training step.",
-)
 @add_force_option
-def keep(scenarios: str, result: str, out: str, **options: Any) -> int:
+def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -> int:
     """Keep the scenarios in SCENARIOS whose groups in RESULT differ in score, and advise group size and number.
 
     RESULT is what calipers score wrote for rollouts of SCENARIOS. A scenario that is always or never solved gives GRPO
-    no advantage. OUT has the form of SCENARIOS: .jsonl, .parquet, .json, or a folder.
+    no advantage. OUT has the form of SCENARIOS: .jsonl or .parquet.
 
     \b
     calipers scenarios keep train.jsonl scored.jsonl -o kept.jsonl
 
     Exit code: 0 some were kept, 1 none were, 2 bad usage or files that do not belong together.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.scenarios import keep as sorted_out  # noqa: PLC0415 - --help stays quick
+    from calipers.generation.forms import write_rows  # noqa: PLC0415 - --help stays quick
+    from calipers.scenarios import keep as sorted_out  # noqa: PLC0415 - likewise
+    from calipers.scenarios.files import read_rollouts, read_scenarios, require_scenario_file  # noqa: PLC0415
 
-    kept_scenarios.require_same_form(scenarios, out)
-    require_replaceable(
-        "--out", out, SCENARIOS, force=options["force"], beside={"SCENARIOS": scenarios, "RESULT": result}
-    )
-    given = kept_scenarios.read_scenarios(scenarios)
-    read = kept_scenarios.read_rollouts(result, given.rows)
-    if note := read.note():
-        print_message(f"Warning: {note}")
-    chosen = {name: options[name] for name in ("solved", "spread", "informative")}
-    found = sorted_out(read.groups, **chosen)
-    given.write(frozenset(found.kept), out)
-    _print_kept(found, len(given.rows), options["informative"])
-    print_message(f"Wrote {counted(len(found.kept), 'scenario')}: {Path(out)}")
+    require_scenario_file(out)
+    if out.endswith(".parquet") != scenarios.endswith(".parquet"):
+        raise ConfigError(f"--out {out}: scenarios are kept in the form of {scenarios}; give it the same suffix")
+    require_replaceable("--out", out, force=force, beside={"SCENARIOS": scenarios, "RESULT": result})
+    rows = read_scenarios(scenarios)
+    groups, strangers = read_rollouts(result, rows)
+    if strangers:
+        print_message(
+            f"Warning: RESULT has {counted(len(strangers), 'group')} whose group_id is no scenario's id, ignored here "
+            f"(the first: {strangers[0]!r:.200})"
+        )
+    found = sorted_out(groups, solved=solved, informative=_INFORMATIVE)
+    write_rows([rows[name] for name in rows if name in set(found.kept)], out)
+    _print_kept(found, len(rows))
+    print_message(f"Wrote {counted(len(found.kept), 'scenario')}: {out}")
     return int(not found.kept)
 
 
-def _print_kept(found: Kept, total: int, informative: int) -> None:
+def _print_kept(found: Kept, total: int) -> None:
     judged = [found.kept, found.always, found.never, found.unknown]
     names = ("differ: kept", "always solved", "never solved", "fewer than two scores")
     for name, scenarios_of in zip(names, judged, strict=True):
@@ -266,5 +228,6 @@ def _print_kept(found: Kept, total: int, informative: int) -> None:
     shares = ", ".join(f"{share:.0%} at {size}" for size, share in found.advice.differing.items())
     click.echo(f"Of the kept groups, expected to differ again, by group size: {shares}")
     click.echo(
-        f"Advice: groups of {found.advice.size}, and {found.advice.groups} of them a step for {informative} that differ"
+        f"Advice: groups of {found.advice.size}, and {found.advice.groups} of them a step for {_INFORMATIVE} that "
+        "differ"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -17,8 +18,7 @@ from calipers.cli.command_options import InputFile, RegisteredName, SectionedCom
 from calipers.cli.estimate import estimate_options, require_estimate
 from calipers.cli.judge_options import arguments_of_judge, given_options, judge_from_options, judge_options
 from calipers.cli.messages import BadLines, tells_if_interrupted
-from calipers.cli.overwriting import RESULTS, add_force_option, require_replaceable
-from calipers.cli.result_file import Output
+from calipers.cli.output import Output, add_force_option, require_replaceable
 from calipers.cli.rules import Scoring, rules_from_options, with_references
 from calipers.errors import ConfigError, InputError
 from calipers.registry import READERS
@@ -36,6 +36,7 @@ from calipers.registry import READERS
 )
 @command_option(
     "--reader",
+    rare=True,
     type=RegisteredName(READERS),
     help="The format of GROUPS. [default: by the file's suffix]",
 )
@@ -48,6 +49,7 @@ from calipers.registry import READERS
 )
 @command_option(
     "--combine",
+    rare=True,
     section="Rules that code checks",
     type=click.Choice(["product", "average", "min", "all", "verif_code", "verif_paper"]),
     help="How the score of the rules, also of those in GROUPS, and the judge's reward become one. "
@@ -55,12 +57,14 @@ from calipers.registry import READERS
 )
 @command_option(
     "--reference",
+    rare=True,
     section="Rules that code checks",
     is_flag=True,
     help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
 @command_option(
     "--ray",
+    rare=True,
     is_flag=False,
     flag_value="auto",
     metavar="[ADDRESS]",
@@ -244,7 +248,24 @@ def _check_paths(run: _Run) -> None:
         raise ConfigError(f"--out {out}: its folder does not exist; create it first")
     read = {"the rubric": options["rubric"], "the file of rules": options["rules"]}
     beside = {"the groups file": run.groups, "the ledger": options["ledger"]} | read
-    require_replaceable("--out", out, RESULTS, force=options["force"], beside=beside)
+    resumes = _is_recorded(options["ledger"] or _default_ledger(out)) and _holds_results(path)
+    require_replaceable("--out", out, force=options["force"], beside=beside, resumes=resumes)
+
+
+def _is_recorded(ledger: str | None) -> bool:
+    return ledger is not None and ("://" in ledger or Path(ledger).is_file())
+
+
+def _holds_results(path: Path) -> bool:
+    """Whether a file begins as a result file does: an interrupted run is continued in it."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        try:
+            row = json.loads(file.readline(1 << 26))
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(row, dict) and {"group_id", "status", "trajectories"} <= row.keys()
 
 
 def _count_lines(groups: str) -> int | None:

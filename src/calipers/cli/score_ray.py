@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calipers.cli.judge_options import arguments_of_judge
 from calipers.cli.messages import BadLines
-from calipers.cli.result_file import Output
+from calipers.cli.output import Output
 from calipers.cli.rules import RulesAndJudge, rules_from_options, with_references
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.types import GroupResult, TrajectoryGroup

@@ -9,7 +9,6 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.cli.messages import print_message, tells_if_interrupted
-from calipers.cli.study_compare import compare
 from calipers.errors import ConfigError
 from calipers.types.encoding import counted
 
@@ -31,9 +30,6 @@ _SHOWN: Final = {
 @click.group(short_help="Study what a judge does to a policy.")
 def study() -> None:
     """Study what a judge's bias, noise and failures do to the policy that is rewarded by it."""
-
-
-study.add_command(compare)
 
 
 @study.command(short_help="Train a small policy with GRPO under judges, on a CPU.")

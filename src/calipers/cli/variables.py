@@ -1,7 +1,4 @@
-"""Names environment variables that look like those of calipers' options but are none.
-
-Not responsible for their values, which click and the options read.
-"""
+"""Names environment variables that look like those of calipers' options but are none."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The text of ``calipers watch``: the state of a run as a few lines of at most 80 columns, or as one line for a log.
-
-Not responsible for reading the ledger (``report.following``) or for escaping what controls a terminal (``terminal``).
-"""
+"""The text of ``calipers watch``: the state of a run as a few lines of at most 80 columns, or as one line for a log."""
 
 from __future__ import annotations
 

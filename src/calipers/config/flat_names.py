@@ -1,6 +1,6 @@
 """Turns a flat mapping of options into the arguments of ``Judge``, for flags, calipers.toml, verl's table and wrappers.
 
-Flat names are those of the command line, with underscores. Not responsible for values as text (``flag_values``).
+Flat names are those of the command line, with underscores.
 """
 
 from __future__ import annotations

@@ -287,6 +287,7 @@ class Calls(Group):
         "A further request parameter, sent unchanged, e.g. temperature=0. VALUE is JSON or text.",
         check=require_params,
         flag="param",
+        named=True,
         section=THE_JUDGE,
         metavar="KEY=VALUE",
         many=True,

@@ -1,7 +1,7 @@
 """How one option of a judge is declared: its default, type, range and help sentence, and its names outside Python.
 
 An option is a field of a frozen dataclass, declared with ``whole_number``, ``number``, ``choice``, ``flag``,
-``function`` or ``any_value``. Not responsible for which options there are (``options``).
+``function`` or ``any_value``.
 """
 
 from __future__ import annotations

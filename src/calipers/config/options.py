@@ -2,7 +2,7 @@
 
 The signature of ``Judge``, the checks of its arguments, flags and their help, environment variables, the keys of
 calipers.toml and of verl's table, the settings that the ledger records, and docs/options.md all follow from these
-fields. Not responsible for what an option does, or for options that contradict one another (``judging``).
+fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The settings of a run: the options that decide a judge's results, as the ledger records them.
-
-Not responsible for options that change no score, such as limits and prices.
-"""
+"""The settings of a run: the options that decide a judge's results, as the ledger records them."""
 
 from __future__ import annotations
 

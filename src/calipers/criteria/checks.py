@@ -1,7 +1,4 @@
-"""Which written criteria are refused, and why: the writer reads text of others, and what it writes instructs a judge.
-
-Not responsible for finding prompt injection (``guard``), or for reading the writer's reply (``question``).
-"""
+"""Refuses written criteria, and says why: the writer reads text of others, and what it writes instructs a judge."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The question to the writer of criteria, what its reply holds, and when it is asked a second time.
 
-The task is evidence, and so is the reply: what addresses the judge in it is refused. Not responsible for asking
-(``judging.task_criteria``), or for what may be used of a reply (``checks``).
+The task is evidence, and so is the reply: what addresses the judge in it is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Written criteria as a judge gets them: lines beside its standards, or the criteria of a checklist.
-
-Not responsible for the wording of the question to the judge (``protocols``).
-"""
+"""Written criteria as a judge gets them: lines beside its standards, or the criteria of a checklist."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The task of a group as the writer of criteria sees it: the prompt and a reference, and nothing that the policy wrote.
-
-Not responsible for the question to the writer (``question``).
-"""
+"""The task of a group as the writer of criteria sees it: the prompt and a reference, nothing that the policy wrote."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The doctor: tests a judge before a run, in under a minute, with about forty short questions.
 
 A judge that passes can distinguish clearly good answers from clearly bad ones, follows the output format and resists
-prompt injection. Not responsible for agreement with people on real groups (``calibration``).
+prompt injection.
 """
 
 from calipers.doctor.diagnosis import Check, Diagnosis

@@ -1,6 +1,6 @@
 """Checks of a judge's behaviour: reasoning, replies at a short token limit, repeatability, logprobs, speed and price.
 
-Pure: answers in, checks out. Not responsible for the quality of the judge's scores (``probe_statistics``).
+Pure: answers in, checks out.
 """
 
 from __future__ import annotations

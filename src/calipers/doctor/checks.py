@@ -1,6 +1,6 @@
 """Turns the statistics of the probes into the doctor's checks: a sentence and the numbers.
 
-Pure. Not responsible for the statistics (``probe_statistics``).
+Pure.
 """
 
 from __future__ import annotations

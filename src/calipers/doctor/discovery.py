@@ -1,7 +1,7 @@
 """Finds judges that can be used from this machine: by keys in the environment, and by servers at local addresses.
 
 Only loopback addresses are contacted, and only for their list of models. Keys are never printed; only their presence is
-checked. Not responsible for whether a key works or how good a judge is (``examination``).
+checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Examines a judge: sends the questions in order, and makes the diagnosis from the answers.
 
-Cheap questions come first. If they fail, no more questions are sent. Not responsible for what the statistics mean
-(``verdict``) or for printing the diagnosis (``cli``).
+Cheap questions come first. If they fail, no more questions are sent.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The judge under examination, used as in a run: with the same backend, protocol, reading and retries.
-
-Not responsible for the questions (``probes``), or for statistics of the answers (``probe_statistics``, ``behaviour``).
-"""
+"""The judge under examination, used as in a run: with the same backend, protocol, reading and retries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Statistics of a judge's answers to the probes: output format, agreement, order flips, prompt injection.
 
-Pure. Not responsible for asking the judge (``examinee``) or for the conclusion (``verdict``).
+Pure.
 """
 
 from __future__ import annotations

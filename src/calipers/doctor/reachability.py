@@ -1,6 +1,6 @@
 """Checks a judge's server before the first question: whether it answers, accepts the key and has the model.
 
-Also reads the model's context window. Costs no tokens. Not responsible for finding servers (``discovery``).
+Also reads the model's context window. Costs no tokens.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """vLLM in this process, as a backend that generates: concurrent requests are answered as a single batch.
 
-vLLM is imported at the first request. Not responsible for retries or for storing responses.
+vLLM is imported at the first request.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final
 
@@ -15,22 +15,11 @@ from calipers.errors import ConfigError, PermanentError
 from calipers.types import Completion, FinishReason, JudgeRequest, Usage
 
 _PARAMETERS: Final = frozenset(
-    [
-        "temperature",
-        "top_p",
-        "top_k",
-        "min_p",
-        "seed",
-        "stop",
-        "presence_penalty",
-        "frequency_penalty",
-        "repetition_penalty",
-        "stop_token_ids",
-        "min_tokens",
-        "ignore_eos",
-        "logit_bias",
-    ]
-)
+    {
+        "temperature", "top_p", "top_k", "min_p", "seed", "stop", "presence_penalty", "frequency_penalty",
+        "repetition_penalty", "stop_token_ids", "min_tokens", "ignore_eos", "logit_bias",
+    }
+)  # fmt: skip
 """Parameters of a request that vLLM's SamplingParams has under the same name."""
 
 _FINISH: Final[Mapping[str, FinishReason]] = {"stop": "stop", "length": "length"}
@@ -45,29 +34,15 @@ NO_TEMPLATE: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """How a model that generates responses is loaded into this process; None leaves a choice to vLLM.
+    """How a model that generates responses is loaded into this process: on ``tp_size`` devices, and with further
+    ``arguments`` of vLLM's ``LLM``.
 
-    ``tp_size`` devices share it, each giving it ``gpu_memory``, a share of its memory from 0 to 1. ``max_length`` is
-    the limit of tokens of prompt and response together, ``batch`` the most responses at a time, and ``dtype`` the type
-    of its weights. ``chat_template`` is a Jinja template instead of the model's own; ``NO_TEMPLATE`` means none.
+    ``chat_template`` is a Jinja template instead of the model's own; ``NO_TEMPLATE`` means none.
     """
 
     tp_size: int = 1
-    gpu_memory: float | None = None
-    max_length: int | None = None
-    dtype: str | None = None
-    batch: int | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     chat_template: str | None = None
-
-    def engine_arguments(self) -> dict[str, Any]:
-        """Return the keyword arguments of vLLM's ``LLM`` besides the model, for generating responses."""
-        given = {
-            "gpu_memory_utilization": self.gpu_memory,
-            "max_model_len": self.max_length,
-            "dtype": self.dtype,
-            "max_num_seqs": self.batch,
-        }
-        return {"tensor_parallel_size": self.tp_size} | {key: one for key, one in given.items() if one is not None}
 
 
 class Engine:
@@ -138,7 +113,11 @@ def load_vllm(model: str, loading: Loading) -> Chat:
         from vllm import LLM, SamplingParams  # noqa: PLC0415 - large, and only where a model runs in this process
     except ImportError as error:
         raise ConfigError(f"running {model!r} in this process needs vLLM: pip install vllm ({error})") from None
-    return chat_with(LLM(model=model, **loading.engine_arguments()), SamplingParams, loading.chat_template)
+    return chat_with(
+        LLM(model=model, tensor_parallel_size=loading.tp_size, **loading.arguments),
+        SamplingParams,
+        loading.chat_template,
+    )
 
 
 def chat_with(engine: Any, sampling_params: Callable[..., Any], chat_template: str | None) -> Chat:

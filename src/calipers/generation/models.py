@@ -1,12 +1,10 @@
-"""Finds the model that generates responses: behind a server, or loaded into this process.
-
-Not responsible for how either works (``backends``, ``engine``).
-"""
+"""Finds the model that generates responses: behind a server, or loaded into this process."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +15,14 @@ from calipers.backends.limits.metered import Metered
 from calipers.backends.limits.pool import Pool
 from calipers.backends.limits.prices import find_pricing
 from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.wrapper import Wrapper
 from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
-from calipers.generation.any_reply import AcceptAnyReply
 from calipers.generation.engine import Engine, Loading
 from calipers.interfaces import Backend
+from calipers.types import Completion, JudgeRequest
 
 NEEDS_VLLM = (
     "{model!r} is not a provider/model name, so it would run in this process, which needs vLLM: pip install vllm. "
@@ -60,8 +59,8 @@ async def find_model(
         return Engine(name, loading), []
     if loading is not None and loading != Loading(tp_size=loading.tp_size):
         raise ConfigError(
-            "--gpu-memory, --max-length, --dtype, --batch and the chat template are for a model that is loaded into "
-            "this process; a server is told when it is started"
+            "--engine and --chat-template are for a model that is loaded into this process; a server is told when it "
+            "is started"
         )
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
@@ -129,3 +128,27 @@ async def _only_model(base_url: str, seconds: float) -> str:
         shown = ", ".join(map(str, names[:5])) or "none"
         raise ConfigError(f"{url_without_password(base_url)} has {len(names)} models ({shown}): name one with --model")
     return str(names[0])
+
+
+class AcceptAnyReply(Wrapper):
+    """Calls ``backend``, inside retries, and returns the text of every complete reply: an empty one, a tool call, a
+    refusal in words.
+
+    An empty reply of a judge is no judgment; an empty response of a policy is its response. What the provider's filter
+    withheld, and replies that may be incomplete, stay errors.
+    """
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        """Return the complete reply of the model that generates responses. Raises what the backend raises."""
+        try:
+            completion = await self._backend.complete(request)
+        except BackendError as error:
+            if error.completion is None:
+                raise
+            completion = error.completion
+        match completion.text_source:
+            case "tool_call":
+                return replace(completion, text="")
+            case "reasoning":
+                return replace(completion, text="", reasoning=completion.text)
+        return completion

@@ -1,7 +1,5 @@
 """Reads files of prompts for generation: JSONL (also gzip) and Parquet, with a prompt and any other columns in each
 row.
-
-Not responsible for sampling responses (``sampling``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Samples n responses to each prompt, with limited concurrency; responses are stored, and failures returned.
 
 A failed call becomes a ``Failed`` with its reason, never an empty text. A model that ends without text has answered,
-and its ``Sample`` is empty. Not responsible for the model (a ``Backend``) or for files.
+and its ``Sample`` is empty.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``canonical`` reads message lists of any API, ``as_trajectory`` and ``as_group`` read the objects that hold such lists,
 ``read_groups`` reads files of groups, ``read_rubric`` a rubric that people wrote, and ``read_rubrics`` data sets with a
-rubric in each row. Not responsible for judging or rendering. No foreign library is imported (except pyarrow for a
-Parquet file), and reading executes nothing. What reads files is loaded when it is first used.
+rubric in each row. No foreign library is imported (except pyarrow for a Parquet file), and reading executes nothing.
+What reads files is loaded when it is first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Convert any group or trajectory, of calipers or foreign, to a checked ``TrajectoryGroup`` or ``Trajectory`` with an
 id.
 
-This file enforces the contract of the groups file's objects. Not responsible for files (``files``) or messages
-(``messages``).
+This file enforces the contract of the groups file's objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Read JSON lines as plain objects, one at a time: encoding, compression, line length, syntax.
 
-A problem of a line becomes a row with the problem's text, so that reading continues. Not responsible for the meaning of
-the objects (``groups``).
+A problem of a line becomes a row with the problem's text, so that reading continues.
 """
 
 from __future__ import annotations

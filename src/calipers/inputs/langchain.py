@@ -1,6 +1,6 @@
 """Read LangChain and LangGraph messages: model dumps, and the output of ``messages_to_dict`` and ``dumpd``.
 
-Only the envelope is read here. Not responsible for content blocks (``blocks``).
+Only the envelope is read here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert items of OpenAI's Responses API to fragments of chat messages.
 
 That API splits one turn into several items; ``join_assistant_messages`` decides which fragments belong to one assistant
-message. Not responsible for messages in the list (``type: message``), which ``messages`` reads as chat messages.
+message.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert content parts of any API (text, images, audio, files, resources) to OpenAI's kinds.
 
 Base64 data always becomes an ``image_url``, an ``input_audio`` or a ``file`` part, never text. Unknown kinds stay
-unchanged. Not responsible for messages, tool calls or reasoning (``blocks``).
+unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert foreign Python objects to plain data: dicts, lists, strings, numbers, None.
 
 A pydantic model, a dataclass, a numpy array or an object with attributes is recognised by its methods, so that no
-library is imported for it. Not responsible for the meaning of the data.
+library is imported for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``score_group`` and ``score_groups``, which reuse one Judge for each judge name.
-
-Not responsible for options other than the judge and its rubric: build a ``Judge`` for those.
-"""
+"""``score_group`` and ``score_groups``, which reuse one Judge for each judge name."""
 
 from __future__ import annotations
 

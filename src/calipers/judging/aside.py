@@ -1,7 +1,4 @@
-"""Does work beside judging, on a thread of its own with an event loop: it never delays or fails what hands it over.
-
-Not responsible for what the work is (``audit``, ``recalibration``).
-"""
+"""Does work beside judging, on a thread of its own with an event loop: it never delays or fails what hands it over."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Chooses the strategies that the settings name: protocol, planner, aggregator and reward transform.
 
-Pure. Not responsible for what a strategy does, or for checking settings (``contradictions``).
+Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Audits a share of finished groups with a second judge: growing disagreement is a sign of reward hacking.
 
 The audit never makes, delays or fails a reward: it works on a thread of its own, drops groups when its queue is full,
-and reports its own failures in ``summary`` only. Not responsible for deciding which judge is right.
+and reports its own failures in ``summary`` only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a Judge shows of its configuration: its ``repr`` without secrets, and what travels when it is pickled.
-
-Not responsible for what the options mean (``config.options``).
-"""
+"""What a Judge shows of its configuration: its ``repr`` without secrets, and what travels when it is pickled."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Connects the judges that a user names: each becomes a backend with limits and retries, and starts from what earlier
 runs learned about it. Sends no request.
-
-Not responsible for how a name becomes a backend (``backends.connect``), or for asking the judges (``instances``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Refuses options that contradict one another, before a judge is asked.
 
-A value that is never allowed, whatever the other options are, is refused by ``config``. Not responsible for what
-options do (``assembly``).
+A value that is never allowed, whatever the other options are, is refused by ``config``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The part of judging that is special to criteria: which rubrics can be graded, and the verdicts in the result.
-
-Not responsible for questions (``protocols``), formulas (``rubric``) or rewards (``rewards``).
-"""
+"""The part of judging that is special to criteria: which rubrics can be graded, and the verdicts in the result."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A judge's answer (for ``debug``) and a ranked group as plain text for people.
-
-Not responsible for colours and tables (``cli``).
-"""
+"""A judge's answer (for ``debug``) and a ranked group as plain text for people."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Hides trajectories from the judge: those without messages and, if the user says so, those with prompt injections.
 
 They are removed before the judge is asked, and restored in the result afterwards. Only an attack that is certain
-excludes a trajectory; other attacks are only reported. Pure. Not responsible for finding attacks (``guard.injection``).
+excludes a trajectory; other attacks are only reported. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Combines rules that code checks with a judge's score into one reward.
 
 Rules are checked first, because they are free. The judge is asked only if it can still change the reward, and only
-about trajectories that passed the gates. Not responsible for judging (``judge``), for what a check means
-(``verifiers``), or for rows of data sets (``verifiers.constraints``).
+about trajectories that passed the gates.
 
 VerIF: Peng et al., arXiv 2506.09942. Its paper averages two values in {0, 1}; its code multiplies the share of rules
 followed by the judge's bit. These are different rewards, so each has its own name here.

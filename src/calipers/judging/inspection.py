@@ -1,8 +1,7 @@
 """One question to a judge with tools: its turns, each a request of its own, until it answers without a call.
 
 Every turn is recorded and replayed like a question. Tools return the same result for the same call, so the recorded
-answers lead through the same turns again. Not responsible for what tools do (``toolbox``), for how a request travels
-(``loop``), or for budgets and deadlines, which hold for each turn.
+answers lead through the same turns again.
 """
 
 from __future__ import annotations

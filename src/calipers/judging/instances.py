@@ -1,8 +1,7 @@
 """The judges of a ``Judge``: how each is called, which of them refuse every question, and what their answers teach.
 
 A judge that refuses every question (a mistyped model, a wrong key, a wrong address) would leave a whole run without
-scores. It is recognised by how its calls end, and confirmed by one small call. Not responsible for which judge gets
-which question (``planners``), or for how names become backends (``connecting``).
+scores. It is recognised by how its calls end, and confirmed by one small call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The class ``Judge``: builds strategies from options, and judges groups with them.
-
-Not responsible for the questions and answers about a group (``loop``), for what options mean (``config.options``), or
-for how names become backends (``connecting``).
-"""
+"""The class ``Judge``: builds strategies from options, and judges groups with them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The loop that queries the judge about one group: plan, frame, ask, read; then plan again with the new answers.
-
-Not responsible for what questions look like (``protocols``), which are asked (``planners``), how answers travel
-(``backends``) and are recorded (``ledger``), or how scores become rewards (``judge``).
-"""
+"""The loop that queries the judge about one group: plan, frame, ask, read; then plan again with the new answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Does part of the judging of each rollout as it arrives, so that little is left to do when its group is complete.
-
-Not responsible for collecting a group (``trainers.cohorts``), or for what checks mean (``verifiers``, ``hybrid``).
-"""
+"""Does part of the judging of each rollout as it arrives, so that little is left to do when its group is complete."""
 
 from __future__ import annotations
 

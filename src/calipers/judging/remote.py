@@ -1,8 +1,7 @@
 """A Judge that processes share: one process owns it, asks and records; others read, render and score with it.
 
 The owner has the backends with their limits, budget, learned facts and ledger. So whatever happens to another process,
-its questions in flight are still answered and recorded, and nothing is asked twice. Not responsible for how processes
-reach one another (``calipers.ray``).
+its questions in flight are still answered and recorded, and nothing is asked twice.
 """
 
 from __future__ import annotations

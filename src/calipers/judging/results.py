@@ -1,7 +1,6 @@
 """Assembles a GroupResult from answers and scores: which trajectories are scored, abstained or failed, and why.
 
-Pure. Not responsible for where scores come from (``aggregators``), or for trajectories that are hidden from the judge
-(``excluded``).
+Pure.
 """
 
 from __future__ import annotations

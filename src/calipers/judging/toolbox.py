@@ -1,8 +1,7 @@
 """The tools with which a judge reads what candidates left behind: read-only, over texts in memory.
 
 A policy under training wrote the artifacts, so what is returned is escaped like a transcript and bounded, and a program
-that the judge writes runs in the sandbox. Not responsible for the tools' definitions
-(``protocols.tools``), or for how often it may call them (``inspection``).
+that the judge writes runs in the sandbox.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The units are pairs of candidates of one group. An annotator says of a pair that
 three ordered values; so groups of different sizes, ties and "can't tell" all count as what they are. Krippendorff's
 alpha for ordinal data is computed on these values: Krippendorff, *Content Analysis* (4th ed., 2019), chapter 12. Which
 candidate of a pair is called the first does not matter, because coincidences are averaged over both. Intervals resample
-groups, because pairs of one group depend on one another. Not responsible for what gold becomes of labels (``gold``).
+groups, because pairs of one group depend on one another.
 """
 
 from __future__ import annotations

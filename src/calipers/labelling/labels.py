@@ -1,6 +1,6 @@
 """A label: how one annotator ranks the candidates of one group; and the line of the label file that holds it.
 
-Plain data, checked. Not responsible for the file (``label_file``).
+Plain data, checked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The order in which groups are labelled, the same for every annotator: contested ones, and among them a random sample.
 
 Every fourth group comes from a random order, because figures from contested groups alone are worse than the judge is.
-Without results all groups come in this order. Not responsible for how contested a group is (``choosing``), or for what
-an annotator has done already (``session``).
+Without results all groups come in this order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One annotator at work: which group comes next, what the page gets of it, and what becomes of a ranking.
 
-The page knows groups by tokens, which say nothing about them. Not responsible for HTTP (``serving``) or for what is on
-the disk (``label_file``).
+The page knows groups by tokens, which say nothing about them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A request whose answer is recorded is never paid for again. Callers with the same request at the same time share a
 single call. An answer is committed before it is used, so ``kill -9`` loses at most the calls in flight. The file holds
-no API key and no header. Not responsible for the content of a request (``protocols``) or for retries (``backends``).
+no API key and no header.
 """
 
 from calipers.ledger.answers import find_equal_run, find_learned, has_answers, recorded_judgments, settings_of_equal_run

@@ -1,7 +1,4 @@
-"""Reads a ledger: answers, the ends of requests, runs, and what was learned about judges.
-
-Not responsible for writing the ledger (``recorder``).
-"""
+"""Reads a ledger: answers, the ends of requests, runs, and what was learned about judges."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Computes the ledger key of a request, shares a call between equal requests, and stores nothing for a judge without a
 ledger.
-
-Not responsible for recording anything (``recorder``).
 """
 
 from __future__ import annotations

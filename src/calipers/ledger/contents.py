@@ -1,7 +1,6 @@
 """Reads from a ledger, for people, what a run recorded: its results, its groups, and every question with its answer.
 
-Groups and questions are read one at a time, so that a long run needs no more memory than a short one. Not responsible
-for repeating a run (``replayer``).
+Groups and questions are read one at a time, so that a long run needs no more memory than a short one.
 """
 
 from __future__ import annotations

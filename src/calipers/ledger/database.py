@@ -1,7 +1,6 @@
 """The interface of a ledger's database, which SQLite and Postgres implement: queries, decoded values, queued writes.
 
-Statements are SQL that both understand, with ``?`` for values. Not responsible for what the tables hold
-(``contents``, ``answers``, ``recorder``).
+Statements are SQL that both understand, with ``?`` for values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reading a ledger file: queries, decoded values, and what a failure means. ``FileReader`` never writes.
-
-Not responsible for what the tables hold (``contents``, ``answers``) or for writing (``sqlite``).
-"""
+"""Reading a ledger file: queries, decoded values, and what a failure means. ``FileReader`` never writes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Looks after ledgers of either kind: checks one, removes old runs from one, copies one into another database.
-
-Not responsible for reading a ledger for people (``contents``) or as a table (``exporting``).
-"""
+"""Looks after ledgers of either kind: checks one, removes old runs from one, copies one into another database."""
 
 from __future__ import annotations
 
@@ -131,10 +128,7 @@ class Verified:
 
 
 def verify_ledger(ledger: ReadableLedger) -> Verified:
-    """Read a whole ledger and return what in it is damaged: contents that cannot be read, and answers that are missing.
-
-    Not responsible for the file itself, which ``check`` examines.
-    """
+    """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing."""
     found = Verified()
     for table in TABLES:
         count = 0

@@ -1,4 +1,4 @@
-"""Compare health metrics with thresholds. Not responsible for reporting alarms (``monitor``)."""
+"""Compare health metrics with thresholds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reduce a judge's answer to the parts that health metrics need, small enough for thousands of answers in memory.
-
-Not responsible for the metrics (``health``).
-"""
+"""Reduce a judge's answer to the parts that health metrics need, small enough for thousands of answers in memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Count what the policy does: messages, tool calls, length, repetition, refusals. Reward hacking often shows here
 first.
-
-Not responsible for judging these counts: this module does not say whether longer, more repetitive or more evasive
-answers are worse.
 """
 
 from __future__ import annotations

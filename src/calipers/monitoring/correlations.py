@@ -1,7 +1,6 @@
 """Correlate rewards, and what was lost, with length, formatting, position and reward: a judge's biases, as metrics.
 
-Rewards may be of any finite size: all of a batch are scaled before they are squared. Not responsible for thresholds
-(``alarms``).
+Rewards may be of any finite size: all of a batch are scaled before they are squared.
 """
 
 from __future__ import annotations

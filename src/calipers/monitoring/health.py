@@ -1,7 +1,6 @@
 """Compute health metrics of a batch of results and answers, as one flat dict of numbers that any trainer can log.
 
-Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN. Not responsible for
-collecting results (``monitor``), for correlations (``correlations``) or for thresholds (``alarms``).
+Unknown values have no key: no rate without a denominator, no correlation without spread, never NaN.
 """
 
 from __future__ import annotations

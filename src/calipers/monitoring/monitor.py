@@ -1,8 +1,7 @@
 """Monitor a judge during a run: health metrics over the last groups, and alarms.
 
 Pass the monitor to ``Judge(records={"watchers": [...]})``. It changes nothing that is recorded: warnings of alarms are
-on the results that the caller gets, never in the ledger, because they depend on earlier groups. Not responsible for the
-metrics (``health``) or the thresholds (``alarms``).
+on the results that the caller gets, never in the ledger, because they depend on earlier groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write metrics in Prometheus' text format, version 0.0.4. Not responsible for serving them (``exporter``)."""
+"""Write metrics in Prometheus' text format, version 0.0.4."""
 
 from __future__ import annotations
 

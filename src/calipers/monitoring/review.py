@@ -1,7 +1,4 @@
-"""Collect groups that people should review during training: most disputed, newly won, or with prompt injections.
-
-Not responsible for finding disputes (``judging.audit``), nor for people's labels (``calibrate`` reads ``gold``).
-"""
+"""Collect groups that people should review during training: most disputed, newly won, or with prompt injections."""
 
 from __future__ import annotations
 

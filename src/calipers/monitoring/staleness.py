@@ -1,7 +1,7 @@
 """Compute how far the policies that made the rollouts lag behind the current one, where an engine states versions.
 
 Staleness is the current version less the oldest version that wrote a part of the rollout, when the group was judged:
-training may come later still. Not responsible for where versions are recorded (``types.versions``).
+training may come later still.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Write OpenTelemetry spans of a judge's answers, named by the conventions for generative models.
 
-OpenTelemetry is an optional dependency. Spans contain no text of questions or replies. Not responsible for exporting:
-the OpenTelemetry set-up decides where spans go.
+OpenTelemetry is an optional dependency. Spans contain no text of questions or replies.
 """
 
 from __future__ import annotations

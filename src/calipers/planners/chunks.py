@@ -1,7 +1,7 @@
 """Plans the first questions about a group that is too large for one question: overlapping chunks.
 
 Every chunk contains two candidates that the other chunks of its presentation contain as well. Their ratings put the
-chunks on one scale (``aggregators.two_way``). Not responsible for whether a chunk fits the context window.
+chunks on one scale (``aggregators.two_way``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Plans the first questions about criteria: some or all criteria of a trajectory, or one criterion of all trajectories.
-
-Not responsible for how a question looks (``protocols.checklist``), nor for what to do with poor answers
-(``follow_ups``).
-"""
+"""First questions about criteria: some or all criteria of a trajectory, or one criterion of all trajectories."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Plans the first questions about a group, before any answer, in presentations.
 
 A presentation shows the whole group to a judge once: in one order, one sample or one round. It consists of one question
-about all candidates (``Orders``), or of one question about each (``Rounds``). Not responsible for what to do with the
-answers (``follow_ups``).
+about all candidates (``Orders``), or of one question about each (``Rounds``).
 """
 
 from __future__ import annotations

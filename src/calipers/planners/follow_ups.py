@@ -1,7 +1,6 @@
 """Plans follow-up questions: after answers with gaps or in doubt, after a decoy won, and after a refusal as too long.
 
-A wrapper around the planner of the first questions. Not responsible for failed calls, which the backends retry, for
-decoys (``guard.canary``), or for shortening (``render``).
+A wrapper around the planner of the first questions.
 """
 
 from __future__ import annotations

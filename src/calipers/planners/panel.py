@@ -1,8 +1,7 @@
 """Plans which judges of a panel get a question: all of them, each in turn, or the next judge after a failure.
 
 Wrappers around the planner of the first questions. If judges share the work, the next judge is asked after a failed
-call; if all judges are asked, the answers of the others remain. Not responsible for combining the answers of several
-judges (``aggregators``).
+call; if all judges are asked, the answers of the others remain.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Plans one further presentation at a time, until more calls would not change the ranking.
 
-A wrapper around all other planners: it plans nothing while any answer is still to be completed. Not responsible for the
-rule that says when to stop, nor for which judge is asked.
+A wrapper around all other planners: it plans nothing while any answer is still to be completed.
 """
 
 from __future__ import annotations

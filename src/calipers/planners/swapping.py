@@ -1,7 +1,6 @@
 """Plans to ask about a pair again in the other order if the first verdict may come from position bias.
 
-A wrapper around all other planners. Not responsible for learning a judge's bias. If the bias of a judge is unknown,
-both orders of every pair are asked.
+A wrapper around all other planners. If the bias of a judge is unknown, both orders of every pair are asked.
 """
 
 from __future__ import annotations

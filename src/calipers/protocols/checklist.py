@@ -1,8 +1,7 @@
 """The checklist protocol: the judge decides whether each criterion is met, or rates all together in holistic mode.
 
 A criterion is met if its text describes the attempt, whether that is good or bad, so the judge needs to know neither
-the sign nor the weight of the criterion. Not responsible for which criteria are asked about together
-(``planners.criteria``), for reading text (``replies``), or for turning verdicts into scores (``rubric``).
+the sign nor the weight of the criterion.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reads standard deviations from the probabilities that a decision endpoint returns as JSON in place of reasoning.
-
-Not responsible for scores, which the reply itself contains, nor for log-probabilities of tokens (``expected``).
-"""
+"""Reads standard deviations from the probabilities that a decision endpoint returns as JSON in place of reasoning."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Every tokenizer has one token for a digit from 0 to 9, so the probabilities of these tokens are those of the scores.
 Numbers with two digits do not work: a server reports alternatives to the second digit only for the first digit that was
 written. The question asks for digits without explanations, because after a written explanation nearly all probability
-is on one number. Not responsible for requesting log-probabilities from a server (``params``) or for reading its tokens
-(``backends.transport.logprobs``).
+is on one number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The pairwise protocol: two candidates in each question, both scored; the difference of the scores is the margin.
 
-A margin says more than the name of a winner for the same number of tokens, and equal scores are a tie. Not responsible
-for which pairs are asked about (``planners``) nor for strengths (``aggregators``).
+A margin says more than the name of a winner for the same number of tokens, and equal scores are a tie.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The base of protocols that ask for scores: the question about candidates under opaque keys, and the reply's schema.
 
-Each protocol adds its instructions and the meaning of its scores. Not responsible for reading a reply (``reading``),
-for what to ask (``planners``), for sending the question, or for whether a server applies the schema (``backends``).
+Each protocol adds its instructions and the meaning of its scores.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reads what a reply with scores says about the candidates: their ratings, and for each missing rating the reason.
-
-Not responsible for finding scores in text (``replies``).
-"""
+"""Reads what a reply with scores says about the candidates: their ratings, and for each missing rating the reason."""
 
 from __future__ import annotations
 

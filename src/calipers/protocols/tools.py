@@ -1,7 +1,6 @@
 """What a judge with tools is sent: the tools' definitions, how to use them, and the messages of each of its turns.
 
-The tools read what candidates left behind (artifacts). Pure. Not responsible for what a tool returns
-(``judging.toolbox``), or for how often a judge may call them (``judging.inspection``).
+The tools read what candidates left behind (artifacts). Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Connects to a Ray cluster, and places what has to run on the machine of the command.
-
-Not responsible for what runs there (``judge_actor``, ``workers``).
-"""
+"""Connects to a Ray cluster, and places what has to run on the machine of the command."""
 
 from __future__ import annotations
 

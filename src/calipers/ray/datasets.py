@@ -1,7 +1,4 @@
-"""Judges the groups of a Ray Dataset: ``score_dataset``, and ``judged`` for what stands behind it.
-
-Not responsible for reading files (``files``), for the judge (``judge_actor``), or for scoring (``workers``).
-"""
+"""Judges the groups of a Ray Dataset: ``score_dataset``, and ``judged`` for what stands behind it."""
 
 from __future__ import annotations
 

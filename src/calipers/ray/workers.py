@@ -1,7 +1,4 @@
-"""Workers of a Ray cluster: each reads, renders and scores batches of groups, and asks through the judge's actor.
-
-Not responsible for asking (``judge_actor``), or for which rows come here (``datasets``).
-"""
+"""Workers of a Ray cluster: each reads, renders and scores batches of groups, and asks through the judge's actor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads criteria that a model proposes from its reply: texts, points, and which of them are vetoes.
-
-Not responsible for whether a criterion is of any use (``drafting``, ``criteria``).
-"""
+"""Reads criteria that a model proposes from its reply: texts, points, and which of them are vetoes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Judged groups as plain text for a terminal: a line for each group, or one group with ranking, words and questions.
-
-Not responsible for escaping what controls a terminal: callers pass the text through ``types.encoding.printable``.
-"""
+"""Judged groups as plain text for a terminal: a line for each group, or one group with ranking, words and questions."""
 
 from __future__ import annotations
 

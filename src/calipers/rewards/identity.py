@@ -1,7 +1,4 @@
-"""The reward is the score, mapped to the range that the trainer wants.
-
-Not responsible for ties, ranks or gates.
-"""
+"""The reward is the score, mapped to the range that the trainer wants."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Judges prefer long answers, and a policy learns this in training. A penalty on every token would also act where the
 judge's preference is clear. Here length has an effect only where the preference is unclear, and relative to the group.
-Not responsible for how many tokens a policy may use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Arithmetic for rewards of any magnitude: sums and squares that do not overflow, and rounding relative to size.
 
-Rewards of a user's own and reward ranges are finite, but may be as large or as small as floats can be. Not responsible
-for what is computed.
+Rewards of a user's own and reward ranges are finite, but may be as large or as small as floats can be.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Finds clusters of near-tied scores: their differences are within their standard errors.
-
-Not responsible for how rewards change within a cluster (``ties``, ``length``).
-"""
+"""Finds clusters of near-tied scores: their differences are within their standard errors."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """How reliable a group's scores are: the share of their variance that is not noise, with its interval.
 
-R = max(0, 1 - mean(se²) / s²), where s² is the variance of the scores (ddof 1) and se their standard errors. With
-F = s² / mean(se²), F (1 - ρ) has the F distribution with G - 1 and ν degrees of freedom for normal scores and noise,
-where ρ is the reliability of groups like this one and ν the degrees of freedom of the noise. The interval for ρ follows
+R = max(0, 1 - mean(se²) / s²), where s² is the variance of the scores (ddof 1) and se their standard errors. With F =
+s² / mean(se²), F (1 - ρ) has the F distribution with G - 1 and ν degrees of freedom for normal scores and noise, where
+ρ is the reliability of groups like this one and ν the degrees of freedom of the noise. The interval for ρ follows
 (Shrout & Fleiss, "Intraclass correlations: uses in assessing rater reliability", *Psychological Bulletin* 86, 1979).
-Not responsible for standard errors (``aggregators``), or for what is multiplied by a weight (``trainers.weights``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes near ties exact: candidates whose scores differ by no more than noise get the same reward, bit by bit.
 
 GRPO divides by the group's standard deviation, so a tiny difference may become a large advantage. A tie also removes
-signal, however, so this is off by default. Not responsible for groups that are all noise (``resolve``).
+signal, however, so this is off by default.
 """
 
 from __future__ import annotations

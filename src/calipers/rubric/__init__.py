@@ -1,8 +1,4 @@
-"""The rubric that a judge grades by: text to read, or weighted criteria to check.
-
-Not responsible for reading files (``inputs``), for how a judge is asked about criteria (``protocols``), or for which
-judge is asked.
-"""
+"""The rubric that a judge grades by: text to read, or weighted criteria to check."""
 
 from calipers.rubric.criteria import as_rubric, check_rubric, criteria_as_text
 from calipers.rubric.grading import DEFAULT_RUBRIC, Grading

@@ -1,7 +1,4 @@
-"""Reads a rubric's criteria from plain data and checks them; an error names the criterion and the field.
-
-Not responsible for files (``inputs``) or rows of data sets (``dataset_standards``), nor for scores (``formulas``).
-"""
+"""Reads a rubric's criteria from plain data and checks them; an error names the criterion and the field."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads the lists of criteria of data sets, such as Rubrics as Rewards, in a form that ``criteria`` accepts.
-
-Not responsible for where a row has its criteria (``dataset_standards``).
-"""
+"""Reads the lists of criteria of data sets, such as Rubrics as Rewards, in a form that ``criteria`` accepts."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 HealthBench, RuscaRL, VerInstruct and VerIF, IFEval, Rubrics as Rewards and AdvancedIF use different keys, some of them
 several at once, and some JSON inside a string. Everything that reads rows uses this file, so that no requirement is
-missed. Not responsible for checking rubrics (``criteria``), for warnings about unused keys (``unused_standards``), or
-for running rules (``verifiers``).
+missed.
 """
 
 from __future__ import annotations

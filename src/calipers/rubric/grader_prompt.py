@@ -1,6 +1,6 @@
 """A user's own grader prompt: a template with places for the conversation and for one criterion, as HealthBench has.
 
-Pure text. Not responsible for the file that holds it (``inputs.rubrics``), nor for reading replies.
+Pure text.
 """
 
 from __future__ import annotations

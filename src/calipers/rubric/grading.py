@@ -1,6 +1,6 @@
 """Settings of grading by criteria: how a judge is asked about them, and how its verdicts become a score.
 
-Each run records them. Not responsible for asking (``protocols.checklist``) or for scores (``rubric.formulas``).
+Each run records them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """RuscaRL's scaffold: shows a rollout part of the rubric, by its position in the group and the training step.
 
 Source: Zhou et al., arXiv 2508.16949, and the code published with it. Everything follows from the arguments: the same
-run, prompt, step and position show the same criteria. Not responsible for rubrics, for judging, which never sees a
-scaffold, or for log-probabilities, which a trainer computes on the prompt without the scaffold.
+run, prompt, step and position show the same criteria.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A benchmark's score, and its scores by tag: HealthBench's axes and themes.
 
 A tag of criteria (``axis:accuracy``) scores each example by its criteria with that tag alone; a tag of examples
-(``theme:hedging``) selects examples. Not responsible for formulas (``formulas``) or statistics (``dataset_score``).
+(``theme:hedging``) selects examples.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which scenarios are worth training on after first rollouts, and what group size and count suit them. Pure.
 
 A group whose rollouts all score the same has advantage 0. How often that will happen again follows from how often a
-scenario was solved. Not responsible for reading files (``cli.scenarios``).
+scenario was solved.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ class Kept:
     advice: Advice | None
 
 
-def keep(groups: Sequence[Rollouts], *, solved: float = 0.5, spread: float = 1e-9, informative: int = 16) -> Kept:
-    """Return which scenarios' rollouts differ by more than ``spread`` in score, and advice for training on these.
+def keep(groups: Sequence[Rollouts], *, solved: float = 0.5, informative: int = 16) -> Kept:
+    """Return which scenarios' rollouts differ in score, and advice for training on these.
 
     A rollout is solved if its score is at least ``solved``. The advice is for ``informative`` groups that differ in
     each step.
     """
     sorted_out: dict[str, list[str]] = {name: [] for name in ("kept", "always", "never", "unknown")}
     for group in groups:
-        sorted_out[_kind(group, solved, spread)].append(group.scenario)
+        sorted_out[_kind(group, solved)].append(group.scenario)
     kept = [group for group in groups if group.scenario in set(sorted_out["kept"])]
     counts = [(sum(score >= solved for score in group.scores), len(group.scores)) for group in kept]
     named = {name: tuple(found) for name, found in sorted_out.items()}
     return Kept(**named, advice=advice(counts, informative) if counts else None)
 
 
-def _kind(group: Rollouts, solved: float, spread: float) -> str:
+def _kind(group: Rollouts, solved: float) -> str:
     if len(group.scores) < 2:
         return "unknown"
-    if max(group.scores) - min(group.scores) > spread:
+    if max(group.scores) - min(group.scores) > 1e-9:
         return "kept"
     return "always" if group.scores[0] >= solved else "never"
 

@@ -1,7 +1,6 @@
 """Scenarios written in rounds: each round asks for what the grid still lacks, within a budget of calls.
 
-Answers are recorded by the judge's store, so that the same command continues after an interruption. Not responsible for
-the questions (``question``), or for what may be used (``checks``).
+Answers are recorded by the judge's store, so that the same command continues after an interruption.
 """
 
 from __future__ import annotations
@@ -12,30 +11,36 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from calipers.backends.connect import connect
+from calipers.backends.limits.bounds import wrapped
+from calipers.config.flat_names import judge_arguments
+from calipers.config.grouped_options import Calls
+from calipers.config.options import options_in_group
 from calipers.errors import BackendError, ConfigError, InputError
-from calipers.interfaces import FullBackend, Store
-from calipers.scenarios.alike import Known
-from calipers.scenarios.checks import problem_of
+from calipers.interfaces import Backend, FullBackend, Store
+from calipers.judging.judge import Judge
+from calipers.ledger import WritableLedger
+from calipers.scenarios.alike import Known, problem_of
 from calipers.scenarios.grid import Cell, Grid, Scenario
 from calipers.scenarios.question import Written, inputs_question, read_inputs, read_topics, topics_question
 from calipers.types import JudgeRequest, Tool
 
 _PER_CALL: Final = 10
+_TOPICS: Final = 8
 _FRUITLESS: Final = 2
 """The number of rounds in a row without a new scenario after which writing stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is to be written: ``count`` scenarios over ``topics`` (named by the writer if empty, ``topic_count`` of
-    them), with at most ``calls`` calls (None: three for every ten scenarios, and three more).
+    """What is to be written: ``count`` scenarios over ``topics`` (eight that the writer names, if empty), with at
+    most ``calls`` calls (None: three for every ten scenarios, and three more).
 
     ``params`` are further request parameters; ``max_tokens`` among them limits a reply.
     """
 
     count: int
     topics: tuple[str, ...] = ()
-    topic_count: int = 8
     calls: int | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,17 +54,15 @@ class Options:
 class Made:
     """Written scenarios with their grid: ``refused`` counts those that may not be used, by reason in fixed words.
 
-    ``unknown_tools`` counts the names, in scenarios, of tools that do not exist. ``calls`` counts questions, answered
+    ``calls`` counts questions, answered
     from the ledger or not; ``problems`` are sentences about failed ones.
     """
 
     grid: Grid
     scenarios: list[Scenario] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
-    unknown_tools: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     calls: int = 0
-    rounds: int = 0
 
     def unused_tools(self, tools: Sequence[Tool]) -> list[str]:
         """Return the names of those ``tools`` that none of the scenarios needs."""
@@ -89,7 +92,6 @@ async def write_scenarios(
         before = len(made.scenarios)
         for reply in await writer.inputs(wanted, tuple(made.scenarios)):
             _take(made, reply, known)
-        made.rounds += 1
         fruitless = fruitless + 1 if len(made.scenarios) == before else 0
     made.calls = writer.calls
     return made
@@ -117,7 +119,6 @@ def require_request(task: str, options: Options) -> None:
 def _take(made: Made, written: Written, known: Known) -> None:
     """Add the scenarios of a reply that may be used and are still missing; count the others by reason."""
     made.refused.update(written.refused)
-    made.unknown_tools.update(written.unknown_tools)
     for one in written.scenarios:
         if one.cell not in made.grid.missing(made.scenarios):
             made.refused["its cell has enough"] += 1
@@ -159,9 +160,9 @@ class _Writer:
 
     async def topics(self) -> list[str]:
         """Return the sub-topics that the writer names. Raises InputError if there are none."""
-        question = topics_question(self.task, self.tools, count=self.options.topic_count, params=self.options.params)
+        question = topics_question(self.task, self.tools, count=_TOPICS, params=self.options.params)
         reply = await self._asked(question)
-        found = read_topics(reply or "")[: self.options.topic_count]
+        found = read_topics(reply or "")[:_TOPICS]
         if not found:
             why = self.problems[-1] if reply is None else "its reply names none"
             raise InputError(f"the writer named no sub-topics ({why}); give some with --topic")
@@ -210,3 +211,31 @@ def tool_names(tools: Sequence[Tool]) -> list[str]:
     """Return the names of tool definitions in OpenAI's form; a provider's own tool has the name of its type."""
     named = (tool.get("function", tool) for tool in tools)
     return [str(one.get("name") or one.get("type")) for one in named if isinstance(one, Mapping)]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A connected writer of scenarios: its ``backend``, the ``store`` of its answers, and its request parameters."""
+
+    backend: FullBackend
+    store: Store
+    params: Mapping[str, Any]
+
+
+def connected_writer(
+    model: str | Backend,
+    *,
+    ledger: WritableLedger | None = None,
+    base_url: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Writer:
+    """Return a writer of scenarios by a judge's name or a Backend, with the ``options`` of ``Judge.of`` for calls.
+
+    Raises ConfigError for a model that cannot be reached and for options that do not apply.
+    """
+    chosen = {"judge": model, "base_url": base_url, "ledger": ledger, **(options or {})}
+    calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
+    bare = connect(model, base_url=base_url, api_key=None, timeout=calls.timeout)
+    backend = wrapped(bare, attempts=calls.attempts if isinstance(model, str) else None)
+    limit = {} if calls.max_tokens is None else {"max_tokens": calls.max_tokens}
+    return Writer(backend, Judge.of(chosen).store, {**limit, **(calls.params or {})})

@@ -1,7 +1,7 @@
 """The two questions to a writer of scenarios: for sub-topics of a task, and for scenarios of cells that lack some.
 
 The task, the tools and earlier scenarios are material in a fenced record, because tool descriptions come from foreign
-servers. Not responsible for asking (``making``), or for which scenarios may be used (``checks``).
+servers.
 """
 
 from __future__ import annotations
@@ -122,11 +122,10 @@ def read_topics(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The scenarios in a reply: why entries are ``refused``, in fixed words, and named tools that do not exist."""
+    """The scenarios in a reply: why entries are ``refused``, in fixed words."""
 
     scenarios: tuple[Scenario, ...] = ()
     refused: tuple[str, ...] = ()
-    unknown_tools: tuple[str, ...] = ()
 
 
 def read_inputs(text: str, topic: str, tools: Sequence[str]) -> Written | None:
@@ -139,16 +138,13 @@ def read_inputs(text: str, topic: str, tools: Sequence[str]) -> Written | None:
         return None
     read: list[Scenario] = []
     refused: list[str] = []
-    unknown: list[str] = []
     for place, entry in enumerate(entry for entries in listed for entry in entries):
         made = _scenario(entry, topic, tools) if place < _WIDEST else f"a reply holds more than {_WIDEST}"
         if isinstance(made, str):
             refused.append(made)
-            continue
-        read.append(made)
-        named = _field(entry, "tools") if tools else None
-        unknown += [str(one)[:100] for one in (named if isinstance(named, list) else ()) if one not in tools]
-    return Written(tuple(read), tuple(refused), tuple(unknown))
+        else:
+            read.append(made)
+    return Written(tuple(read), tuple(refused))
 
 
 def _scenario(entry: Any, topic: str, tools: Sequence[str]) -> Scenario | str:

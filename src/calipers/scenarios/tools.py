@@ -1,7 +1,4 @@
-"""Tool definitions that scenarios are written for: from a file, or from an MCP server by MCP's own SDK.
-
-Not responsible for foreign forms of definitions (``inputs.tools``).
-"""
+"""Tool definitions that scenarios are written for: from a file, or from an MCP server by MCP's own SDK."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Opinions are numbers on the score scale, 0 worthless to 1 perfect, one per candidate in the order of the prompt. Biases
 are applied in the order given and may leave [0, 1]; the judge clips once, after the last. To measure an effect exactly,
-choose qualities so far from 0 and 1 that nothing is clipped. Not responsible for how opinions are written down
-(``slips``), so biases apply to every form of question.
+choose qualities so far from 0 and 1 that nothing is clipped.
 """
 
 from __future__ import annotations

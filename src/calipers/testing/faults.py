@@ -1,7 +1,4 @@
-"""Faults of a simulated judge's delivery: replies that are broken, incomplete or never come.
-
-Not responsible for faults of the network (connections, headers, streams), which need a server.
-"""
+"""Faults of a simulated judge's delivery: replies that are broken, incomplete or never come."""
 
 from __future__ import annotations
 

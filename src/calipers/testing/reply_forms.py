@@ -1,7 +1,6 @@
 """The form of reply that a question asks for: scores, scores of aspects, verdicts on criteria, or one rating.
 
-A simulated judge forms an opinion for each entry of the form, and writes the reply. Not responsible for opinions
-(``biases``) or for errors of writing (``slips``, ``faults``).
+A simulated judge forms an opinion for each entry of the form, and writes the reply.
 """
 
 from __future__ import annotations

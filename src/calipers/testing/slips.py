@@ -1,7 +1,4 @@
-"""Slips of a simulated judge: errors in how it writes its opinion down, in replies that are well-formed JSON.
-
-Not responsible for opinions (``biases``) or for replies that are broken or lost (``faults``).
-"""
+"""Slips of a simulated judge: errors in how it writes its opinion down, in replies that are well-formed JSON."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Fast JSON for what is sent or recorded, and text that is safe for files, databases and terminals.
 
-Not for data that is hashed, whose bytes must never change. Not responsible for reading judges' JSON (``replies``).
+Not for data that is hashed, whose bytes must never change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is judged: trajectories, groups of them, the rubrics they are judged by, and work done on them in advance.
 
-Plain frozen data. Not responsible for reading foreign formats (``inputs``) or checking rubrics (``rubric``).
+Plain frozen data.
 """
 
 from __future__ import annotations

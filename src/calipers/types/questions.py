@@ -1,6 +1,6 @@
 """What a judge is shown and asked: rendered groups, asks, requests.
 
-Plain frozen data. Not responsible for rendering (``render``) or for the wording of a question (``protocols``).
+Plain frozen data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A judge's calls of tools, and the text under which an answer that calls tools is recorded.
-
-Not responsible for what the tools do (``judging.toolbox``).
-"""
+"""A judge's calls of tools, and the text under which an answer that calls tools is recorded."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The versions of the policy that made a rollout, as trainers state them: numbers that grow with each new version.
 
-Pure. Not responsible for how an engine names them (its adapter), or for what they say (``monitoring.staleness``).
+Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A queue for a shared resource, for callers of any event loop or thread.
 
 The owner of the queue decides which caller may pass. This module only makes callers wait. asyncio's own primitives
-belong to one event loop each, but trainers run several. Not responsible for what is counted (``concurrency``,
-``budget``, ``transport.reply_memory``).
+belong to one event loop each, but trainers run several.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""All wrappers around a judge's backend, in the only order that works.
-
-Not responsible for what each wrapper does.
-"""
+"""All wrappers around a judge's backend, in the only order that works."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """A backend that spends no more than a budget of calls, tokens and US dollars.
 
 Before a call, the highest possible cost of the call is reserved. After the call, its real cost replaces this amount. So
-the calls in flight cannot exceed the budget together. Not responsible for what an answer costs (``metered``). Answers
-from the ledger cost nothing and do not pass this module.
+the calls in flight cannot exceed the budget together. Answers from the ledger cost nothing and do not pass this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A backend that stops calling a judge whose calls all fail, and tests from time to time whether the judge works again.
 
-Without it, every further group would go through all its retries before it fails. Not responsible for retries
-(``retry``), nor for asking another judge instead.
+Without it, every further group would go through all its retries before it fails.
 """
 
 from __future__ import annotations

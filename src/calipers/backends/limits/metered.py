@@ -1,8 +1,7 @@
 """A backend that fills in the cost of every single call and reports every failed call.
 
 An answer states the usage of its own call only. A caller that sees only the answer, or only the last failure, would
-miss earlier calls that may be billed: a reply that could not be used, or a call that was cancelled. Not responsible for
-the price of a token (``prices``).
+miss earlier calls that may be billed: a reply that could not be used, or a call that was cancelled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A judge behind several base URLs: each request goes to the least busy server that works.
 
-Every member serves the same model. Not responsible for trying again later (``retry``), nor for the calls in flight over
-all members (``concurrency``).
+Every member serves the same model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Prices of judge models, from which the cost of an answer follows.
 
 A price is the caller's own or comes from the ``genai-prices`` package, where that is installed. An unknown price stays
-unknown (None), which is not 0. Not responsible for spending limits (``budget``).
+unknown (None), which is not 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A backend with limits on requests and tokens per minute.
-
-Not responsible for calls in flight (``concurrency``), nor for waiting after a refusal (``retry``).
-"""
+"""A backend with limits on requests and tokens per minute."""
 
 from __future__ import annotations
 

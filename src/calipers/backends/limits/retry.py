@@ -1,8 +1,7 @@
 """A backend that tries again: exponential backoff with full jitter around another backend.
 
 Only TransientErrors are retried. The wrapper belongs outside all bounds, so that a call that waits does not count as in
-flight (``bounds``). Not responsible for asking better questions (planners), nor for dropping parameters that a server
-refuses (``negotiation``).
+flight (``bounds``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Judges behind Anthropic's Messages API: Claude, and other servers with this API.
 
-The tests compare the field names with the types of Anthropic's own SDK. Not responsible for trying again (``retry``),
-for limits on calls in flight (``limits``), or for what an answer means (``replies``).
+The tests compare the field names with the types of Anthropic's own SDK.
 """
 
 from __future__ import annotations

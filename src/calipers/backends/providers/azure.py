@@ -1,7 +1,4 @@
-"""Judges behind Azure's OpenAI: deployments of a resource, with addresses and a key header of their own.
-
-Not responsible for sending requests (``openai_compatible``): this module only builds the address.
-"""
+"""Judges behind Azure's OpenAI: deployments of a resource, with addresses and a key header of their own."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads keys and addresses from a ``.env`` file into the environment.
 
 The format is what python-dotenv, shells and Docker have in common: ``NAME=value`` lines, ``export``, quotes, comments.
-A value is never part of a message. Not responsible for which variables a provider reads (``known``).
+A value is never part of a message.
 """
 
 from __future__ import annotations

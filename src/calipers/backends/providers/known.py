@@ -2,8 +2,7 @@
 
 The variables that a provider's own SDK and LiteLLM read (for another address, the key, headers) apply here, too, so
 that judges are asked at the same server as the user's other tools. An address from the environment counts as chosen by
-the user. Pure, except that it reads the environment. Not responsible for a provider's API (the other modules of
-``providers``).
+the user. Pure, except that it reads the environment.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ dependency.
 
 LiteLLM takes seconds to import and uses twenty times the CPU of the native client per call, so it is imported only when
 such a judge is made. Its answers and exceptions are converted to the reply of an HTTP server, which is then read like
-any other. Not responsible for trying again: LiteLLM's own retries are turned off, and ``retry`` tries again.
+any other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Judges behind an OpenAI-compatible chat endpoint: OpenAI, vLLM, SGLang, llama.cpp, Ollama, DashScope and others.
-
-Not responsible for trying again after a failure (``retry``), for limits on calls in flight (``limits``), or for what an
-answer means (``replies``): a request is sent, and an answer or an error is returned.
-"""
+"""Judges behind an OpenAI-compatible chat endpoint: OpenAI, vLLM, SGLang, llama.cpp, Ollama, DashScope and others."""
 
 from __future__ import annotations
 

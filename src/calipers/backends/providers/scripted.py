@@ -15,8 +15,7 @@ other request will be answered either. ``finish_reason``, ``reasoning`` and ``us
 be added.
 
 The rows of a group answer its requests in order. After the last row, that row answers all further requests. Rows
-without ``group_id`` answer the groups that have no rows. Not responsible for judges that form opinions
-(``calipers.testing``).
+without ``group_id`` answer the groups that have no rows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Turns a streamed chat completion into the body of an unstreamed one.
 
 calipers needs no partial answers, so a stream is read only after it has ended. This serves models that only stream, and
-servers that stream although the request did not ask for it. Pure. Not responsible for what the completed body means
-(``reply``).
+servers that stream although the request did not ask for it. Pure.
 """
 
 from __future__ import annotations

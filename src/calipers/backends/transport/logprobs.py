@@ -1,8 +1,7 @@
 """Reads the log-probabilities of a chat completion: the alternatives at each position where the reply has a digit.
 
 Servers list tokens with their alternatives under ``logprobs.content``, including reasoning and code fences. llama.cpp
-writes ``prob`` and ``top_probs`` if the request asked for probabilities after sampling. Pure. Not responsible for which
-digit belongs to which score (``protocols.expected``).
+writes ``prob`` and ``top_probs`` if the request asked for probabilities after sampling. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reads the error reply of a server and chooses the BackendError for it, by the table ``refusals.toml``.
 
 Pure: bytes and headers in, a ``Refusal`` or a BackendError out. Servers differ, so a fact is searched for in their
-error codes, then in the fields they name, and last in their prose. Not responsible for leaving out a refused parameter
-(``negotiation``), nor for replies that hold an answer (``reply``).
+error codes, then in the fields they name, and last in their prose.
 """
 
 from __future__ import annotations

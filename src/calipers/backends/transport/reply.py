@@ -1,6 +1,6 @@
 """Reads an HTTP reply of any judge's API: its JSON, errors inside a 200, and the parts that all Completions share.
 
-Pure. Not responsible for where an API puts its text (``providers``) or for error statuses (``refusals``).
+Pure.
 """
 
 from __future__ import annotations

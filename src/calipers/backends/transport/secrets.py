@@ -1,8 +1,7 @@
 """Removes keys from a server's replies: every usual spelling of the secrets in the request headers.
 
 Servers, proxies and gateways echo what they receive, encoded or not: in errors, in ``Location``, as the name of a
-model. A key removed here cannot reach a result, ledger, log or terminal. Pure. Not responsible for texts that merely
-look like keys (``reply.redacted``).
+model. A key removed here cannot reach a result, ledger, log or terminal. Pure.
 """
 
 from __future__ import annotations

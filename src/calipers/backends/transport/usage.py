@@ -1,7 +1,6 @@
 """Reads the usage that a server reports for a call, under any of the usual names.
 
-A reply that cannot be used may be billed, so its usage is searched for even in a damaged body. Pure. Not responsible
-for prices (``prices``).
+A reply that cannot be used may be billed, so its usage is searched for even in a damaged body. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Query a judge about labelled rows and record its verdicts, in the form of a verdicts file.
 
 Every answer goes through ``Judge`` with ``protocol="checklist"``, so that the figures are those of a run with criteria.
-Not responsible for computing them.
 """
 
 from __future__ import annotations

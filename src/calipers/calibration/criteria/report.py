@@ -1,7 +1,6 @@
 """The report of a meta-evaluation: each judge against all labels, per category, and against each annotator.
 
-Missing verdicts are counted and excluded from agreement; they do not count as wrong. Not responsible for querying
-judges.
+Missing verdicts are counted and excluded from agreement; they do not count as wrong.
 """
 
 from __future__ import annotations

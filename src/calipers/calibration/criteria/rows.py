@@ -1,8 +1,7 @@
 """Read rows of a meta-evaluation: a completion, one criterion, and people's labels (HealthBench's schema).
 
 ``{"prompt": [messages], "completion": "...", "rubric": "...", "binary_labels": [true, false],
-"anonymized_physician_ids": ["a", "b"], "category": "..."}``, one per line. Not responsible for agreement
-(``agreement``).
+"anonymized_physician_ids": ["a", "b"], "category": "..."}``, one per line.
 """
 
 from __future__ import annotations

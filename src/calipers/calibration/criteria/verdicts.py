@@ -1,6 +1,6 @@
 """Read a file of recorded verdicts about the rows of a meta-evaluation: each line is an answer of a judge.
 
-Not responsible for agreement. Reading files is the only I/O.
+Reading files is the only I/O.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """A connection to Postgres on a thread of its own, for callers on any thread or event loop; it outlives the server's
 restarts.
-
-Not responsible for what is written (``ledger``) or read (``reader``).
 """
 
 from __future__ import annotations

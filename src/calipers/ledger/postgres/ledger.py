@@ -1,7 +1,4 @@
-"""The ledger in Postgres: one writer in each process, and commits that all answers share that arrive during one.
-
-Not responsible for reading a ledger that others write (``reader``).
-"""
+"""The ledger in Postgres: one writer in each process, and commits that all answers share that arrive during one."""
 
 from __future__ import annotations
 

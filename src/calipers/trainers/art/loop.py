@@ -1,8 +1,7 @@
 """Judging inside ART's own loops: in ``gather_trajectory_groups``'s ``after_each``, and in ``PipelineTrainer``'s
 rollouts.
 
-Not responsible for how a group is judged and copied (``art.reward``). ART is not imported: a gather counts its
-exceptions in a context variable, which is looked up if ART is loaded.
+ART is not imported: a gather counts its exceptions in a context variable, which is looked up if ART is loaded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The rewards of a judged group in the forms that training engines take, when some or all rewards are missing.
 
-Pure. Each function returns one entry per trajectory, in the group's order, and every number is finite. Not responsible
-for which form an engine takes (its own module, ``docs/trainers/``).
+Pure. Each function returns one entry per trajectory, in the group's order, and every number is finite.
 """
 
 from __future__ import annotations

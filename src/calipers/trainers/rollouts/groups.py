@@ -1,7 +1,4 @@
-"""Makes a group for a judge from an engine's rollouts. No text that a policy writes may end a run.
-
-Not responsible for what an engine's rollouts look like (its own module).
-"""
+"""Makes a group for a judge from an engine's rollouts. No text that a policy writes may end a run."""
 
 from __future__ import annotations
 

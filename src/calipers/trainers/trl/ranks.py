@@ -1,6 +1,6 @@
 """Exchange data between the processes of a distributed run, so that a group split over them is judged whole, and once.
 
-Not responsible for what is exchanged. PyTorch is used if a run has already loaded it, and never imported.
+PyTorch is used if a run has already loaded it, and never imported.
 """
 
 from __future__ import annotations

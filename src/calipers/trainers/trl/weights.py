@@ -1,6 +1,6 @@
 """TRL's trainers with weighted advantages: a subclass that multiplies them after the trainer's last normalisation.
 
-TRL is never imported: the trainer's class is an argument. Not responsible for the weights (``trainers.weights``).
+TRL is never imported: the trainer's class is an argument.
 """
 
 from __future__ import annotations

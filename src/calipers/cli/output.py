@@ -1,17 +1,55 @@
-"""Writes the result file. It is opened only for the first result, so that a wrong option destroys no older file."""
+"""What a command writes: which files it may replace, and the result file.
+
+The result file is opened only for the first result, so that a wrong option destroys no older file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Any, Self, TextIO, TypeVar
 
+from calipers.cli.command_options import command_option
 from calipers.errors import ConfigError
 from calipers.types import GroupResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def require_replaceable(
+    flag: str, path: str, *, force: bool, beside: Mapping[str, str | None], resumes: bool = False
+) -> None:
+    """Raise ConfigError if writing ``path`` would destroy a file that is not empty, unless ``force`` allows it.
+
+    A command that ``resumes`` replaces the file that its interrupted run wrote. ``beside`` maps names for messages to
+    the other files that the command reads or writes; those are never replaced.
+    """
+    if path == "-":
+        return
+    for name, other in beside.items():
+        sides = () if other is None else ("", "-wal", "-shm", "-journal")  # SQLite's files beside a ledger
+        if any(_same(path, f"{other}{side}") for side in sides):
+            raise ConfigError(f"{flag} {path}: is {name} itself, or a file that belongs to it; name another file")
+    file = Path(path)
+    if not (force or resumes) and file.is_file() and file.stat().st_size:
+        raise ConfigError(f"{flag} {path}: exists, so it is not replaced; name another file, or give --force")
+
+
+def _same(path: str, other: str) -> bool:
+    one, two = Path(path), Path(other.removeprefix("sqlite:///"))
+    if one.exists() and two.exists():
+        return one.samefile(two)
+    return os.path.realpath(one) == os.path.realpath(two)  # which ends where links lead to themselves
+
+
+def add_force_option(command: F) -> F:
+    """Add the flag ``--force`` to ``command``."""
+    return command_option("--force", is_flag=True, named=True, help="Replace a file that exists.")(command)
 
 
 class Output:

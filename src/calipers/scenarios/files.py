@@ -1,0 +1,126 @@
+"""Files of scenarios: JSON lines for ``calipers generate``, or verl's Parquet, and scores of rollouts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from calipers.errors import ConfigError, InputError
+from calipers.generation.forms import write_rows
+from calipers.inputs.jsonl import read_json_lines
+from calipers.inputs.parquet import parquet_rows
+from calipers.scenarios.alike import Split
+from calipers.scenarios.grid import Scenario
+from calipers.scenarios.keeping import Rollouts
+from calipers.types import Tool
+from calipers.types.encoding import finite_number
+
+_WITHOUT_SCORE = frozenset(("failed", "abstained"))
+
+
+def require_scenario_file(out: str) -> None:
+    """Raise ConfigError unless scenarios can be written to a file of this name."""
+    if not out.endswith((".jsonl", ".parquet")):
+        raise ConfigError(f"--out {out}: name it .jsonl, or .parquet for verl")
+    if Path(out).is_dir() or not Path(out).absolute().parent.is_dir():
+        raise ConfigError(f"--out {out}: name a file in a folder that exists")
+
+
+def validation_path(out: str) -> str:
+    """Return where the scenarios for validation go: beside ``out``."""
+    path = Path(out)
+    return str(path.with_name(f"{path.stem}.validation{path.suffix}"))
+
+
+def write_split(parts: Split, out: str, tools: Sequence[Tool]) -> None:
+    """Write the scenarios of a split. Validation scenarios of an earlier run never stay: they may be trained on now."""
+    beside = validation_path(out)
+    for path, side, name in ((out, parts.train, "train"), (beside, parts.validation, "validation")):
+        if side:
+            verl = path.endswith(".parquet")
+            rows = (_verl_row(one, at, name, tools) if verl else _row(one, tools) for at, one in enumerate(side))
+            write_rows(rows, path)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+
+def _row(one: Scenario, tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return a scenario as a row of prompts for ``calipers generate``."""
+    more = {"tools": list(tools), "needs": list(one.tools)} if tools else {}
+    return {"id": one.id, "prompt": one.text, "topic": one.cell.topic, "difficulty": one.cell.difficulty, **more}
+
+
+def _verl_row(one: Scenario, index: int, name: str, tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return a scenario as a row of verl's data; verl wants a ground truth, which is empty: a judge decides."""
+    more = {"tools": json.dumps(list(tools), ensure_ascii=False), "needs": list(one.tools)} if tools else {}
+    return {
+        "id": one.id,
+        "data_source": "calipers/scenarios",
+        "prompt": [{"role": "user", "content": one.text}],
+        "ability": one.cell.topic,
+        "reward_model": {"style": "rule", "ground_truth": ""},
+        "extra_info": {"split": name, "index": index, "difficulty": one.cell.difficulty, **more},
+    }
+
+
+def read_scenarios(path: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of a file of scenarios by id, in order. Raises InputError for a row without an id of its own."""
+    rows = parquet_rows(Path(path)) if path.endswith(".parquet") else read_json_lines(path)
+    found: dict[str, dict[str, Any]] = {}
+    for line, row in rows:
+        if isinstance(row, str):
+            raise InputError(row, source=path, line=line)
+        name = row.get("id")
+        if name is None or str(name) in found:
+            why = "has no id" if name is None else f"the id {name!r} is there twice"
+            raise InputError(f"{why}; name the file that calipers scenarios wrote", source=path, line=line)
+        found[str(name)] = row
+    if not found:
+        raise InputError("holds no scenarios", source=path)
+    return found
+
+
+def read_rollouts(path: str, known: Mapping[str, Any]) -> tuple[list[Rollouts], list[str]]:
+    """Return the scores of each scenario's rollouts in a result file, and the ids of groups that are no scenario's.
+
+    The id of a group is its scenario's, as ``calipers generate`` has it; groups with the same id are one. Raises
+    InputError for a line that is no result, and where no group is one of the scenarios.
+    """
+    scores: dict[str, list[float | None]] = {}
+    strangers: list[str] = []
+    for line, row in read_json_lines(path):
+        try:
+            name, own = _result(row)
+        except InputError as error:
+            raise InputError(str(error), source=path, line=line) from None
+        if name in known:
+            scores.setdefault(name, []).extend(own)
+        else:
+            strangers.append(name)
+    if not scores:
+        why = f"none of its {len(strangers)} groups is one of the scenarios" if strangers else "holds no groups"
+        raise InputError(f"{why}; name what calipers score wrote for rollouts of the scenarios", source=path)
+    found = [
+        Rollouts(name, tuple(one for one in own if one is not None), own.count(None)) for name, own in scores.items()
+    ]
+    return found, strangers
+
+
+def _result(row: Mapping[str, Any] | str) -> tuple[str, list[float | None]]:
+    """Return a result's group id and scores, None for a rollout without one, whatever a file says beside it."""
+    if isinstance(row, str):
+        raise InputError(row)
+    listed = row.get("trajectories")
+    if row.get("group_id") is None or not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise InputError("is not a line of calipers score: it needs a group_id and a list of trajectories")
+    return str(row["group_id"]), list(_scores(listed))
+
+
+def _scores(listed: Sequence[Mapping[str, Any]]) -> Iterator[float | None]:
+    for one in listed:
+        score = finite_number(one.get("score"))
+        if "score" not in one or (score is None and one["score"] is not None):
+            raise InputError(f"trajectory {one.get('id')!r}: its score must be a number, or null for none")
+        yield None if one.get("status") in _WITHOUT_SCORE else score

@@ -1,0 +1,131 @@
+"""calipers.toml and the environment: what they set, what is refused, and which line an error names."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import Calipers, Ended
+from groups import FOUR, QUALITY, group_of
+
+SCORE = ("score", "groups.jsonl", "-o", "out.jsonl")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
+    scores = {"scores": {name: round(100 * value) for name, value in QUALITY.items()}}
+    (tmp_path / "replies.jsonl").write_text(json.dumps(scores) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def calls(path: Path) -> int:
+    return int(json.loads(path.read_text(encoding="utf-8"))["judge_calls"])
+
+
+def test_settings_come_from_flags_then_environment_then_file(folder: Path, calipers: Calipers):
+    (folder / "calipers.toml").write_text('judge = "scripted:replies.jsonl"\norders = 2\n[score]\nseed = 5\n')
+    ended = calipers("score", "groups.jsonl", "-o", "a.jsonl")
+    assert "Settings from calipers.toml" in ended.err
+    calipers("score", "groups.jsonl", "-o", "b.jsonl", CALIPERS_ORDERS="3")
+    calipers("score", "groups.jsonl", "-o", "c.jsonl", "--orders", "1", CALIPERS_ORDERS="3")
+    assert [calls(folder / f"{name}.jsonl") for name in "abc"] == [2, 3, 1]
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_an_error_names_the_line_of_the_settings_file(folder: Path, calipers: Calipers, bom: str):
+    cases = {
+        'orders = "two"': "3: orders: 'two' is not a valid integer",
+        "orders = 2.5": "3: orders: '2.5' is not a valid integer",
+        "orders = true": "3: orders: 'true' is not a valid integer",
+        "[score]\norders = 0": "4: orders: 0 is not in the range",
+        "orders = [1, 2]": "3: orders must be one text or number",
+        "orders = 2020-01-01": "3: orders must be one text or number",
+        "timeout = nan": "3: timeout must be one text or number",
+        'protocol = "x\\u0000"': "3: protocol must be one text or number",
+        "budget = 3": "3: --budget 3: '3' is no kind of budget",
+        "estimate = 2": "3: estimate: '2' is not a valid boolean",
+        "[score]\nodrers = 2": "4: [score] 'odrers': unknown key. Did you mean orders?",
+        "zzz = 2": "3: 'zzz': unknown key. calipers COMMAND --help",
+        'api-key = "s3cret"': "3: 'api-key': a secret does not belong in this file",
+        '[score]\nopenai_api_key = "s3cret"': "4: [score] 'openai_api_key': a secret does not belong",
+        'log-level = "debug"': "3: 'log-level' is no setting of this file",
+        "score = 3": "3: [score] must be a table of settings",
+        "[score.x]\norders = 3": "'x': unknown key",
+        "orders = ": "3: not valid TOML",
+        "judge = embedded": '3: not valid TOML: Invalid value; write text in quotes, as in judge = "emb',
+    }
+    wrong = []
+    for content, words in cases.items():
+        (folder / "calipers.toml").write_text(f"{bom}# settings\n\n{content}\n", encoding="utf-8")
+        ended = calipers(*SCORE)
+        last = ended.err.splitlines()[-1]
+        if ended.code != 2 or not last.startswith("Error: calipers.toml:") or words not in last or "s3cret" in last:
+            wrong.append((content, words, ended))
+    assert wrong == []
+
+
+def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder: Path, calipers: Calipers):
+    """It may have come with somebody's data: an address in it would receive the user's key."""
+    (folder / "mine").write_text("mine\n")
+    cases = {
+        'base-url = "http://elsewhere/v1"': "base-url",
+        '[score]\nbase-url = ["http://elsewhere/v1"]': "base-url",
+        'judge = "openai/m@http://elsewhere/v1"': "judge",
+        'judge = ["embedded", "huggingface/https://elsewhere/v1"]': "judge",
+        'criteria-writer = "openai/m@http://elsewhere/v1"': "criteria-writer",
+        'param = ["api_base=elsewhere"]': "param",
+        'header = ["X-Key=1"]': "header",
+        'out = "mine"': "out",
+        '[score]\nledger = "mine"': "ledger",
+        'rubric = "mine"': "rubric",
+        "rules = 'mine'": "rules",
+        "force = true": "force",
+        'env-file = "mine"': "env-file",
+    }
+    wrong: list[tuple[str, Ended]] = []
+    for content, flag in cases.items():
+        (folder / "calipers.toml").write_text(content)
+        ended = calipers(*SCORE, OPENAI_API_KEY="sk-mine")
+        words = (f"{flag!r} sets a file, an address or a request parameter", "--config calipers.toml")
+        if ended.code != 2 or not all(word in ended.err for word in words):
+            wrong.append((content, ended))
+    for content in ('merge_target = "mine"', 'ckpt-dir = "mine"', 'model = "m@http://elsewhere/v1"', 'param = "a=1"'):
+        (folder / "calipers.toml").write_text(content)
+        ended = calipers("generate", "groups.jsonl", "-o", "out.jsonl")
+        if (ended.code, "sets a file, an address" in ended.err) != (2, True):
+            wrong.append((content, ended))
+    assert wrong == []
+    assert (folder / "mine").read_text() == "mine\n"
+    assert not (folder / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("how", ["config", "variable"])
+def test_a_file_that_the_user_named_sets_them(folder: Path, calipers: Calipers, how: str):
+    (folder / "mine.toml").write_text('judge = "vllm/m"\nbase-url = "http://127.0.0.1:9/v1"\nledger = "runs.db"\n')
+    named = ("--config", "mine.toml") if how == "config" else ()
+    ended = calipers(*named, *SCORE, **({} if named else {"CALIPERS_CONFIG": "mine.toml"}))
+    assert "Settings from mine.toml" in ended.err
+    assert (ended.code, "127.0.0.1:9" in ended.err) == (2, True)
+
+
+def test_a_flag_that_was_typed_is_not_blamed_on_the_settings_file(folder: Path, calipers: Calipers):
+    (folder / "calipers.toml").write_text("orders = 2\nconcurrency = 100\n")
+    for arguments in (("--orders", "two"), ("--judge", "opnai/x100")):
+        ended = calipers(*SCORE, *arguments)
+        assert (ended.code, "calipers.toml:" in ended.err) == (2, False)
+
+
+def test_an_error_about_a_value_of_the_environment_names_the_variable(folder: Path, calipers: Calipers):
+    for name, value in (("CALIPERS_ORDERS", "x"), ("CALIPERS_BUDGET", "eur=5")):
+        ended = calipers(*SCORE, **{name: value})
+        assert (ended.code, f"the environment variable {name}" in ended.err) == (2, True)
+    ended = calipers(*SCORE, CALIPERS_ORDRES="2")
+    assert "CALIPERS_ORDRES sets nothing; did you mean CALIPERS_ORDERS?" in ended.err
+
+
+def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path, calipers: Calipers):
+    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\nunresolved = "keep"\n'
+    (folder / "calipers.toml").write_text(text)
+    assert calipers("score", "groups.jsonl", "-o", "a.jsonl").code == 0
+    assert calls(folder / "a.jsonl") == 2

@@ -1,0 +1,55 @@
+"""Commands run in this process, as a person runs them in a folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from calipers.cli import main
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+Calipers = Callable[..., Ended]
+
+
+@pytest.fixture
+def calipers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Calipers:
+    """Run ``calipers`` with arguments and variables of the environment in the test's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    for name in os.environ:
+        if name.startswith(("CALIPERS_", "OPENAI_")):
+            monkeypatch.delenv(name)
+
+    def run(*arguments: object, **variables: str) -> Ended:
+        with monkeypatch.context() as here:
+            for name, value in variables.items():
+                here.setenv(name, value)
+            here.setattr(sys, "argv", ["calipers", *map(str, arguments)])
+            with pytest.raises(SystemExit) as ended:
+                main()
+        shown = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), shown.out, shown.err)
+
+    return run
+
+
+def mismatches(run: Calipers, cases: Sequence[tuple[Sequence[object], str]]) -> list[tuple[object, ...]]:
+    """Return the commands that do not end with 2 and one error that has the words."""
+    wrong = []
+    for arguments, words in cases:
+        ended = run(*arguments)
+        if ended.code != 2 or words not in ended.err or ended.out or "Traceback" in ended.err:
+            wrong.append((*arguments, words, ended))
+    return wrong
