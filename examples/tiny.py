@@ -22,11 +22,11 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
-from calipers.scenarios.writer import connected_writer
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
 from calipers.backends.providers.scripted import Scripted
 from calipers.scenarios import Options, Scenario, Split, split, write_scenarios
+from calipers.scenarios.making import connected_writer
 from calipers.types import Completion, JudgeRequest
 
 torch.set_num_threads(1)  # for a model of this size, more only wait for one another

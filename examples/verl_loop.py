@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from calipers.cli.scenario_files import validation_path, write_split
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 from tiny import LENGTH, Policy, draw, opinion, scenarios, served
@@ -30,6 +29,7 @@ from verl.utils.config import validate_config
 
 from calipers import Judge, run
 from calipers.scenarios import Scenario
+from calipers.scenarios.files import validation_path, write_split
 from calipers.trainers.verl.agent_loop import require_groups, settings_in_config
 from calipers.trainers.verl.settings import make_judge
 

@@ -362,21 +362,6 @@ async def test_groups_that_share_a_question_share_its_bill(tmp_path: Path) -> No
     judge.close()
 
 
-async def test_an_old_ledger_is_served_and_replayed_with_the_tries_it_counted(tmp_path: Path) -> None:
-    """Format 2 knows how many tries an answer took, and nothing of their cost."""
-    path = tmp_path / "l.db"
-    await lines(calipers.Judge(retried(Judging(*SOME[:3])), ledger=path))
-    old = sqlite3.connect(path, isolation_level=None)
-    for change in ("DROP TABLE failed_calls", "DROP TABLE failed_before", "PRAGMA user_version=2"):
-        old.execute(change)
-    old.close()
-    told = [json.loads(line) for line in await replayed(path)]
-    assert [(one["judge_calls"], one["attempts"], one["unusable"]) for one in told] == [(1, 4, 0), *[(1, 1, 0)] * 5]
-    silent = Judging()
-    assert [json.loads(line) for line in await lines(calipers.Judge(retried(silent), ledger=path))] == told
-    assert silent.calls == 0
-
-
 async def test_two_equal_canary_questions_of_a_group_are_one_call_and_one_bill(tmp_path: Path) -> None:
     """A canary that stands alone is the same question for two candidates, now and then, by the names drawn for it."""
     quality = {f"t{number}": (number + 2) / 10 for number in range(8)}

@@ -16,7 +16,12 @@ FILES = sorted(file for folder in ("benchmarks", "scripts", "examples") for file
 def test_what_is_imported_is_there(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "calipers":
-            module = import_module(str(node.module))
+            try:
+                module = import_module(str(node.module))
+            except ModuleNotFoundError as error:
+                if str(error.name).startswith("calipers"):
+                    raise
+                continue  # it needs a trainer that is not installed
             for name in (alias.name for alias in node.names):
                 assert hasattr(module, name) or find_spec(f"{node.module}.{name}"), f"{file}:{node.lineno}: {name}"
 

@@ -128,4 +128,4 @@ def test_no_step_of_rendering_has_more_than_one_candidate_of_a_group():
     def steps(members: int) -> int:
         return sum(1 for _ in render_in_steps(group_of({f"t{n}": f"{n} {PAGE * 40}" for n in range(members)})))
 
-    assert steps(9) - steps(8) == 5
+    assert steps(9) - steps(8) == 3

@@ -27,7 +27,7 @@ from benchmarks.judge_server import running_judge
 from benchmarks.sample_groups import sample_groups
 from calipers import Judge
 from calipers.trainers.no_signal.rewards import rewards_or_none
-from calipers.trainers.trl import metrics as trl_metrics
+from calipers.trainers.trl import reward as trl_reward
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl import rows as trl_rows
 from calipers.types import Completion, GroupResult, JudgeRequest, Reading, TrajectoryResult
@@ -100,11 +100,10 @@ def adapter_cpu(groups: int) -> float:
     results = [GroupResult(str(number), "scored", scored) for number in range(groups)]
     started = time.process_time()
     for _ in range(20):
-        rows = trl_rows.completion_rows(given["prompts"], given["completions"], rubrics=None, references=None)
+        rows = trl_rows.completion_rows(given["prompts"], given["completions"], {})
         trl_rows.groups_of_rows(rows, SIZE, default_rubric="")
         rewards = [reward for result in results for reward in rewards_or_none(result)]
-        trl_metrics.judge_metrics(results, rewards)
-        trl_metrics.row_explanations(results)
+        trl_reward.judge_metrics(results, rewards, alone=True)
     return (time.process_time() - started) / 20 / groups
 
 
