@@ -138,7 +138,7 @@ class _Question:
         None if that is impossible.
         """
         size, count, around = self.size_for(items), len(ask.order), self.tokens_around
-        for _ in range(_MAX_TRIES):
+        for tried in range(_MAX_TRIES):
             shorter = shorten_group(view, size, shown=count, among=items, image=self.image) if size > 0 else None
             if shorter is None:
                 return None
@@ -146,7 +146,8 @@ class _Question:
             estimated = estimated_tokens(shown, self.window.bytes_per_token)
             if estimated <= self.tokens_allowed:
                 return shown
-            size = int(size * (self.tokens_allowed - around) / (estimated - around)) - 1
+            # What is left may have more bytes per character than what went, so later tries take more off.
+            size = int(size * (self.tokens_allowed - around) / (estimated - around) * (1 - tried / 50)) - 1
         return None
 
     def without_the_longest(self) -> Fitted | Unfit:
