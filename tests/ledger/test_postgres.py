@@ -25,7 +25,7 @@ from calipers.interfaces import FullBackend
 from calipers.judging.judge import Judge
 from calipers.ledger import Recorder, Run, open_ledger, read_ledger
 from calipers.ledger.database import FORMAT, LEARNED
-from calipers.ledger.postgres.connection import Address
+from calipers.ledger.postgres.address import Address
 from calipers.testing import SimulatedJudge
 from calipers.types import Completion, JudgeRequest
 from groups import FOUR, QUALITY, group_of

@@ -164,7 +164,7 @@ def test_a_backup_of_a_file_in_use_is_a_ledger(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_a_dump_of_postgres_restores_the_ledger(postgres: object, postgres_url: str, tmp_path: Path) -> None:
-    from calipers.ledger.postgres.connection import Address  # noqa: PLC0415 - needs the package
+    from calipers.ledger.postgres.address import Address  # noqa: PLC0415 - needs the package
     from servers.postgres_server import PostgresServer  # noqa: PLC0415 - beside the tests
 
     assert isinstance(postgres, PostgresServer)

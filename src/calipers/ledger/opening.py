@@ -27,7 +27,7 @@ def ledger_name(location: str | Path) -> str:
     """
     if not is_postgres(location):
         return str(location)
-    from calipers.ledger.postgres.connection import Address  # noqa: PLC0415 - a judge that records in a file needs none
+    from calipers.ledger.postgres.address import Address  # noqa: PLC0415 - a judge that records in a file needs none
 
     return Address.of(str(location)).name
 

@@ -13,8 +13,9 @@ import asyncpg
 
 from calipers.errors import LedgerError
 from calipers.ledger.database import ANSWERS, GROUPS, Claim, ReadableLedger, Row, Table, WritableLedger
+from calipers.ledger.postgres.address import Address
 from calipers.ledger.postgres.claims import RELEASE, Claims, Granted
-from calipers.ledger.postgres.connection import REMEDY_OF_DAMAGE, Address, Connection, LoopThread
+from calipers.ledger.postgres.connection import REMEDY_OF_DAMAGE, Connection, LoopThread
 from calipers.ledger.postgres.schema import (
     from_postgres,
     lock_of,

@@ -14,7 +14,7 @@ import asyncpg
 
 from calipers.errors import LedgerError
 from calipers.ledger.database import FORMAT, Row, as_stored
-from calipers.ledger.postgres.connection import Address
+from calipers.ledger.postgres.address import Address
 
 _MARK: Final = "␀"
 _COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
