@@ -75,7 +75,7 @@ class _Calipers(CommandList):
 def app(context: click.Context, config: str | None, log_level: str | None) -> None:
     """Turn LLM judges' opinions into rewards a GRPO trainer can trust.
 
-    Every flag of a command can also be set in calipers.toml (as a key, e.g. base-url = "...") and as an environment
+    Every flag of a command can also be set in calipers.toml (as a key, e.g. orders = 2) and as an environment
     variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
     """
     if log_level is not None:
