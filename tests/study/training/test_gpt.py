@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
-from calipers.study.training.gpt_policy import (  # noqa: E402 - PyTorch is there
+from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
     forward,
     gumbel_noise,
     new_policy,

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; .ci/run has a step with it")
 
-from calipers.study.training.gpt_policy import (  # noqa: E402
+from calipers.study.training.gpt import (  # noqa: E402
     forward,
     gumbel_noise,
     new_policy,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from calipers.study.training.gpt_policy import Parameters, Tensor, response_logits, response_mask
+from calipers.study.training.gpt import Parameters, Tensor, response_logits, response_mask
 from calipers.study.training.settings import Loss, Size, Training
 from calipers.study.training.task import RESPONSE_LENGTH
 
