@@ -11,11 +11,11 @@ from calipers.study.training.gpt import (  # noqa: E402 - PyTorch is there
     forward,
     gumbel_noise,
     new_policy,
-    pretrain,
     response_logits,
     response_mask,
     sample,
 )
+from calipers.study.training.gpt_policy import pretrain  # noqa: E402
 from calipers.study.training.settings import Pretraining, Size  # noqa: E402
 from calipers.study.training.task import END, PAD, RESPONSE_LENGTH, TEXTS, draw_prompts, features  # noqa: E402
 
