@@ -125,7 +125,7 @@ def test_an_error_about_a_value_of_the_environment_names_the_variable(folder: Pa
 
 
 def test_what_calibrate_recommends_can_be_pasted_as_it_is(folder: Path, calipers: Calipers):
-    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\nunresolved = "keep"\n'
+    text = 'judge = ["scripted:replies.jsonl"]\norders = 2\nresolve = 0.015\nmost = 2\n'
     (folder / "calipers.toml").write_text(text)
     assert calipers("score", "groups.jsonl", "-o", "a.jsonl").code == 0
     assert calls(folder / "a.jsonl") == 2
