@@ -32,10 +32,8 @@ async def score_group(
     group that cannot be read, both before any token is spent.
     """
     if options:
-        names = ", ".join(f"{name}=" for name in options)
-        raise ConfigError(
-            f"score_group() does not take {names}: give it to a Judge, score_group(group, Judge(..., {names}...))"
-        )
+        names = ", ".join(f"{name}=..." for name in options)
+        raise ConfigError(f"score_group() has no option {names}: pass a Judge, score_group(group, Judge(..., {names}))")
     return await _as_judge(judge, rubric).score_group(group)
 
 
