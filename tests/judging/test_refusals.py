@@ -280,3 +280,13 @@ async def test_an_address_that_ends_in_v1_is_not_told_to_end_in_v1(
             await judge.require_answering()
     assert ("ends in /v1" in str(caught.value)) is asked
     assert ".." not in str(caught.value)
+
+
+async def test_a_refused_option_budget_or_group_is_named() -> None:
+    group: Any = [[{"role": "assistant", "content": answer}] for answer in "ab"]
+    with pytest.raises(ConfigError, match=r"no option orders=.*Judge\("):
+        await calipers.score_group(group, "embedded", orders=2)
+    with pytest.raises(ConfigError, match=r'calls=\{"price": .*--price'):
+        calipers.Judge("embedded", budget={"usd": 5})
+    with pytest.raises(calipers.InputError, match="the group holds text"):
+        await calipers.score_group(["56"], "embedded")

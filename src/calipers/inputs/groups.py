@@ -176,7 +176,7 @@ def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[Trajec
             f"be one rollout: {_ROLLOUT}"
         )
     if listed and isinstance(listed[0], str):
-        raise InputError(f"holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
+        raise InputError(f"the group holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
     if listed and _is_message(listed[0]):
         raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
     read: list[Trajectory] = []

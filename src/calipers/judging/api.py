@@ -15,7 +15,11 @@ from calipers.types import GroupResult, Rubric
 
 
 async def score_group(
-    group: object, judge: str | Backend | Sequence[str | Backend] | Judge, *, rubric: str | None = None
+    group: object,
+    judge: str | Backend | Sequence[str | Backend] | Judge,
+    *,
+    rubric: str | None = None,
+    **options: object,
 ) -> GroupResult:
     """Judge the trajectories of one group against one another.
 
@@ -27,6 +31,9 @@ async def score_group(
     reason, and has a reward in [0, 1] or None. Raises ConfigError for options that cannot work and InputError for a
     group that cannot be read, both before any token is spent.
     """
+    if options:
+        names = ", ".join(f"{name}=..." for name in options)
+        raise ConfigError(f"score_group() has no option {names}: pass a Judge, score_group(group, Judge(..., {names}))")
     return await _as_judge(judge, rubric).score_group(group)
 
 

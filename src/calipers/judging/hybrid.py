@@ -9,6 +9,7 @@ followed by the judge's bit. These are different rewards, so each has its own na
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -20,7 +21,7 @@ from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.interfaces import Backend, Verifier
 from calipers.judging.judge import Judge
-from calipers.judging.preparing import EarlyChecks, Prepare
+from calipers.judging.preparing import Prepare
 from calipers.judging.results import group_status, keys_carried_over
 from calipers.judging.streaming import readable_groups, stream_results
 from calipers.rewards.reliability import reliability_of
@@ -37,7 +38,7 @@ from calipers.types import (
     Verdict,
 )
 from calipers.verifiers.constraints import Constraints
-from calipers.verifiers.group_checks import TrajectoryVerdicts
+from calipers.verifiers.group_checks import TrajectoryVerdicts, check_group
 
 Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", "verif_code"]
 Code: TypeAlias = Literal["mean", "all"]
@@ -150,7 +151,6 @@ class Hybrid:
             self._combination = Combination(code or "mean", combine, threshold)
         self._checks = checks
         self._gates = tuple(gates)
-        self._early = EarlyChecks(self._gates)
         self._floor = float(floor)
         self._cap = cap
         self._only_open = _require_flag(only_open)
@@ -176,7 +176,8 @@ class Hybrid:
     async def _score(self, given: TrajectoryGroup) -> GroupResult:
         constraints = Constraints(tuple(self._checks)) if isinstance(self._checks, Sequence) else self._checks(given)
         weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
-        checked = await self._early.checked(given, tuple(constraints.rules))
+        # Rules may block, so they run in a thread while other groups are judged.
+        checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
         decided = weighs and self._only_open and self._rules_decide(checked)
         weighs = weighs and not decided
         opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
@@ -212,21 +213,8 @@ class Hybrid:
         )
 
     def preparing(self, head: TrajectoryGroup) -> Prepare:
-        """Return a function that prepares each trajectory for judging, as ``Judge.preparing`` does.
-
-        The function also checks a trajectory's gates and rules. The checks run in a thread as soon as a trajectory
-        arrives. If ``checks`` is a function, it is called with ``head`` as well. Rules that it returns only for the
-        complete group, or that differ then, are checked when the group is complete.
-        """
-        return self._early.preparing(head, self._rules_for(head), self.judge.preparing(head))
-
-    def _rules_for(self, head: TrajectoryGroup) -> tuple[Verifier, ...]:
-        if isinstance(self._checks, Sequence):
-            return tuple(self._checks)
-        try:
-            return tuple(self._checks(head).rules)
-        except Exception:  # noqa: BLE001 - the same error is reported when the group is scored
-            return ()
+        """Return a function that prepares each trajectory for judging, as ``Judge.preparing`` does."""
+        return self.judge.preparing(head)
 
     async def score_groups(
         self, groups: Iterable[object] | AsyncIterable[object], *, concurrency: int | None = None, ordered: bool = False

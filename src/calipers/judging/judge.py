@@ -212,10 +212,7 @@ class Judge(Configured):
         ``head`` is the group without trajectories. ``score_group`` gives the same result for prepared trajectories,
         sooner. ``early`` has searched the trajectories already.
         """
-        chosen = self.settings
-        return rollout_preparer(
-            head, reasoning=chosen.question.reasoning, rubric=chosen.rubric, grading=chosen.grading, early=early
-        )
+        return rollout_preparer(head, reasoning=self.settings.question.reasoning, early=early)
 
     async def score_groups(
         self,

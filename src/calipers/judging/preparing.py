@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from calipers.guard.injection import find_attacks, search_in_steps, searched_texts
-from calipers.interfaces import Verifier
 from calipers.pacing import pace_of_loop
 from calipers.render import Reasoning, Transcriber
-from calipers.rubric import Grading
 from calipers.types import Message, Prepared, Trajectory, TrajectoryGroup
-from calipers.verifiers.group_checks import StartedChecks, TrajectoryVerdicts, check_group, start_checks
-from calipers.verifiers.rubric_rules import start_rubric_rules
 
 Prepare: TypeAlias = Callable[[Trajectory], Trajectory]
 """A function that returns a rollout of one group with its ``prepared`` set."""
@@ -74,15 +70,12 @@ def rollout_preparer(
     head: TrajectoryGroup,
     *,
     reasoning: Reasoning,
-    rubric: object = None,
-    grading: Grading | None = None,
     early: EarlySearch | None = None,
 ) -> Prepare:
     """Return a function that prepares each rollout of ``head`` for judging: canonical form, transcript, attacks found.
 
-    With ``grading``, it also starts the rules of the rollout's criteria (its own, its group's, or those of the judge's
-    ``rubric``) in a thread. Judging the complete group would do the same work, with the same results. ``early`` has
-    searched the rollout already.
+    Judging the complete group would do the same work, with the same results. ``early`` has searched the rollout
+    already.
     """
     transcriber = Transcriber(head, reasoning)
     searched: dict[str, Any] = {}  # texts searched already: rollouts may repeat the prompt
@@ -92,53 +85,7 @@ def rollout_preparer(
         if early is not None:
             searched.update(early.known_in(transcript.messages))
         attacks = find_attacks(transcript.messages, known=searched)
-        checks = start_rubric_rules(head, member, rubric, grading)
-        found = Prepared(member.messages, head.context, reasoning, transcript, attacks, criterion_checks=checks)
+        found = Prepared(member.messages, head.context, reasoning, transcript, attacks)
         return replace(member, prepared=found)
 
     return prepare
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyChecks:
-    """The gates and rules of a ``Hybrid``, checked when a trajectory arrives or when its group is complete."""
-
-    gates: tuple[Verifier, ...]
-
-    def preparing(self, head: TrajectoryGroup, rules: tuple[Verifier, ...], prepare: Prepare) -> Prepare:
-        """Return a function that calls ``prepare`` and then starts the gates and rules, before judging a group."""
-        if not self.gates and not rules:
-            return prepare
-
-        def prepared(member: Trajectory) -> Trajectory:
-            ready = prepare(member)
-            if ready.prepared is None:
-                return ready
-            checks = start_checks(replace(head, trajectories=(member,)), gates=self.gates, rules=rules)
-            return replace(ready, prepared=replace(ready.prepared, gate_checks=checks))
-
-        return prepared
-
-    async def checked(self, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> list[TrajectoryVerdicts]:
-        """While judging a group, check its gates and rules as ``check_group`` does, but without blocking.
-
-        Waits for checks that were started early, and makes the missing checks.
-        """
-        started = [self._started(one, group, rules) for one in group.trajectories]
-        rest = tuple(one for one, early in zip(group.trajectories, started, strict=True) if early is None)
-        # Rules may block, so they run in a thread while other groups are judged.
-        alone = replace(group, trajectories=rest)
-        found = iter(await asyncio.to_thread(check_group, alone, gates=self.gates, rules=rules) if rest else ())
-        # Shielded, because another caller may wait for the same checks after this one is cancelled.
-        return [
-            next(found) if early is None else await asyncio.shield(asyncio.wrap_future(early.result))
-            for early in started
-        ]
-
-    def _started(self, one: Trajectory, group: TrajectoryGroup, rules: tuple[Verifier, ...]) -> StartedChecks | None:
-        prepared = one.prepared
-        early = prepared.gate_checks if prepared is not None else None
-        if prepared is None or not isinstance(early, StartedChecks):
-            return None
-        same = early.gates == self.gates and early.rules == rules
-        return early if same and prepared.is_valid_for(one.messages, group.context, prepared.reasoning) else None

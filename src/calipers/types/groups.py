@@ -83,9 +83,7 @@ class Prepared:
     """Work done on a trajectory before its group was complete. It saves time and changes no result.
 
     The work is valid for exactly these ``messages``, ``context`` and ``reasoning`` setting, and is repeated for any
-    other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge. ``gate_checks`` holds
-    the gates and rules that a ``Hybrid`` has run or is running; ``criterion_checks`` holds the rules of criteria in the
-    same way.
+    other. ``attacks`` (``types.Attack``) are the places where the trajectory addresses the judge.
     """
 
     messages: tuple[Message, ...]
@@ -93,8 +91,6 @@ class Prepared:
     reasoning: str
     transcript: Transcript
     attacks: tuple[Any, ...]
-    gate_checks: object = None
-    criterion_checks: object = None
 
     def is_valid_for(self, messages: object, context: tuple[Message, ...], reasoning: str) -> bool:
         """Whether this prepared data fits a trajectory with these messages, this context and ``reasoning`` setting.

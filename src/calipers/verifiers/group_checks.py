@@ -1,26 +1,19 @@
-"""Run verifiers on the trajectories of a group, gates before rules, or on one trajectory in a thread.
+"""Run verifiers on the trajectories of a group, gates before rules.
 
 ``calipers.Hybrid`` and ``rubric_rules`` turn the verdicts into scores.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import repeat
-from typing import Final
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Verifier
 from calipers.types import Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.answer import NO_ANSWER, final_answer
 from calipers.verifiers.rules import RuleFunction, check_rules
-
-_THREADS: Final = 4
-"""More threads would not help: rules given as source text share a sandbox, which serves one caller at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +26,6 @@ class TrajectoryVerdicts:
 
     rules: tuple[Verdict, ...]
     gate: Verdict | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StartedChecks:
-    """The verifier checks of one trajectory that run in a thread. ``result`` waits for the verdicts."""
-
-    gates: tuple[Verifier, ...]
-    rules: tuple[Verifier, ...]
-    result: Future[TrajectoryVerdicts]
-
-
-def start_checks(
-    group: TrajectoryGroup, *, gates: Sequence[Verifier] = (), rules: Sequence[Verifier] = ()
-) -> StartedChecks:
-    """Run the verifiers of a group (``check_group``) on one trajectory in a thread. The future raises their errors."""
-    future = _threads(os.getpid()).submit(lambda: check_group(group, gates=gates, rules=rules)[0])
-    return StartedChecks(tuple(gates), tuple(rules), future)
-
-
-@lru_cache(maxsize=1)
-def _threads(_: int) -> ThreadPoolExecutor:
-    """Return this process's threads for verifiers. A forked process inherits no threads, so it needs
-    threads of its own.
-    """
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix="calipers-rules")
 
 
 def check_group(

@@ -9,19 +9,15 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.interfaces import Verifier
 from calipers.rubric import Grading
-from calipers.types import Criterion, Message, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
+from calipers.types import Criterion, RenderedGroup, Rubric, Trajectory, TrajectoryGroup, Verdict
 from calipers.verifiers.configuration import verifier_from
-
-if TYPE_CHECKING:  # at run time, this import would load the sandbox
-    from calipers.verifiers.group_checks import StartedChecks
 
 _LEAST: Final = ("min", "min_words", "min_count", "at_least")
 _MOST: Final = ("max", "max_words", "max_count", "at_most")
@@ -75,28 +71,6 @@ async def with_rule_verdicts(group: TrajectoryGroup, view: RenderedGroup, gradin
     return replace(view, rule_verdicts=await asyncio.to_thread(_checked, group, shown, decided))
 
 
-def start_rubric_rules(
-    head: TrajectoryGroup, member: Trajectory, rubric: object, grading: Grading | None
-) -> StartedChecks | None:
-    """Start the verifiers that decide criteria of the trajectory ``member`` in a thread.
-
-    Return None if there are no rules.
-
-    ``head`` is the group of ``member``. ``rubric`` is the judge's own rubric, for groups without one. A faulty rule is
-    ignored here and raises ConfigError when the group is scored.
-    """
-    graded_by = next((one for one in (member.rubric, head.rubric, rubric) if isinstance(one, Rubric)), None)
-    if grading is None or grading.mode == "holistic" or graded_by is None:
-        return None
-    with suppress(ConfigError):
-        rules = {id(rule): rule for one in graded_by.criteria if (rule := criterion_verifier(one)) is not None}
-        if rules:
-            from calipers.verifiers.group_checks import start_checks  # noqa: PLC0415 - it loads the sandbox
-
-            return start_checks(replace(head, trajectories=(member,)), rules=tuple(rules.values()))
-    return None
-
-
 @lru_cache(maxsize=1024)
 def _built(text: str) -> Verifier:
     rule: Mapping[str, Any] = json.loads(text)
@@ -130,26 +104,12 @@ def _checked(
     from calipers.verifiers.group_checks import check_group  # noqa: PLC0415 - it loads the sandbox
 
     found: list[dict[str, Verdict]] = [{} for _ in shown]
-    early = [_early(one, group.context) for one in shown]
     for verifier, asked in decided.values():
-        verdicts = {item: early[item][id(verifier)] for item, _ in asked if id(verifier) in early[item]}
-        items = tuple(dict.fromkeys(item for item, _ in asked if item not in verdicts))
+        items = tuple(dict.fromkeys(item for item, _ in asked))
         about = replace(group, trajectories=tuple(shown[item] for item in items))
-        verdicts |= {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
+        verdicts = {item: one.rules[0] for item, one in zip(items, check_group(about, rules=[verifier]), strict=True)}
         for item, criterion in asked:
             verdict = verdicts[item]
             reason = verdict.reason or ("" if verdict.met is not None else _NO_VERDICT)
             found[item][criterion] = Verdict(verdict.met, reason, item, criterion)
     return tuple(found)
-
-
-def _early(one: Trajectory, context: tuple[Message, ...]) -> Mapping[int, Verdict]:
-    """Return the verdicts of rules started before the group was complete, by the rule's ``id()``. Waits for them."""
-    from calipers.verifiers.group_checks import StartedChecks  # noqa: PLC0415 - it loads the sandbox
-
-    started = one.prepared.criterion_checks if one.prepared is not None else None
-    if one.prepared is None or not isinstance(started, StartedChecks):
-        return {}
-    if not one.prepared.is_valid_for(one.messages, context, one.prepared.reasoning):
-        return {}
-    return dict(zip(map(id, started.rules), started.result.result().rules, strict=True))

@@ -118,7 +118,7 @@ async def test_a_call_that_was_broken_off_counts_in_full() -> None:
 
 def test_a_dollar_budget_without_a_price_is_refused_with_the_remedy() -> None:
     for pricing in (None, lambda _: None):
-        with pytest.raises(ConfigError, match=re.escape("give price=(input, output)")):
+        with pytest.raises(ConfigError, match=re.escape('give calls={"price": (INPUT, OUTPUT)}')):
             Budgeted(_Server(), budget=Budget(usd=1.0), pricing=pricing)
 
 

@@ -154,8 +154,9 @@ class Budgeted(Wrapper):
         self._shared = budget if isinstance(budget, SharedBudget) else SharedBudget(budget)
         if self._shared.budget.usd is not None and (pricing is None or pricing(Usage(1, 1)) is None):
             raise ConfigError(
-                f"a budget in dollars needs the price of {backend.model!r}, which is not known: give price=(input, "
-                f"output) in dollars per million tokens (--price IN,OUT){price_list_hint()}"
+                f"a budget in dollars needs the price of {backend.model!r}, which is not known: give "
+                'calls={"price": (INPUT, OUTPUT)} in dollars per million tokens (--price IN,OUT)'
+                f"{price_list_hint()}"
             )
         super().__init__(backend)
         self._pricing = pricing
