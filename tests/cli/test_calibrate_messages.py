@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calipers.cli.calibration_output import print_cost
 
 import calipers
 from calipers.calibration.collect import Spent
-from calipers.cli.calibration_output import print_cost
 from judged import groups, rated
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 

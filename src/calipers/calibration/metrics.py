@@ -289,7 +289,9 @@ class JudgeFigures:
         return self.key.asked
 
     def __getattr__(self, name: str) -> Any:
-        """Return a figure of ``METRICS``, or its interval, by its name in the JSON report."""
+        """Return what the JSON report has under this name: how the judge was asked, a figure, or its interval."""
+        if name in ("mode", "prompt_variant", "temperature", "criterion"):
+            return getattr(self.key, name)
         if name in _NAMES:
             return self.values[name]
         if (figure := name.removesuffix("_interval")) in _NAMES:

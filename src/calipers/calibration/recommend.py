@@ -63,7 +63,7 @@ def recommendation_toml(
     figures = _figures_of(way, judges)
     lines = [*_measured(choice, names), *_unscored(figures, names), *_price(choice, limit, names)]
     lines += _panel(way, names) if len(way.judges) > 1 else [f"judge = [{_text(way.judges[0])}]"]
-    lines += [*_request(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
+    lines += [*request_lines(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
     lines += [*_questions(way, figures), *_ties(way, figures)]
     return "\n".join(lines) + "\n"
 
@@ -72,7 +72,8 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     measured = [one for one in judges if one.advantage_fidelity is not None]
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = sorted({_comment(one.judge) for one in measured})
-        return f"# No recommendation: {', '.join(names)}: for tests, not for training. Measure a model.\n"
+        are = "is" if len(names) == 1 else "are"
+        return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
         return (
             f"# No recommendation: no measured way is known to cost at most {_limits(limit)} a group.\n"
@@ -166,7 +167,7 @@ def _panel(way: Way, names: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _request(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mapping[str, str]) -> list[str]:
+def request_lines(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mapping[str, str]) -> list[str]:
     """Return lines that ask the judges of a way as calibration did; ``asked`` lacks judges of recorded answers."""
     known = [asked[key] for key in keys if key in asked]
     unknown = ", ".join(_name(key.judge, names) for key in keys if key not in asked)

@@ -100,9 +100,9 @@ def _described(key: Key) -> str:
 
 def _positions(figures: JudgeFigures, records: Sequence[Record]) -> tuple[float, ...]:
     """Return what each position adds to a score: of lists as calibrated, of pairs from who wins in which order."""
-    if figures.key.mode == "listwise":
+    if figures.mode == "listwise":
         return () if figures.place_curve is None else figures.place_curve
-    if figures.key.mode != "pairwise" or figures.order_flip_rate is None or figures.first_rate is None:
+    if figures.mode != "pairwise" or figures.order_flip_rate is None or figures.first_rate is None:
         return ()
     # Only pairs in both orders: elsewhere, the better answer may always be the first.
     orders = {(one.group_id, one.order) for one in records}
