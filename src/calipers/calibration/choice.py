@@ -105,17 +105,20 @@ def measured_ways(series: Sequence[Series], curves: Sequence[Curve], frame: Fram
 
 def _single_judge_ways(series: Series, curve: Curve, frame: Frame) -> Iterator[Way]:
     one_call, key = series.presentation, series.key
-    same = (key.prompt_variant, key.temperature, key.criterion)
     for count, levels in curve.by_count.items():
         asked = orders_and_samples(key.protocol, count)
         if asked is not None:
             cost = one_call.times(count)
-            yield Way((key.judge,), key.protocol, *asked, cost, series.on_frame(levels, frame), *same)
+            yield _alone(key, *asked, cost, series.on_frame(levels, frame))
     resolved = curve.resolved
     if resolved is not None and curve.stopped is not None and resolved.gain_interval and resolved.gain_interval[0] > 0:
-        cost, levels = one_call.times(resolved.calls), series.on_frame(curve.stopped, frame)
-        limits = {"resolve": resolved.tolerance, "most": series.most}
-        yield dataclasses.replace(Way((key.judge,), key.protocol, 1, 1, cost, levels, *same), **limits)
+        way = _alone(key, 1, 1, one_call.times(resolved.calls), series.on_frame(curve.stopped, frame))
+        yield dataclasses.replace(way, resolve=resolved.tolerance, most=series.most)
+
+
+def _alone(key: Key, orders: int, samples: int, cost: Cost, fidelity: Array) -> Way:
+    way = Way((key.judge,), key.protocol, orders, samples, cost, fidelity, key.prompt_variant, key.temperature)
+    return way if key.criterion is None else dataclasses.replace(way, criterion=key.criterion)
 
 
 def orders_and_samples(protocol: str, count: int) -> tuple[int, int] | None:

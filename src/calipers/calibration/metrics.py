@@ -302,7 +302,7 @@ class JudgeFigures:
         """Return the object of ``judges`` in the JSON report, rounded to six decimals."""
         own = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)[3:]}
         figures = dict(self.values) | {f"{name}_interval": ends for name, ends in self.intervals.items()}
-        return plain({**dataclasses.asdict(self.key), **figures, **own})
+        return {name: plain(value) for name, value in ({**dataclasses.asdict(self.key), **figures, **own}).items()}
 
 
 def plain(value: Any) -> Any:
@@ -410,10 +410,10 @@ def paired_differences(
             rows.append((-level, judge, one.on_frame(fidelity, frame)))
     rows.sort(key=lambda row: row[0])
     pairs = []
-    for (_, one, here), (_, other, there) in itertools.combinations(rows, 2):
+    for (_, first, here), (_, second, there) in itertools.combinations(rows, 2):
         mean = measures.mean_over_groups(here - there)
         if mean is not None:
-            names = (one.judge, one.asked, other.judge, other.asked)
+            names = (first.judge, first.asked, second.judge, second.asked)
             groups = int((~np.isnan(here - there)).sum())
             pairs.append(Difference(*names, mean, measures.bootstrap_interval(here - there), groups))
     return tuple(pairs)

@@ -177,9 +177,8 @@ def print_meta_evaluation(report: MetaEvaluation) -> None:
             (name, *_f1(found), str(found.labels), _figure(report.annotators[name].balanced_f1)) for name, found in most
         ]
         if against:
-            heads = ("judge bal. F1", "", "labels", "with the others")
             title = f"annotators: {len(most)} of {len(one.by_annotator)} (--json has all)"
-            print_figures(console, title, ("annotator",), heads, against)
+            print_figures(console, title, ("annotator",), ("judge bal. F1", "", "labels", "with the others"), against)
     findings = list(report.findings)
     for name, short in names.items():
         findings = [line.replace(f"{name}: ", f"{short}: ").replace(f"{name} ", f"{short} ") for line in findings]

@@ -87,7 +87,8 @@ def agreement(pairs: Sequence[Pair]) -> Agreement:
     for unit, verdict, label in pairs:
         counts[places[unit], 2 * (not verdict) + (not label)] += 1
     figures = [None if np.isnan(one) else float(one) for one in _figures(counts.sum(axis=0))]
-    return Agreement(len(pairs), *figures, interval=None if figures[-1] is None else _interval(counts))
+    p1, r1, f1, p0, r0, f0, balanced = figures
+    return Agreement(len(pairs), p1, r1, f1, p0, r0, f0, balanced, None if balanced is None else _interval(counts))
 
 
 def _figures(counts: Array) -> list[Array]:
