@@ -29,14 +29,6 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
     )
 
 
-def test_without_a_limit_the_cheapest_that_keeps_most_is_taken():
-    ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
-    found = choose_way(ways)
-    assert found is not None
-    assert (found.way.orders, found.measure) == (2, "tokens")
-    assert [one.orders for one in found.frontier] == [1, 2, 4]
-
-
 def test_within_a_limit_the_best_is_taken():
     ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
     for most, orders in ((100, 1), (399, 2), (400, 4)):
@@ -82,13 +74,6 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
     assert apart is not None
     assert not apart.shared
-
-
-def test_of_equal_price_the_better_is_taken_and_shown():
-    found = choose_way([way(0.700, 100, orders=1), way(0.705, 100, orders=2), way(0.69, 300, orders=3)])
-    assert found is not None
-    assert found.way.orders == 2
-    assert [one.orders for one in found.frontier] == [2]
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
@@ -204,13 +189,6 @@ def test_asking_while_unsettled_is_a_way_where_it_surely_pays():
     assert not [way for way in ways(*rated(FORTY, "j", 0.0, calls=8)) if way.resolve is not None]
 
 
-def test_a_group_without_a_figure_is_nan_and_no_zero():
-    found = ways(*rated(FORTY[:30], "j", 1.0))
-    (way,) = found
-    assert int(np.isnan(way.fidelity).sum()) == 10
-    assert way.to_dict()["groups"] == 30
-
-
 GROUPS = groups(60)
 
 
@@ -257,11 +235,6 @@ def test_what_a_judge_did_not_score_leaves_its_panel_unmeasured_and_is_no_zero()
     assert int(np.isnan(of.fidelity(plan)).sum()) == 0
     found = calibrate(GROUPS, [*rated(GROUPS[:40], "a", 0.5), *rated(GROUPS, "b", 0.5)])
     assert [way.to_dict()["groups"] for way in found.ways if len(way.judges) > 1] == [40]
-
-
-def test_without_groups_to_learn_from_weights_are_equal():
-    of = space(*rated(GROUPS, "a", 0.2), *rated(GROUPS, "b", 2.0))
-    assert [plan.weights for plan in of.plans(np.zeros(len(GROUPS), dtype=bool))] == [(0.5, 0.5)]
 
 
 def test_judges_that_contradict_each_other_exactly_have_no_signal_together():

@@ -85,14 +85,6 @@ def test_both_figures_are_told_where_they_differ():
     assert texts["other"].endswith("is that of the other 38; on the 30 common groups it is 1.000")
 
 
-def test_one_scored_member_of_a_group_is_no_score_of_the_group():
-    lame = [
-        one | {"parsed": {"scores": {"a": 1, "b": None, "c": None, "d": None}}} if one["group_id"] in HARD else one
-        for one in honest("lame")
-    ]
-    assert judge_of(calibrate(GROUPS, lame), "lame").missing == Missing(failed=8)
-
-
 def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
     better = [one | {"judge": "better"} for one in rated(GROUPS, "better", 0.3) if one["group_id"] not in HARD]
     worse = list(rated(GROUPS, "worse", 2.0))
@@ -156,11 +148,6 @@ def numbers(*contexts: list[dict[str, Any]]) -> list[int]:
     return [int(one) for one in prompts(Frame.of(every))]
 
 
-def test_groups_with_the_same_question_are_of_one_prompt():
-    asked, other = ([{"role": "user", "content": text}] for text in ("Who?", "When?"))
-    assert numbers(asked, other, asked) == [0, 1, 0]
-
-
 def test_instructions_that_all_tasks_share_are_no_prompt_and_nor_is_nothing():
     shared = [{"role": "system", "content": "You are an airline's agent."}]
     assert numbers(shared, shared, [], []) == [0, 1, 2, 3]
@@ -184,9 +171,3 @@ def test_no_prompt_is_in_two_folds_and_none_is_empty(sources: list[int]):
     assert found is not None
     assert set(found) == set(range(FOLDS))
     assert len({(source, int(fold)) for source, fold in zip(sources, found, strict=True)}) == len(set(sources))
-
-
-def test_folds_are_of_about_one_size():
-    found = folds([0] * 20 + list(range(1, 81)))
-    assert found is not None
-    assert np.bincount(found).tolist() == [20] * FOLDS

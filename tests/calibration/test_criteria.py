@@ -65,16 +65,6 @@ def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: A
     assert told["labels"] == len(found)
 
 
-def test_a_worked_example() -> None:
-    """Three verdicts met (two rightly), two not met (one rightly)."""
-    found = agreement(
-        [("a", True, True), ("b", True, True), ("c", True, False), ("d", False, False), ("e", False, True)]
-    )
-    assert found.precision_met == found.recall_met == pytest.approx(2 / 3)
-    assert (found.precision_not_met, found.recall_not_met) == (0.5, 0.5)
-    assert found.balanced_f1 == pytest.approx((2 / 3 + 0.5) / 2)
-
-
 def test_wrong_throughout_is_zero_and_saying_one_thing_only_is_none() -> None:
     assert agreement([("a", True, False), ("b", False, True)]).balanced_f1 == 0.0
     always = agreement([("a", True, True), ("b", True, False)])
@@ -103,10 +93,6 @@ def test_the_interval_holds_the_figure_repeats_and_resamples_completions() -> No
     assert apart.interval[1] - apart.interval[0] < (high - low) / 2
 
 
-def test_one_completion_has_no_interval() -> None:
-    assert agreement([("a", True, True), ("a", False, False)]).interval is None
-
-
 ROW: dict[str, Any] = {
     "prompt": [{"role": "user", "content": "Is it catching?"}],
     "completion": "A little.",
@@ -126,11 +112,6 @@ def test_a_row_is_read() -> None:
     assert other.unit == row.unit
     assert other.item != row.item
     assert as_labelled(ROW | {"prompt": "Is it catching?"}).item == row.item
-
-
-def test_names_and_categories_may_be_missing() -> None:
-    row = as_labelled({key: value for key, value in ROW.items() if key not in ("anonymized_physician_ids", "category")})
-    assert (row.annotators, row.category) == ((), None)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -291,11 +272,6 @@ def test_a_file_of_verdicts_is_read_line_by_line(tmp_path: Path) -> None:
         list(read_verdicts(tmp_path / "none", on_error=bad.append))
 
 
-def test_nothing_to_measure_by_is_an_error() -> None:
-    with pytest.raises(InputError, match="no labelled row"):
-        meta_evaluate([], [])
-
-
 PROMPT = ({"role": "user", "content": "Is it catching?"},)
 ASKED = [
     Labelled(line, PROMPT, completion, rubric, (label, label), ("p1", "p2"), "a")
@@ -323,14 +299,6 @@ async def test_a_grading_puts_the_criteria_of_a_completion_together() -> None:
     grader = Grader(lambda _, criterion: TRUTH[criterion])
     await collect_verdicts(ASKED, grader, grading={"mode": "all"}, samples=2)
     assert sorted(request.ask.criteria for request in grader.asked) == [("1", "4"), ("1", "4"), ("2",), ("2",)]
-
-
-async def test_samples_are_verdicts_of_their_own() -> None:
-    def moody(_: object, request: JudgeRequest, __: int) -> str | None:
-        return '{"1": {"reason": "", "met": false}}' if request.ask.sample else None
-
-    asked = await collect_verdicts(ASKED[:1], Grader(lambda *_: True, moody), samples=2)
-    assert [(one["sample_index"], one["met"]) for one in asked.judgments] == [(0, True), (1, False)]
 
 
 class Down:

@@ -47,15 +47,6 @@ def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
     ] * 4
 
 
-def test_a_calibration_shows_fidelities_and_findings_in_one_line():
-    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
-    found = calibrate(GROUPS, records)
-    fidelity = found.judges[0].advantage_fidelity
-    assert repr(found).startswith(f"Calibration(a fidelity {fidelity:.3f} on 40 groups; b fidelity ")
-    assert len(repr(found)) < 200
-    assert repr(calibrate(GROUPS, [])).startswith("Calibration(")
-
-
 def test_groups_in_memory_are_read_as_a_file_of_them_is():
     records = list(rated(GROUPS, "a", 0.5, calls=2))
     whole = calibrate(GROUPS, records)

@@ -21,20 +21,6 @@ def figures(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> tupl
     return figures_of_series(series, frame, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series])
 
 
-def test_a_good_judge_is_above_a_noisy_one_and_both_have_intervals():
-    good, noisy = figures(*rated(GROUPS, "good", 0.3), *rated(GROUPS, "noisy", 2.0))
-    assert (good.judge, noisy.judge) == ("good", "noisy")
-    assert good.advantage_fidelity is not None
-    assert good.advantage_fidelity_interval is not None
-    assert noisy.advantage_fidelity is not None
-    low, high = good.advantage_fidelity_interval
-    assert noisy.advantage_fidelity < low < good.advantage_fidelity < high
-    assert (good.groups, good.groups_judged, good.calls_per_group) == (120, 120, 1.0)
-    assert good.top1 is not None
-    assert noisy.top1 is not None
-    assert good.top1 > noisy.top1
-
-
 def test_more_calls_agree_better_and_the_last_point_is_all_of_them():
     (one,) = figures(*rated(GROUPS, "j", 1.0, calls=6))
     levels = [point.advantage_fidelity for point in one.by_calls]

@@ -31,12 +31,6 @@ def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_c
     assert (found["panel"], len(found["weights"].split(","))) == ("all", 3)
 
 
-def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():
-    noisy = recommended(*rated(GROUPS, "j", 0.8, calls=3))
-    steady = recommended(*rated(GROUPS, "j", 0.05, calls=3))
-    assert noisy["samples"] > steady["samples"] == 1
-
-
 def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
     noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
     assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
@@ -49,10 +43,6 @@ def test_a_biased_pairwise_judge_is_asked_in_both_orders():
 def test_names_cannot_break_out_of_their_line():
     name = 'j"\nharm = true #'
     assert recommended(*rated(GROUPS, name, 0.2, prompt_variant="v\nharm = true"))["judge"] == [name]
-
-
-def test_without_gold_nothing_is_recommended():
-    assert recommended() == {}
 
 
 def test_a_judge_that_may_know_nothing_comes_with_a_warning():
@@ -75,12 +65,6 @@ def test_a_limit_decides_between_protocols_by_what_a_group_costs():
     none = calibrate(GROUPS, lists, per_group={"usd": 1.0})
     assert tomllib.loads(none.recommendation) == {}
     assert "no measured way is known to cost at most 1 dollars" in none.recommendation
-
-
-def test_what_was_measured_on_other_groups_than_chosen_is_told():
-    text = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3))).recommendation
-    assert "On groups that had no part in the choice" in text
-    assert "transcripts read" in text
 
 
 def test_a_panels_related_errors_are_set_for_its_standard_errors():
@@ -151,20 +135,10 @@ def test_every_setting_that_was_measured_is_written():
     judge.close()
 
 
-def test_what_was_asked_without_settings_needs_none():
-    assert settings(key(), a=Asked()) == ({}, "")
-
-
 def test_of_recorded_answers_the_temperature_is_written_and_the_rest_is_said_to_be_unknown():
     found, text = settings(key(at=0.0))
     assert found == {"param": ["temperature=0"]}
     assert "# a: recorded answers do not say with which param and expected" in text
-
-
-def test_the_ways_own_temperature_wins():
-    asked = Asked({"temperature": 1, "top_p": 0.5})
-    assert settings(key(at=0.5), a=asked)[0] == {"param": ["temperature=0.5", "top_p=0.5"]}
-    assert settings(key(at=1.0), a=asked)[0] == {"param": ["temperature=1", "top_p=0.5"]}
 
 
 def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():

@@ -29,12 +29,6 @@ def test_the_level_of_a_list_is_no_noise_and_what_is_not_shared_is():
     assert alone.noise.variance > 5
 
 
-def test_the_usual_spread_is_that_of_the_truth():
-    learned = repeats.learn_noise(CALLS, shared=False)
-    assert learned is not None
-    assert learned.spread == pytest.approx(1, rel=0.1)
-
-
 def test_missing_scores_take_their_degrees_of_freedom_with_them():
     gaps = CALLS[:3].copy()
     gaps[0, 0, 0] = gaps[1, :, 2] = math.nan
@@ -74,15 +68,6 @@ def test_gold_does_not_enter_the_rule():
     other = repeats.simulate_stopping(CALLS[:40], -TRUTH[:40, 0], learned, rule, shared=False)
     assert one.calls.tolist() == other.calls.tolist()
     assert one.fidelity == pytest.approx(-other.fidelity)
-
-
-def test_a_budget_is_kept():
-    learned = repeats.learn_noise(CALLS, shared=False)
-    assert learned is not None
-    found = repeats.simulate_stopping(
-        CALLS[:20], TRUTH[:20, 0], learned, learned.rule(tolerance=0.0, budget=3), shared=False
-    )
-    assert found.calls.tolist() == [3.0] * 20
 
 
 def test_a_group_is_all_noise_where_its_scores_differ_no_more_than_their_errors():

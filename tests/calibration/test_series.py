@@ -36,12 +36,6 @@ def test_samples_are_calls_and_windows_go_round():
     assert series.scores(0, 3)[0].tolist() == [4.0, 5.0, 0.0]
 
 
-def test_records_of_single_members_make_one_call():
-    (series,) = built([ONE], *(record(ONE, "j", {"scores": {name: 1.0}}, order=[name]) for name in "abc"))
-    assert (series.most, series.records) == (1, 3)
-    assert series.scores(0, 1)[0].tolist() == [1.0, 1.0, 1.0]
-
-
 def test_a_missing_score_is_missing_and_never_a_number():
     (series,) = built(
         [ONE],
@@ -60,11 +54,6 @@ def test_both_orders_of_a_pair_are_two_calls_and_a_swap():
     assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
     assert series.swaps == (Swap(0, "a", "b", "first", "first"),)
     assert series.verdicts == {"first": 2}
-
-
-def test_one_order_asked_twice_is_a_repeat():
-    (series,) = built([PAIR], pair("a", "b", "a"), pair("a", "b", "b", sample_index=1))
-    assert series.repeats == (("first", "second"),)
 
 
 def test_a_ranking_is_places_and_those_left_out_are_missing():
@@ -149,19 +138,6 @@ def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():
     assert series.scores(0, 3)[0].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_judges_questions_and_criteria_are_series_of_their_own():
-    scores = {"scores": {"a": 1.0}}
-    series = built(
-        [ONE],
-        record(ONE, "j", scores),
-        record(ONE, "k", scores),
-        record(ONE, "j", scores, prompt_variant="w"),
-        record(ONE, "j", scores, temperature=1.0),
-        record(ONE, "j", scores, criterion="style"),
-    )
-    assert len(series) == 5
-
-
 def test_judgments_of_other_groups_and_unknown_members_are_counted_and_not_used():
     records = [
         as_record(record(ONE, "j", {"scores": {"a": 1.0, "x": 2.0}}, order=["a", "x"])),
@@ -218,12 +194,6 @@ def test_a_file_joined_with_itself_shows_what_it_shows_once():
     assert "copies" not in {one.kind for one in once.findings}
 
 
-def test_panels_are_weighted_as_without_the_copies():
-    lines = [*noise(2), *rated(GROUPS, "k", 1.0, calls=2, mode="listwise")]
-    once, more = calibrate(GROUPS, lines), calibrate(GROUPS, [*lines, *noise(2)])
-    assert more.recommendation == once.recommendation
-
-
 def test_a_price_makes_no_other_answer_and_tokens_do():
     (line,) = rated(GROUPS[:1], "j", 1.0)
     priced = [line | {"usage": {"input_tokens": 9, "output_tokens": 3, "cost_usd": cost}} for cost in (None, 0.1)]
@@ -242,7 +212,3 @@ def test_without_numbers_verdicts_that_agree_are_repeats_where_some_differ():
     """Agreeing verdicts must not vanish: a judge would look as if it never repeated itself."""
     assert kept(without_index(verdicts("a", "a", "b"))) == 3
     assert kept(without_index(verdicts("a", "a"))) == 1
-
-
-def test_an_unreadable_answer_that_is_there_twice_counts_once():
-    assert kept(verdicts(None, None)) == kept(without_index(verdicts(None, None))) == 1

@@ -41,9 +41,9 @@ _WIDTH = 120
     "--results",
     type=click.Path(),
     metavar="FILE",
-    help="What a judge said of these groups: groups whose labels tell most about it come first.",
+    help="What a judge said of these groups, as a result file or a ledger: groups whose labels tell most about it come "
+    "first.",
 )
-@command_option("--ledger", metavar="URL", help="The same from the latest run of a ledger, or beside --results.")
 @command_option("--port", type=click.IntRange(1, 65535), metavar="N", help="The page's port. [default: a free one]")
 @command_option("--agreement", is_flag=True, help="Print how far annotators agree, and exit.")
 @command_option("--gold", named=True, metavar="OUT", help="Write the labelled groups with gold to OUT, and exit.")
@@ -101,7 +101,7 @@ def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
     if named and (is_typed("results") or is_typed("port")):
-        raise ConfigError(f"--results and --port are for the page, which {named[0]} does not show")
+        raise ConfigError(f"--results and --port are for the page, which {named} does not show")
 
 
 def _labels_beside(groups: str) -> str:
@@ -163,21 +163,18 @@ def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict
     from calipers.labelling.order import contests  # noqa: PLC0415 - likewise
     from calipers.report import open_sources  # noqa: PLC0415 - likewise
 
-    named = [path for path in (options["results"], options["ledger"]) if path is not None]
-    if not named:
+    named = options["results"]
+    if named is None:
         return {}
-    paths = with_ledger_beside(tuple(named), None) if len(named) == 1 else tuple(named)
-    with open_sources(paths, on_error=bad) as sources:
+    with open_sources(with_ledger_beside((named,), None), on_error=bad) as sources:
         if not (sources.results or sources.ledgers):
-            raise ConfigError(f"{named[0]}: has no judged groups; name a result file of calipers score, or a ledger")
+            raise ConfigError(f"{named}: has no judged groups; name a result file of calipers score, or a ledger")
         found = contests(sources)
     lacking = sum(name not in found for name in index.ids)
     if lacking == len(index):
-        raise ConfigError(
-            f"{named[0]}: has no scores of a group in {index.path}; name what a judge said of these groups"
-        )
+        raise ConfigError(f"{named}: has no scores of a group in {index.path}; name what a judge said of these groups")
     if lacking:
-        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named[0]}; they come in random order")
+        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named}; they come in random order")
     return found
 
 
