@@ -118,7 +118,7 @@ def calibrate(
     measured = metrics.figures_of_series(built, frame, drawn)
     alone = measured_ways(built, drawn, frame)
     choice = choose_way(alone, per_group, Judged(units_of(built, frame), frame, prompts(frame)))
-    findings = list(findings_about_input(frame, tally, len(problems)))
+    findings = list(findings_about_input(frame, tally))
     for one, judge in zip(built, measured, strict=True):
         findings += findings_about_series(one, judge)
     findings += findings_about_choice(choice, frame)

@@ -33,12 +33,10 @@ class Finding:
         return dataclasses.asdict(self)
 
 
-def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator[Finding]:
+def findings_about_input(frame: Frame, tally: Tally) -> Iterator[Finding]:
     """Yield findings about the groups and judgments as a whole."""
     if not tally.used:
         yield Finding("no_judgments", "no judgment is about a group in GROUPS: there is nothing to measure")
-    if bad_lines:
-        yield Finding("bad_lines", f"{counted(bad_lines, 'unreadable line was', 'unreadable lines were')} skipped")
     if tally.foreign_records:
         judgments = counted(tally.foreign_records, "judgment is", "judgments are")
         groups = counted(tally.foreign_groups, "group that is", "groups that are")
@@ -63,9 +61,6 @@ def findings_about_input(frame: Frame, tally: Tally, bad_lines: int) -> Iterator
         yield Finding(
             "missing_gold", f"in {counted(missing, 'group')} some member has no gold; agreement is measured without it"
         )
-    spread = np.where(known, frame.gold, -np.inf).max(axis=1) - np.where(known, frame.gold, np.inf).min(axis=1)
-    if flat := int(((known.sum(axis=1) >= 2) & (spread <= 1e-9)).sum()):
-        yield Finding("gold_ties", f"in {counted(flat, 'group')} all gold is equal: nothing there shows agreement")
 
 
 def findings_about_series(series: Series, judge: JudgeFigures) -> Iterator[Finding]:
@@ -141,9 +136,6 @@ def _reading(series: Series, judge: JudgeFigures) -> Iterator[tuple[str, str]]:
             "failures",
             f"{judge.failure_rate:.1%} of its answers failed or could not be read; figures are about the rest",
         )
-    if series.off_scale:
-        scores = counted(series.off_scale, "score is", "scores are")
-        yield "off_scale", f"{scores} outside the stated scale; used as recorded"
     if series.most < 2:
         yield "no_repeats", "every question was asked once only: noise and standard errors are unknown"
     elif judge.stderr_ratio is not None and series.key.temperature != 0 and not 0.8 <= judge.stderr_ratio <= 1.25:

@@ -23,8 +23,19 @@ from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series
 
-_NO_RANGE: Final[Mapping[str, Any]] = {"bars": True}
+_FIDELITY: Final = "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is chance."
+_WRONG: Final = "The share of answers whose advantage has the wrong sign."
+_REPEATS: Final = "The correlation of two calls within groups (for pairs: the share of equal verdicts)."
+_HONEST: Final = "Observed over stated variance of differences between halves of the calls. Above 1: understated."
+_LENGTH: Final = "The correlation of scores with the length of answers. What exceeds gold's own, training exploits."
+_FIRST: Final = "Of pairs with a preference, the share in which the answer shown first was preferred."
+_FLIPS: Final = "Of pairs asked in both orders, the share that changed."
+_FAILED: Final = "The share of candidates (of criteria: of rows) that got no usable score."
 _SHARE: Final[Mapping[str, Any]] = {"range": [0, 1]}
+_AROUND_0: Final = {"range": [-1, 1], "level": {"value": 0, "label": "none"}}
+_AROUND_1: Final = {"range": [0, 2], "level": {"value": 1, "label": "honest"}}
+_AROUND_HALF: Final = {**_SHARE, "level": {"value": 0.5, "label": "no bias"}}
+_FEW: Final = {"range": [0, 0.01], "bars": True, "format": "percent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +79,6 @@ class Metric:
 
 def _agreement(function: Callable[[Array, Array], Array]) -> Callable[[Evidence], Array]:
     return lambda answers: function(answers.scores, answers.gold)
-
-
-def _flip_rate(answers: Evidence) -> float | None:
-    return flip_rate(answers.series)
 
 
 def flip_rate(series: Series) -> float | None:
@@ -132,6 +139,14 @@ def _lengths(answers: Evidence) -> Array:
     return lengths
 
 
+def _mean_fidelity(scores: Array, other: Array) -> float | None:
+    return measures.mean_over_groups(measures.fidelity(scores, other))
+
+
+def _length(answers: Evidence) -> float | None:
+    return _mean_fidelity(answers.scores, _lengths(answers))
+
+
 def _variant_stability(answers: Evidence) -> float | None:
     """The mean correlation within groups of these scores with the judge's scores in other prompt variants."""
     levels = []
@@ -139,7 +154,7 @@ def _variant_stability(answers: Evidence) -> float | None:
         place = {row: index for index, row in enumerate(other.rows)}
         here = [index for index, row in enumerate(answers.series.rows) if row in place]
         matched = there[[place[answers.series.rows[index]] for index in here]]
-        levels.append(measures.mean_over_groups(measures.fidelity(answers.scores[here], matched)))
+        levels.append(_mean_fidelity(answers.scores[here], matched))
     known = [one for one in levels if one is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -151,81 +166,21 @@ def _is_tied(scores: Array) -> Flags:
 
 
 METRICS: Final = (
-    Metric(
-        "advantage_fidelity",
-        _agreement(measures.fidelity),
-        "fidelity",
-        title="Fidelity",
-        note="The mean correlation of scores with gold within groups, with its 95 % interval. 0 is no better than "
-        "chance.",
-    ),
+    Metric("advantage_fidelity", _agreement(measures.fidelity), "fidelity", 3, "Fidelity", _FIDELITY),
     Metric("top1", _agreement(measures.top1), "top-1"),
     Metric("tau_b", _agreement(measures.tau_b), "tau-b"),
-    Metric(
-        "sign_error",
-        _agreement(measures.sign_error),
-        "sign err",
-        title="Wrong direction",
-        note="The share of answers whose advantage has the wrong sign.",
-    ),
+    Metric("sign_error", _agreement(measures.sign_error), "sign err", 3, "Wrong direction", _WRONG),
     Metric("kappa", lambda one: measures.kappa(one.scores, one.gold, ties=one.series.key.mode == "pairwise")),
-    Metric(
-        "repeatability",
-        _repeatability,
-        "repeats",
-        2,
-        "Repeatability",
-        "The correlation of two calls within groups (for pairs: the share of equal verdicts).",
-    ),
-    Metric(
-        "noise",
-        _noise,
-        title="Noise",
-        note="The standard deviation of one call's score, in units of the judge's scores.",
-        drawn=_NO_RANGE,
-    ),
-    Metric(
-        "stderr_ratio",
-        _stderr_ratio,
-        title="Are standard errors honest?",
-        note="Observed over stated variance of differences between halves of the calls. Above 1, errors are "
-        "understated.",
-        drawn={"range": [0, 2], "level": {"value": 1, "label": "honest"}},
-    ),
-    Metric(
-        "length_preference",
-        lambda one: measures.mean_over_groups(measures.fidelity(one.scores, _lengths(one))),
-        title="Length preference",
-        note="The correlation of scores with the length of answers. What exceeds gold's own, training exploits.",
-        drawn={"range": [-1, 1], "level": {"value": 0, "label": "none"}},
-    ),
-    Metric("gold_length_preference", lambda one: measures.mean_over_groups(measures.fidelity(one.gold, _lengths(one)))),
-    Metric(
-        "first_rate",
-        _first_rate,
-        title="First of two preferred",
-        note="Of pairs with a preference, the share in which the answer shown first was preferred.",
-        drawn={**_SHARE, "level": {"value": 0.5, "label": "no bias"}},
-    ),
-    Metric(
-        "order_flip_rate",
-        _flip_rate,
-        "flips",
-        2,
-        "Changed by the order",
-        "Of pairs asked in both orders, the share that changed.",
-    ),
+    Metric("repeatability", _repeatability, "repeats", 2, "Repeatability", _REPEATS),
+    Metric("noise", _noise, title="Noise", note="The standard deviation of a call's score.", drawn={"bars": True}),
+    Metric("stderr_ratio", _stderr_ratio, title="Are standard errors honest?", note=_HONEST, drawn=_AROUND_1),
+    Metric("length_preference", _length, title="Length preference", note=_LENGTH, drawn=_AROUND_0),
+    Metric("gold_length_preference", lambda one: _mean_fidelity(one.gold, _lengths(one))),
+    Metric("first_rate", _first_rate, title="First of two preferred", note=_FIRST, drawn=_AROUND_HALF),
+    Metric("order_flip_rate", lambda one: flip_rate(one.series), "flips", 2, "Changed by the order", _FLIPS),
     Metric("variant_stability", _variant_stability),
     Metric("tie_rate", _tie_rate, "ties", 2),
-    Metric(
-        "failure_rate",
-        _failure_rate,
-        "failed",
-        2,
-        "Without a readable answer",
-        "The share of candidates (of criteria: of rows) that got no usable score.",
-        {"range": [0, 0.01], "bars": True, "format": "percent"},
-    ),
+    Metric("failure_rate", _failure_rate, "failed", 2, "Without a readable answer", _FAILED, _FEW),
     Metric("dead_groups", lambda one: int(_is_tied(one.scores).sum())),
     Metric("groups_judged", lambda one: len(one.series.rows)),
     Metric("calls_per_group", lambda one: one.series.records / len(one.series.rows), "calls", 1),

@@ -123,7 +123,6 @@ class Series:
     records: int
     asked: int
     answered: int
-    off_scale: int = 0
     meetings: tuple[tuple[tuple[Comparison, ...], ...], ...] = ()
     swaps: tuple[Swap, ...] = ()
     repeats: tuple[tuple[PairVerdict, PairVerdict], ...] = ()
@@ -270,7 +269,6 @@ def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
         records=len(every),
         asked=sum(len(record.order) for record in every),
         answered=sum(map(_answered, every)),
-        off_scale=sum(map(_count_off_scale, every)),
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
         swaps=swaps,
         repeats=repeats,
@@ -382,13 +380,6 @@ def values_by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
 
 def _answered(record: Record) -> int:
     return sum(name in record.order for name in values_by_member(record, rescale=False))
-
-
-def _count_off_scale(record: Record) -> int:
-    if record.scores is None or record.scale is None:
-        return 0
-    low, high = record.scale
-    return sum(not low <= value <= high for value in record.scores.values())
 
 
 def _pair_verdict(record: Record) -> PairVerdict | None:

@@ -145,8 +145,8 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     \b
     calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
       --judge vllm/qwen3@http://gpu1:8000/v1
-    calipers calibrate groups.jsonl --judgments judgments.jsonl
-    calipers calibrate groups.jsonl --judgments judgments.jsonl --json | jq .judges
+    calipers calibrate groups.jsonl --judgments said.jsonl
+    calipers calibrate groups.jsonl --judgments said.jsonl --json | jq .judges
 
     Exit code: 0 the report was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
