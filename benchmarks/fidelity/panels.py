@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.fidelity.data import Target, figure, half, load, selected
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.calibration import measures
-from calipers.calibration.arrays import Array, Flags, mean_of_known
+from calipers.calibration.measures import Array, Flags, mean_of_known
 from calipers.calibration.panels import averaged_criteria, standard_scores, window_mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series

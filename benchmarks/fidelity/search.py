@@ -24,10 +24,10 @@ from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import figure, load, selected
 from benchmarks.fidelity.panels import is_natural
 from calipers.calibration import calibrate, measures
-from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.choice import Contest, Judged, measured_ways
 from calipers.calibration.comparable import Folds, prompts
 from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.measures import Array, Flags
 from calipers.calibration.panels import units_of
 from calipers.calibration.series import Frame, Series
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import calibrate
-from calipers.calibration.arrays import Array
 from calipers.calibration.choice import SHARE_OF_BEST, Contest, Judged, Way, choose_way, measured_ways
 from calipers.calibration.comparable import prompts
 from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.measures import Array
 from calipers.calibration.panels import PanelSpace, Plan, units_of
 from calipers.calibration.records import Cost, as_record
 from calipers.calibration.series import Frame, build_series

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calipers.calibration import repeats
-from calipers.calibration.arrays import Array
+from calipers.calibration.measures import Array
 
 GENERATOR = np.random.default_rng(5)
 TRUTH = GENERATOR.normal(size=(600, 1, 4))

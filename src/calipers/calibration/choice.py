@@ -19,9 +19,9 @@ import numpy as np
 
 from calipers.backends.names import is_stand_in
 from calipers.calibration import measures
-from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import FOLDS, Common, Folds, common_groups, folds
 from calipers.calibration.curves import Curve, Interval
+from calipers.calibration.measures import Array, Flags
 from calipers.calibration.panels import PanelSpace, Plan, Unit, effective_votes
 from calipers.calibration.records import Cost, Key, Measure, Mode, shared_measure
 from calipers.calibration.series import Frame, Series

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.measures import Array, Flags
 from calipers.calibration.series import Frame
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import to_json_text

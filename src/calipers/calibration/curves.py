@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from calipers.calibration import measures, repeats
-from calipers.calibration.arrays import Array, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 

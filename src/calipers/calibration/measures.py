@@ -7,13 +7,23 @@ group, NaN if the group cannot be measured.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
-from calipers.calibration.arrays import Array, Flags
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _EDGE = 1e-9
 _RESAMPLES = 1000
+
+
+def mean_of_known(values: Array, *, axis: int) -> Array:
+    """Return the mean of the known values in an array over ``axis``; NaN if there are none."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def measurable_groups(scores: Array, gold: Array) -> Flags:

@@ -17,9 +17,9 @@ import numpy as np
 
 from calipers.aggregators.panel_weights import repeatability
 from calipers.calibration import measures, repeats
-from calipers.calibration.arrays import Array, Flags
 from calipers.calibration.comparable import common_groups
 from calipers.calibration.curves import ByCalls, Curve, Interval, Resolved
+from calipers.calibration.measures import Array, Flags
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from calipers.aggregators.gold_weights import gold_weights
 from calipers.calibration import measures
-from calipers.calibration.arrays import Array, Flags, mean_of_known
+from calipers.calibration.measures import Array, Flags, mean_of_known
 from calipers.calibration.records import Cost, Key
 from calipers.calibration.series import Frame, Series
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import StoppingRule, usual_spread
-from calipers.calibration.arrays import Array, Flags, mean_of_known
-from calipers.calibration.measures import fidelity
+from calipers.calibration.measures import Array, Flags, fidelity, mean_of_known
 
 _EDGE = 1e-12
 

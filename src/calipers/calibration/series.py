@@ -19,7 +19,8 @@ import numpy as np
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
 from calipers.aggregators.position_bias import PositionBias
-from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
+from calipers.aggregators.two_way import two_way
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.records import NOTHING, TIE, Cost, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
@@ -175,8 +176,23 @@ class Series:
                 rates = win_rates(BradleyTerry()(compared, means.shape[1]))
                 means[row] = [math.nan if one is None else one for one in rates]
         elif self.key.mode == "listwise":
-            remove_list_effects(means, picked)
+            _remove_list_effects(means, picked)
         return means
+
+
+def _remove_list_effects(means: Array, picked: Array) -> None:
+    """Correct mean ratings for lists that omit members of their group: a generous list must not favour its members.
+
+    ``means`` (groups, members) has the mean ratings and is changed in place; ``picked`` has the shape (groups, calls,
+    members). A group's mean is arbitrary.
+    """
+    known = ~np.isnan(picked)
+    full = known.any(axis=1, keepdims=True) & known.any(axis=2, keepdims=True)
+    for row in np.flatnonzero((known != full).reshape(len(known), -1).any(axis=1)):
+        ratings = [
+            Rating(int(item), float(picked[row, call, item]), int(call)) for call, item in np.argwhere(known[row])
+        ]
+        means[row] = [math.nan if one is None else one for one in two_way(ratings, means.shape[1]).values]
 
 
 @dataclass(frozen=True, slots=True)

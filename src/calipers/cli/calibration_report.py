@@ -38,9 +38,6 @@ def print_report(report: Calibration) -> None:
     _print_addresses(console, names)
     heading = "Differences[/bold] (of fidelity, on the same groups, 95 % interval)"
     _print_lines(console, heading, difference_lines(report.differences, names))
-    if len({one.groups for one in report.judges}) > 1:
-        heading = "On common groups[/bold] (a judge that leaves out hard groups looks better on the others)"
-        _print_lines(console, heading, [_common(one, names) for one in report.judges])
     curves = [(one, one.place_curve) for one in report.judges if one.place_curve and any(one.place_curve)]
     lines = [f"{names[one.judge]} ({one.asked}): {' '.join(f'{add:+.3g}' for add in curve)}" for one, curve in curves]
     heading = "Position bias[/bold] (what each position adds, first to last, in units of the scores)"
@@ -92,15 +89,6 @@ def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mappi
     heads = [one.head for one in columns]
     heads = [heads[0], "", *heads[1:], *(["missing"] if silent else [])]
     print_figures(console, title, ("judge", "asked"), heads, rows)
-
-
-def _common(one: JudgeFigures, names: Mapping[str, str]) -> str:
-    level = "not compared: too few groups in common"
-    if one.common_fidelity is not None:
-        interval = f" ({ends})" if (ends := _interval(one.common_fidelity_interval)) else ""
-        every = f"{_figure(one.advantage_fidelity)} on all {one.groups}"
-        level = f"{one.common_fidelity:z.3f}{interval} on {one.common_groups}, {every}"
-    return f"{names[one.judge]} ({one.asked}): {level}"
 
 
 def _print_frontier(console: Console, choice: Choice, names: Mapping[str, str]) -> None:

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from calipers.calibration.arrays import Array
 from calipers.calibration.criteria.rows import (
     Labelled,
     Recorded,
@@ -28,6 +27,7 @@ from calipers.calibration.criteria.rows import (
     read_verdicts,
     recorded_verdicts,
 )
+from calipers.calibration.measures import Array
 from calipers.errors import InputError
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from calipers.calibration import JudgeFigures, Record, calibrate
-from calipers.calibration.arrays import Array, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.records import Key, as_records
 from calipers.calibration.series import values_by_member
 from calipers.errors import ConfigError, InputError
