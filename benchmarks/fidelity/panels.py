@@ -59,8 +59,7 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
     """One panel, of all judges with a series that is kept."""
     frame, every = loaded
     series = [one for one in every if keep(one.key)]
-    members = _members(series, frame)
-    known = np.all([(~np.isnan(one)).any(axis=(1, 2)) for one in members], axis=0)
+    members, known = _members(series, frame)
     known &= ~np.isnan(_fidelity(members, None, frame.gold, 1))
     members = [one[known] for one in members]
     rows, gold = [int(row) for row in np.flatnonzero(known)], frame.gold[known]
@@ -81,8 +80,11 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
     return Row(name, len(rows), len(members), min(alone), max(alone), best, *means, *apart, repeated)
 
 
-def _members(series: Sequence[Series], frame: Frame) -> list[Array]:
-    """Each judge's calls with the prompt variant that most judges share, at the highest temperature."""
+def _members(series: Sequence[Series], frame: Frame) -> tuple[list[Array], Flags]:
+    """Each judge's calls with the prompt variant that most judges share, at the highest temperature.
+
+    Also flags of the groups that all of them were recorded on.
+    """
     variants = Counter(variant for _, variant in {(one.key.judge, _variant(one)) for one in series})
     chosen: dict[str, Series] = {}
     for one in series:
@@ -90,7 +92,9 @@ def _members(series: Sequence[Series], frame: Frame) -> list[Array]:
         if held is None or _rank(one, variants) > _rank(held, variants):
             chosen[one.key.judge] = one
     parts = [[one for one in series if _without_criterion(one) == _without_criterion(best)] for best in chosen.values()]
-    return [averaged_criteria(part, frame) for part in parts]
+    rows = set.intersection(*({row for one in part for row in one.rows} for part in parts))
+    known = np.array([row in rows for row in range(len(frame.groups))])
+    return [averaged_criteria(part, frame) for part in parts], known
 
 
 def _without_criterion(series: Series) -> Key:

@@ -24,7 +24,7 @@ class Learned:
     spread: float
 
     def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
-        """Return the stopping rule for this judge, learned."""
+        """Return the stopping rule for this judge."""
         return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
@@ -60,7 +60,7 @@ def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
 
 
 def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
-    """Return a judge's noise and spread, learned without gold.
+    """Return a judge's noise and spread, which need no gold.
 
     None if too few groups were asked twice.
     """
