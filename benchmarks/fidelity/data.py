@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.environment import recorded_data
-from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.measures import Array, Flags
 from calipers.calibration.records import Record, read_judgments
 from calipers.calibration.series import Frame, Series, build_series
 from calipers.inputs import read_groups

@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks.fidelity.data import Target, correlation, figure, half, load, selected
 from benchmarks.fidelity.panels import is_natural
 from calipers.aggregators.pair_bias import PairBias, PairVerdict
-from calipers.calibration.arrays import Array, Flags
-from calipers.calibration.judges import flip_rate
+from calipers.calibration.measures import Array, Flags
+from calipers.calibration.metrics import flip_rate
 from calipers.calibration.series import Frame, Series
 
 SPLITS = 10
