@@ -24,8 +24,8 @@ from calipers.errors import ConfigError, InputError
 from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, tinker, verifiers
 from calipers.trainers.art import reward as art
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.run import complete_cohorts, float_reward, run_for_floats
 from calipers.trainers.process import warn_untested
+from calipers.trainers.run import complete_cohorts, float_reward, run_for_floats
 from calipers.trainers.skyrl import judged
 from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func

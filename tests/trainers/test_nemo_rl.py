@@ -13,7 +13,7 @@ import pytest
 
 from calipers.errors import ConfigError, InputError
 from calipers.trainers import nemo_rl
-from calipers.trainers.no_signal.run import complete_cohorts, run_for_floats
+from calipers.trainers.run import complete_cohorts, run_for_floats
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
 

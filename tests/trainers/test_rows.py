@@ -19,12 +19,12 @@ from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, canonical
 from calipers.rubric.dataset_standards import Standards, StatedValue
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     Images,
     positions_by_key,
     prompt_messages,
     read_label_of_row,
+    rollout_group,
     rubric_of_row,
     rubric_with_reference,
     split_reasoning,

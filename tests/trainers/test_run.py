@@ -28,7 +28,7 @@ from calipers.trainers import agent_lightning, areal, ms_swift, nemo_rl, tinker,
 from calipers.trainers.art import ruler
 from calipers.trainers.cohorts import MemberResult
 from calipers.trainers.easyr1 import batch_reward
-from calipers.trainers.no_signal.run import (
+from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
     LostGroupLog,
@@ -194,7 +194,7 @@ def test_interrupt_ends_a_process_that_goes_on_after_every_exception(handler: st
     code = (
         "import signal, threading, time\n"
         f"signal.signal(signal.SIGINT, signal.{handler})\n"
-        "from calipers.trainers.no_signal.run import interrupt\n"
+        "from calipers.trainers.run import interrupt\n"
         "threading.Timer(0.1, interrupt).start()\n"
         "while True:\n"
         "    try:\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.trainers.weights import (
+from calipers.trainers.rewards import (
     is_noise_alone,
     reliability_weight,
     row_weights,

@@ -20,7 +20,7 @@ from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import Standards, ground_truth_object
 from calipers.trainers.process import once_per_process, run_coroutine
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     assistant_message,
     rubric_text_with_reference,
     standards_of_row,

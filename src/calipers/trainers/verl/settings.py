@@ -13,7 +13,7 @@ from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.rubric.scaffold import Schedule
-from calipers.trainers.no_signal.run import PATIENCE, Lasting
+from calipers.trainers.run import PATIENCE, Lasting
 from calipers.verifiers.constraints import RulesAs
 
 CONCURRENCY: Final = 128
