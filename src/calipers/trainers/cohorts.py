@@ -89,6 +89,10 @@ def _shown(key: Hashable) -> str:
     return ":".join(str(part) for part in key if part) if isinstance(key, tuple) else str(key)
 
 
+def _call_later(seconds: float, function: Callable[[], object]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, function)
+
+
 @dataclass(slots=True)
 class _Member:
     trajectory: Trajectory
@@ -342,11 +346,10 @@ class Cohorts:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
             self._open[key] = fresh = _Pending(wanted)
-            loop = self._bind()
             if self._limit is not None:
-                fresh.ends = loop.time() + self._limit
+                fresh.ends = self._bind().time() + self._limit
             if self._deadline is not None:
-                fresh.timer = loop.call_later(self._deadline, partial(self._close, key, fresh))
+                fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
         pending = self._open[key]
         if pending.size != wanted:
             group = f"group {_shown(key)!r}"
@@ -399,14 +402,13 @@ class Cohorts:
 
     def _close(self, key: Hashable, pending: _Pending) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
-        loop = self._bind()
         del self._open[key]
         self._closing(key, pending)
         arrived, needed = len(pending.members), self._needed(pending)
         if pending.missing > 0:
             reason = _LATE if arrived >= needed else _TOO_LATE
             closed = self._closed[key] = _Closed(pending.missing, pending.ids, reason)
-            closed.timer = loop.call_later(self._deadline or _GRACE, partial(self._forget, key, closed))
+            closed.timer = _call_later(self._deadline or _GRACE, partial(self._forget, key, closed))
             while len(self._closed) > _REMEMBERED:
                 self._forget(*next(iter(self._closed.items())))
         if arrived < needed:
@@ -415,7 +417,7 @@ class Cohorts:
             name = pending.common.group_id if pending.common is not None else ""
             self._give_up(name or _shown(key), pending, why)
             return
-        task = loop.create_task(self._ask(pending))
+        task = self._bind().create_task(self._ask(pending))
         self._judging[task] = pending
         task.add_done_callback(self._done)
 
