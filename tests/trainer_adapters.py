@@ -60,9 +60,7 @@ def trl_blocking(judge: calipers.Judge, **settings: Any) -> Play:
     async def play(groups: Groups) -> list[Rewards]:
         prompts, texts = zip(*((prompt, text) for _, prompt, text in rows_of(groups)), strict=True)
         state = SimpleNamespace(global_step=1)
-        return regrouped(
-            groups, await asyncio.to_thread(function, list(prompts), list(texts), trainer_state=state)
-        )
+        return regrouped(groups, await asyncio.to_thread(function, list(prompts), list(texts), trainer_state=state))
 
     return play
 
@@ -71,9 +69,7 @@ def slime(judge: calipers.Judge, **settings: Any) -> Play:
     reward, status = group_rm(judge, **settings), SimpleNamespace(value="completed")
 
     def sample(number: int, prompt: str, text: str) -> Any:
-        return SimpleNamespace(
-            prompt=prompt, response=text, status=status, metadata={}, label=None, group_index=number
-        )
+        return SimpleNamespace(prompt=prompt, response=text, status=status, metadata={}, label=None, group_index=number)
 
     async def play(groups: Groups) -> list[Rewards]:
         samples = [[sample(*row) for row in rows_of(groups) if row[0] == number] for number in range(len(groups))]
@@ -182,9 +178,9 @@ def cookbook(judge: calipers.Judge, **settings: Any) -> Play:
 
 
 def episode(judge: calipers.Judge, **settings: Any) -> Play:
-    def trace(text: str) -> Any:
+    def trace(number: int, text: str) -> Any:
         dumped = SimpleNamespace(model_dump=lambda **_: {"role": "assistant", "content": text})
-        one = SimpleNamespace(id=text, ok=True, last_error=None, rewards={}, reward=0.0, info={})
+        one = SimpleNamespace(id=f"t{number}-{text}", ok=True, last_error=None, rewards={}, reward=0.0, info={})
         one.agent = SimpleNamespace(trainable=True, name="a")
         one.branches = [SimpleNamespace(messages=[dumped], tools=[], trainable=True)]
         one.record_reward = lambda name, value, _: one.rewards.__setitem__(name, value)
@@ -193,7 +189,7 @@ def episode(judge: calipers.Judge, **settings: Any) -> Play:
     async def play(groups: Groups) -> list[Rewards]:
         rewards = []
         for number, (_, texts) in enumerate(groups):
-            traces = [trace(text) for text in texts]
+            traces = [trace(*one) for one in enumerate(texts)]
             await verifiers.judge_episode(SimpleNamespace(id=str(number), traces=traces), judge, **settings)
             rewards.append([one.rewards["judge"] for one in traces])
         return rewards

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from trainer_adapters import ADAPTERS, Play
 from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError, InputError
@@ -27,6 +26,7 @@ from calipers.trainers.slime import group_rm
 from calipers.trainers.trl import reward_func
 from http_judge import judge_at, worth
 from servers.faulty_server import Answer, Asked, FaultyServer, error
+from trainer_adapters import ADAPTERS, Play
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
 adapters = pytest.mark.parametrize("adapter", ADAPTERS)

@@ -130,12 +130,6 @@ def test_one_left_over_alone_is_left_out_too(faulty: FaultyServer) -> None:
     assert final(rewarded(step, judge_at(faulty))) == [None, None, 0.1, 0.3]
 
 
-def test_a_step_of_which_nothing_could_be_scored_is_even(faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    step = [completed("a", "worth 20", final_reward=1.0), completed("a", "worth 90", final_reward=0.0)]
-    assert final(rewarded(step, judge_at(faulty))) == [0.5, 0.5]
-
-
 def test_validation_is_left_as_it_is_unless_the_judge_is_absolute(faulty: FaultyServer) -> None:
     faulty.script(worth(never=(50,)))
     step = [completed("a", "worth 20", final_reward=1.0), completed("b", "worth 50")]

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from calipers.trainers.no_signal import rewards as no_signal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calipers.trainers import rewards as no_signal
 from calipers.types import GroupResult, TrajectoryResult
 
 REWARDS = st.lists(st.none() | st.floats(0, 1), max_size=16)

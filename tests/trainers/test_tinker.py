@@ -131,23 +131,10 @@ async def test_among_ties_it_is_their_own_reward_to_the_last_bit(faulty: FaultyS
     assert given.pop() == pytest.approx(points / 100, rel=2**-16)
 
 
-async def test_a_group_that_cannot_be_judged_is_even(faulty: FaultyServer, caplog: pytest.LogCaptureFixture) -> None:
-    faulty.script(worth(down="worth"))
-    rollouts = [trajectory("worth 20."), trajectory("worth 90.")]
-    found = await rewarded(JudgedGroup(Inner(), judge_at(faulty)), *rollouts)
-    assert found == [(0.5, {"bonus": 0.0, "judge/scored": 0})] * 2
-    assert "2 of 2 rollouts could not be scored, so all get the same from the judge: 1, 2 failed" in caplog.text
-
-
 async def test_another_reward_that_is_not_finite_is_an_error_before_the_judge_is_asked(faulty: FaultyServer) -> None:
     for rollout, bonus in ((trajectory("worth 20.", rewards=(math.nan,)), 0.0), (trajectory("worth 20."), math.inf)):
-        with pytest.raises(InputError, match=r"rollout 1 has a reward of (nan|inf) from its environment"):
+        with pytest.raises(InputError, match=r"rollout 1 has a reward of (nan|inf)"):
             await rewarded(JudgedGroup(Inner(bonus=(bonus,)), judge_at(faulty)), rollout)
-    assert faulty.posts == []
-
-
-async def test_a_single_rollout_has_an_even_reward_without_a_call(faulty: FaultyServer) -> None:
-    assert (await rewarded(JudgedGroup(Inner(), judge_at(faulty)), trajectory("worth 90.")))[0][0] == 0.5
     assert faulty.posts == []
 
 
@@ -167,13 +154,8 @@ def test_it_is_pickled_with_a_judges_name_or_a_function_but_not_with_a_judge() -
     for judge in ("embedded", embedded):
         group = JudgedGroup(Inner(size=3), judge, rubric="Short.")
         assert pickle.loads(pickle.dumps(group)) == group  # noqa: S301 - our own bytes
-    with pytest.raises(ConfigError, match="pass a judge's name, or a module's function"):
+    with pytest.raises(ConfigError, match="a module's function that returns the Judge"):
         pickle.dumps(JudgedGroup(Inner(), embedded()))
-
-
-def test_settings_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match="weight=nan"):
-        JudgedGroup(Inner(), "embedded", weight=math.nan)
 
 
 def test_an_unknown_environment_needs_a_conversation_of_its_own() -> None:

@@ -149,7 +149,7 @@ class JudgedRun:
         with self._lock:
             notes, self._warnings = self._warnings, ()
         for note in notes:
-            self._log.warn(note)
+            self._log.note(note)
         for result in results:
             self._take(result)
         self._end_if_out_of_patience()
@@ -191,11 +191,7 @@ class JudgedRun:
         needed = total if self._min_scored is None else min(self._min_scored, total)
         lost = total - len(missing) < needed
         if missing:
-            then = f", {self._consequence}" if lost and self._consequence else ""
-            line = (
-                f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not "
-                f"be scored{then}: {reasons_by_member(missing, total)}"
-            )
+            line = lost_group_line(result, consequence=self._consequence if lost else "")
             if lost:
                 self._count(line, why=cause_of_loss(missing))
                 return
@@ -233,7 +229,7 @@ class JudgedRun:
             if kind is not None:
                 self._ended = self._ended or (kind, message)
         if first:
-            self._log.warn(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}")
+            self._log.note(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}")
             if self._stop is not None:
                 self._stop()
 
@@ -370,6 +366,15 @@ _MAX_IDS: Final = 4
 _MAX_REASONS: Final = 3
 
 
+def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
+    """Return a log line with the members that a group lost, and why; ``consequence`` is what follows for rewards."""
+    missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
+    head = (
+        f"{result.status} group {one_line(result.group_id, 80)}: {len(missing)} of {total} rollouts could not be scored"
+    )
+    return f"{head}{', ' + consequence if consequence else ''}: {reasons_by_member(missing, total)}"
+
+
 def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
     """Return each reason why members have no score once, with the members' ids. The length is bounded."""
     ids: dict[str, list[str]] = {}
@@ -418,7 +423,7 @@ class LostGroupLog:
         if write:
             self._emit(line)
 
-    def warn(self, line: str) -> None:
+    def note(self, line: str) -> None:
         """Write a line about the whole run, after the number of those that were left out."""
         with self._lock:
             omitted = self._restart()

@@ -70,11 +70,6 @@ async def test_ruler_gives_scores_in_input_order_with_ids_from_one() -> None:
     assert [one.explanation for one in scores] == ["I like 1", "I like 2", "I like 3"]
 
 
-async def test_where_pydantic_is_scores_are_pydantic_models_as_in_ruler() -> None:
-    score: Any = (await ruler(lists("worth 20", "worth 90"), ContentJudge()))[0]
-    assert type(score).model_validate_json(score.model_dump_json()) == score
-
-
 async def test_no_message_lists_give_no_scores_without_a_judge() -> None:
     assert await ruler([]) == []
 

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.openrlhf import CallGroups, agent_executor
+from calipers.trainers.openrlhf import CallGroup, agent_executor, current_group
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
@@ -32,10 +32,10 @@ DOWN = "the judge cannot say"
 
 
 async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
-    together = CallGroups()
+    together: dict[Any, CallGroup] = {}
 
     async def prompt(count: int) -> list[Any]:
-        groups = [together.current() for _ in range(count)]
+        groups = [current_group(together) for _ in range(count)]
         await asyncio.sleep(0)
         return groups
 
