@@ -338,14 +338,6 @@ def test_a_lost_sibling_changes_no_advantage(agents: Agents, faulty: FaultyServe
 
 @with_engine
 @imports_verl
-def test_a_judge_that_is_down_leaves_every_advantage_at_zero(agents: Agents, faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    found = advantages(step_of(agents, judge_at(faulty), {"says": texts(20, 90, 70), "reports": [1.0, 0.0, 1.0]}))
-    assert set(found.values()) == {0.0}
-
-
-@with_engine
-@imports_verl
 def test_ties_have_equal_advantages_to_the_last_bit(agents: Agents, faulty: FaultyServer) -> None:
     faulty.script(worth())
     found = advantages(step_of(agents, judge_at(faulty), {"says": ["1st, worth 70", "worth 10", "2nd, worth 70"]}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -296,18 +295,6 @@ async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers,
     assert judge.seen == []
 
 
-async def test_a_quorum_that_can_no_longer_be_reached_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, quorum=3)
-    joined = begin(cohorts, "u", (10,))
-    await settle()
-    cohorts.report_lost("u")
-    cohorts.report_lost("u")
-    share = (await asyncio.gather(*joined))[0]
-    assert share.reward is None
-    assert share.reason is not None
-    assert "1 of 4, with 2 lost" in share.reason
-
-
 async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(timers: Timers, judge: Worth) -> None:
     cohorts = Cohorts(judge, size=4, deadline=60)
     joined = begin(cohorts, "u", (10, 20))
@@ -321,16 +308,6 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     assert [share.reward for share in shares] == [0.01, 0.02, 0.03, 0.04]
     assert judge.worths == [[10, 20], [1, 2, 3, 4]]
     assert timers.alive == 0
-
-
-async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60)
-    joined = begin(cohorts, "u", (10, 20))
-    await settle()
-    timers.pass_time(60)
-    await asyncio.gather(*joined)
-    timers.pass_time(60)
-    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
 
 
 async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
@@ -440,31 +417,6 @@ async def test_what_the_judge_raises_is_raised_to_each_who_waits(timers: Timers,
 
     joined = begin(Cohorts(broken, size=3), "u", (1, 2, 3))
     assert await asyncio.gather(*joined, return_exceptions=True) == [error] * 3
-
-
-async def test_a_waiter_cancelled_in_the_moment_of_the_error_leaves_no_error_unseen(timers: Timers) -> None:
-    unseen: list[dict[str, Any]] = []
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: unseen.append(context))
-
-    async def broken(_: TrajectoryGroup) -> GroupResult:
-        loop.call_soon(joined[0].cancel)  # its turn is between the error's and the waiter's
-        raise RuntimeError("a bug")
-
-    joined = begin(Cohorts(broken, size=2), "u", (1, 2))
-    await asyncio.gather(*joined, return_exceptions=True)
-    assert joined[0].cancelled()
-    joined.clear()
-    gc.collect()
-    assert unseen == []
-
-
-async def test_a_judge_that_is_cancelled_from_elsewhere_leaves_nobody_waiting(timers: Timers) -> None:
-    async def quits(_: TrajectoryGroup) -> GroupResult:
-        raise asyncio.CancelledError
-
-    shares = await asyncio.gather(*begin(Cohorts(quits, size=2), "u", (1, 2)))
-    assert shares == [MemberResult(None, "the judging of its group was cancelled")] * 2
 
 
 async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> None:

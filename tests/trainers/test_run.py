@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, TransientError
-from calipers.trainers.art import ruler
 from calipers.trainers.cohorts import MemberResult
 from calipers.trainers.run import (
     PATIENCE,
@@ -116,15 +115,6 @@ def test_a_judge_that_is_not_for_training_is_said_once_in_a_run(
     assert len([one for one in caplog.messages if "not for training" in one]) == said
 
 
-async def test_stop_is_called_once_in_place_of_raising() -> None:
-    stopped: list[int] = []
-    run = JudgedRun(judge(), patience=2, stop=lambda: stopped.append(1))
-    results = await run.score([group("lost", number) for number in range(5)])
-    assert [result.status for result in results] == ["failed"] * 5
-    await run.score([group("good"), *(group("lost", number) for number in range(5, 9))])
-    assert stopped == [1]
-
-
 @pytest.mark.parametrize(("needed", "ends"), [(None, True), (2, False)])
 async def test_a_group_that_is_scored_in_part_is_lost_where_the_trainer_needs_all_of_it(
     needed: int | None, *, ends: bool
@@ -147,17 +137,6 @@ async def test_groups_that_nobody_was_asked_about_neither_lose_nor_win_patience(
         await run.score([group("lost", 1)])
 
 
-async def test_a_judge_that_only_refuses_calls_stop_and_raises(faulty: FaultyServer) -> None:
-    faulty.script(GONE)
-    stopped: list[int] = []
-    run = JudgedRun(judge_at(faulty), stop=lambda: stopped.append(1))
-    for _ in range(3):
-        with pytest.raises(ConfigError, match="every question was refused"):
-            await run.score([group("any")])
-    assert stopped == [1]
-    assert len(faulty.posts) == 2  # the group's, and the small one that settles it
-
-
 async def test_lines_have_the_group_and_the_end_of_the_run_is_said(caplog: pytest.LogCaptureFixture) -> None:
     run = JudgedRun(judge(), patience=2, consequence="so it does not train")
     with caplog.at_level(logging.WARNING, "calipers"), pytest.raises(CalipersError):
@@ -167,12 +146,6 @@ async def test_lines_have_the_group_and_the_end_of_the_run_is_said(caplog: pytes
     assert second.startswith("failed group lost1: 4 of 4 rollouts could not be scored, so it does not train: ")
     assert "out of order" in third
     assert last.startswith("the run ends: 2 groups in a row were lost (patience=2)")
-
-
-@pytest.mark.parametrize("wrong", [{"patience": 0}, {"patience": 1.5}, {"patience": True}, {"stop": "now"}])
-def test_settings_that_cannot_work_are_config_errors(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        JudgedRun(judge(), **wrong)
 
 
 def test_adapters_that_are_made_anew_for_every_group_share_one_run() -> None:
@@ -295,13 +268,6 @@ def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
     score: Any = {"compute_score": verl_eval.compute_score, "rubric_batch": verl_eval.rubric_batch}[recipe]
     with pytest.raises(ConfigError, match="every question was refused"):
         score("jokes", "worth 20", truth, **settings)
-
-
-async def test_ruler_on_message_lists_says_so_too(faulty: FaultyServer) -> None:
-    faulty.script(GONE)
-    lists = [[{"role": "user", "content": "q"}, {"role": "assistant", "content": text}] for text in TEXTS]
-    with pytest.raises(ConfigError, match="every question was refused"):
-        await ruler(lists, "vllm/judge", {"api_base": faulty.url, "num_retries": 0})
 
 
 async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(

@@ -172,22 +172,6 @@ async def test_each_attempt_has_the_judges_reward_and_what_it_said(policy: Fault
 
 
 @with_verifiers
-async def test_a_judge_that_refuses_every_question_fails_every_episode_and_calls_stop(
-    policy: FaultyServer, faulty: FaultyServer
-) -> None:
-    """verifiers keeps what finalize raises as its episode's error, and goes on."""
-    faulty.script(error(404, "The model `judge` does not exist"))
-    stopped: list[int] = []
-    environment = best_of_n(judge_at(faulty), stop=lambda: stopped.append(1))
-    for _ in range(2):
-        episode = await play(environment, policy, "worth 20", "worth 90")
-        assert not episode.ok
-        assert "every question was refused" in episode.last_error.message
-    assert stopped == [1]
-    assert len(faulty.posts) == 2
-
-
-@with_verifiers
 async def test_a_lost_sibling_fails_the_episode_before_the_judge_is_paid(
     policy: FaultyServer, faulty: FaultyServer
 ) -> None:

@@ -244,12 +244,6 @@ async def test_a_rollout_that_fails_fails_its_prompt_as_in_openrlhf_and_leaves_n
     assert [one["reward"] for one in await rolled_out(engine, executor, GOOD[:2])] == [0.2, 0.9]
 
 
-async def test_one_sample_a_prompt_gets_the_middle_without_a_call(engine: Any, faulty: FaultyServer) -> None:
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), ["worth 20"])
-    assert [one["reward"] for one in responses] == [0.5]
-    assert faulty.posts == []
-
-
 def instance(engine: Any, reward: Callable[[], float]) -> type:
     """An agent of two turns with a reward of its own."""
 
