@@ -167,7 +167,7 @@ def cookbook(judge: calipers.Judge, **settings: Any) -> Play:
         return [{"role": "assistant", "content": one.transitions[0].text}]
 
     async def play(groups: Groups) -> list[Rewards]:
-        rewards = []
+        rewards: list[Rewards] = []
         for _, texts in groups:  # a builder of its own for each group, as the cookbook has them
             builder = tinker.JudgedGroup(Inner(), judge, conversation=told, **settings)
             rollouts = [SimpleNamespace(transitions=[SimpleNamespace(reward=0.0, text=text)]) for text in texts]
@@ -187,7 +187,7 @@ def episode(judge: calipers.Judge, **settings: Any) -> Play:
         return one
 
     async def play(groups: Groups) -> list[Rewards]:
-        rewards = []
+        rewards: list[Rewards] = []
         for number, (_, texts) in enumerate(groups):
             traces = [trace(*one) for one in enumerate(texts)]
             await verifiers.judge_episode(SimpleNamespace(id=str(number), traces=traces), judge, **settings)

@@ -488,6 +488,8 @@ _event = st.one_of(
 def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
     events: list[tuple[str, int, int]], size: int, quorum: int
 ) -> None:
+    timers = Timers()
+
     async def play() -> None:
         judge = _open()
         cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60)
@@ -518,7 +520,6 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
         assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    timers = Timers()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cohort_module, "_call_later", timers.later)
         asyncio.run(play())

@@ -5,6 +5,7 @@ The advantages are those the trainer computed, held against the same run in whic
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
