@@ -5,7 +5,6 @@ The advantages are those the trainer computed, held against the same run in whic
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import os
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -252,47 +250,3 @@ def test_in_evaluation_groups_may_have_another_size_and_alone_there_is_nothing_t
         per_device_eval_batch_size=4,
     )
     assert each.rewards["judge"] == close(fault_free(each))
-
-
-def test_asyncgrpo_scores_a_group_with_it(judge: Judge, server: FaultyServer):
-    """Through AsyncGRPO's own scoring, without its generation, which needs vLLM."""
-    worker = pytest.importorskip("trl.experimental.async_grpo.async_rollout_worker", reason="no AsyncGRPO in this TRL")
-    from accelerate.state import PartialState  # noqa: PLC0415 - comes with TRL
-
-    PartialState()
-    completions = [[{"role": "assistant", "content": text}] for text in ("a b", "c", "d e f", "g")]
-    group = worker.RolloutGroup(
-        prompts=[[{"role": "user", "content": "q"}]] * 4,
-        reward_kwargs={"answer": [1] * 4},
-        completions=completions,
-        completions_ids=[[1]] * 4,
-        completions_sequences=[[worker.TrainingSequence([1, 2], [0, 1], [0.0, 0.0], str(n))] for n in range(4)],
-        tool_call_counts=[0] * 4,
-        tool_failure_counts=[0] * 4,
-        model_version=1,
-        group_id=1,
-        env_rewards=[],
-        rollout_rewards=[],
-    )
-    rewards = [reward_of(said[0]["content"]) for said in completions]
-    for blocking in (False, True):
-        server.script(Opinions())
-        whole = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
-        assert [one.metrics["rewards/judge"] for one in whole] == close(rewards)
-        server.script(Opinions(silent_on_one=True))
-        rest = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
-        [gone] = [place for place, one in enumerate(rest) if math.isnan(one.metrics["reward"])]
-        kept = [reward for place, reward in enumerate(rewards) if place != gone]
-        spread = math.sqrt(fmean((one - fmean(kept)) ** 2 for one in kept)) + 1e-8
-        expected = [0.0 if place == gone else (one - fmean(kept)) / spread for place, one in enumerate(rewards)]
-        assert [one.advantage for one in rest] == close(expected)
-
-
-def scored(worker: Any, group: Any, reward: Function) -> list[Any]:
-    loop = SimpleNamespace(
-        reward_funcs=[reward],
-        reward_func_names=[reward.__name__],
-        _env_reward_types=[],
-        _provides_rollout_reward=False,
-    )
-    return list(asyncio.run(worker._AsyncRolloutLoop._score_group(loop, group)))

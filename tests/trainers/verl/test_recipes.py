@@ -18,8 +18,8 @@ from calipers.trainers.verl import rubric_batch, verif
 from calipers.trainers.verl.eval import logged_acc
 from calipers.trainers.verl.rows import common_group_fields
 from calipers.trainers.verl.settings import make_judge, read_settings
-from servers.checker import checker, verdicts
-from servers.faulty_server import Answer, Asked, FaultyServer, chunks, error, said, streamed
+from servers.checker import checker
+from servers.faulty_server import Answer, FaultyServer, error, said
 
 ASKED = [{"role": "user", "content": "Which planets are there?"}]
 RUBRICS = [
@@ -211,21 +211,6 @@ def test_several_servers_share_the_work_and_what_one_cannot_do_goes_to_the_other
         second.script(error(500))
         scores = calls.map(lambda number: graded(server, f"Venus {number}", **told)["score"], range(6))
         assert list(scores) == [0.25] * 6
-
-
-def test_dashscope_models_that_only_stream_are_streamed(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DASHSCOPE_API_KEY", "k")
-
-    def streams_only(asked: Asked) -> Answer:
-        if not asked.body.get("stream"):
-            return error(
-                400, "This model only support stream mode, please enable the stream parameter to access the model."
-            )
-        return streamed(*chunks(verdicts(asked)))
-
-    server.script(streams_only)
-    assert graded(server, "Mars", judge="dashscope/qwq-plus")["score"] == 0.75
-    assert server.posts[-1]["stream"] is True
 
 
 # --- for the agent loop ---------------------------------------------------------------------------------------------
