@@ -35,7 +35,7 @@ def test_numbers_are_shown_as_n_with_their_range():
 
 
 @pytest.mark.parametrize("command", [
-    (), ("score",), ("replay",), ("calibrate",), ("rubric",), ("rubric", "check"), ("rubric", "draft"), ("judges",),
+    (), ("score",), ("replay",), ("calibrate",), ("rubric",), ("rubric", "check"), ("rubric", "draft"),
     ("doctor",),
     ("ifeval",), ("generate",),
 ], ids=" ".join)  # fmt: skip

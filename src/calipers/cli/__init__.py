@@ -37,7 +37,6 @@ _COMMANDS = LazyCommands({
     "rubric": "calipers.cli.rubric:rubric",
     "scenarios": "calipers.cli.scenarios:scenarios",
     "profile": "calipers.cli.profile:profile",
-    "judges": "calipers.cli.judges:judges",
     "doctor": "calipers.cli.doctor:doctor",
     "study": "calipers.cli.study:study",
 })  # fmt: skip

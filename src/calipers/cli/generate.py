@@ -26,7 +26,7 @@ from calipers.types import Usage
 from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
-    from calipers.cli.progress_line import ProgressLine
+    from calipers.cli.progress import ProgressLine
     from calipers.generation.engine import Loading
     from calipers.generation.forms import Form
     from calipers.generation.prompts import Prompt
@@ -194,7 +194,7 @@ async def generate_responses(
     prompts: Sequence[Prompt], *, out: str, options: dict[str, Any], progress: Progress
 ) -> list[Answered]:
     """For the command line, generate responses to each prompt of a file. Raises ConfigError before any request."""
-    from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - likewise
+    from calipers.cli.progress import ProgressLine  # noqa: PLC0415 - likewise
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.generation.models import find_model  # noqa: PLC0415 - likewise
     from calipers.generation.response_file import ResponseFile  # noqa: PLC0415 - --help stays quick
@@ -212,7 +212,7 @@ async def generate_responses(
     for warning in warnings:
         progress.warn(warning)
     answered: list[Answered] = []
-    line = ProgressLine(Terminal(stderr=True), total=len(prompts) * sampling.n, noun="response")
+    line = ProgressLine(Terminal(stderr=True), total=len(prompts) * sampling.n)
     with ResponseFile(f"{out}.samples.jsonl") as stored, line:
         progress.line = line
         async for done in answers(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calipers.cli.tables import print_figures
+from calipers.cli.terminal import print_figures
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from calipers.cli.calibration_report import print_addresses
 from calipers.cli.command_options import is_typed
 from calipers.cli.judge_options import given_options
 from calipers.cli.messages import BadLines, wrap_for_console
-from calipers.cli.tables import print_figures
+from calipers.cli.terminal import print_figures
 from calipers.errors import ConfigError, InputError
 
 if TYPE_CHECKING:

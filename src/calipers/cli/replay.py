@@ -37,8 +37,7 @@ async def _replay(location: str, out: str, run: int | None) -> int:
         store = Replayer(ledger, run)
         judge = Judge.replaying(Settings.of(store.recorded.settings), store)
         console = Terminal(stderr=True)
-        names = [one.judge for one in judge.settings.judges]
-        with Report(console, total=None, judges=names, live=not shows_results(out)) as report, Output(out) as output:
+        with Report(console, total=None, live=not shows_results(out)) as report, Output(out) as output:
             async for result in judge.score_groups(store.groups(), ordered=True):
                 output.write(result)
                 report.add(result)

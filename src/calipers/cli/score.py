@@ -208,10 +208,9 @@ def _show(console: Any, run: _Run, report: Any, result: Any) -> None:
 def _report(console: Any, run: _Run, judge: Any) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
-    judges = [one.judge for one in judge.settings.judges]
     budget = given_options(run.options, "budget").get("budget")
     return Report(
-        console, total=_count_lines(run.groups), judges=judges, budget=budget, live=not shows_results(run.out)
+        console, total=_count_lines(run.groups), budget=budget, live=not shows_results(run.out)
     )
 
 
