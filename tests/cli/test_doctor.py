@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from calipers.cli.doctor import Progress
-from calipers.cli.progress_line import ProgressLine
+from calipers.cli.progress import ProgressLine
 from calipers.types import Usage
 from doctor.probe_judges import MODELS, judge
 from servers.faulty_server import FaultyServer, said

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from calipers import read_groups
 from calipers.cli.generate import Progress
-from calipers.cli.progress_line import ProgressLine
+from calipers.cli.progress import ProgressLine
 from calipers.generation.sampling import Sample
 from calipers.types import Usage
 from command_line import Calipers

@@ -129,7 +129,7 @@ async def _score(run: _Run) -> int:
         finished = Finished()
         judge = judge_from_options(run.options, ledger=ledger, debug=verbose > 1, watchers=(finished,))
         stack.callback(judge.close)
-        report = stack.enter_context(_report(console, run, judge))
+        report = stack.enter_context(_report(console, run))
         finished.tell = report.finished
         for warning in await check_or_continue(judge):
             report.say(f"Warning: {warning}")
@@ -205,13 +205,11 @@ def _show(console: Any, run: _Run, report: Any, result: Any) -> None:
         report.say(describe_result(result, width=console.width if console.is_terminal else None))
 
 
-def _report(console: Any, run: _Run, judge: Any) -> Any:
+def _report(console: Any, run: _Run) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
     budget = given_options(run.options, "budget").get("budget")
-    return Report(
-        console, total=_count_lines(run.groups), budget=budget, live=not shows_results(run.out)
-    )
+    return Report(console, total=_count_lines(run.groups), budget=budget, live=not shows_results(run.out))
 
 
 def shows_results(out: str) -> bool:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class OnRay:
     """The command ``calipers score GROUPS -o OUT --ray ADDRESS``, with its other ``options``.
 
-    ``report`` makes the Report for a Judge with the command's options; ``show`` prints a group's result.
+    ``report`` makes the command's Report; ``show`` prints a group's result.
     """
 
     groups: str
     out: str
     ledger: str | None
     options: Mapping[str, Any]
-    report: Callable[[Judge], Report]
+    report: Callable[[], Report]
     show: Callable[[Report, GroupResult], None]
 
     def score(self) -> tuple[Report, BadLines]:
