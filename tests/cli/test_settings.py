@@ -83,7 +83,7 @@ def test_a_file_that_nobody_named_sets_no_address_no_file_and_no_request(folder:
         words = (f"{flag!r} sets a file, an address or a request parameter", "--config calipers.toml")
         if ended.code != 2 or not all(word in ended.err for word in words):
             wrong.append((content, ended))
-    for content in ('merge_target = "mine"', 'ckpt-dir = "mine"', 'model = "m@http://elsewhere/v1"', 'param = "a=1"'):
+    for content in ('model = "m@http://elsewhere/v1"', 'base_url = "http://elsewhere/v1"', 'param = "a=1"'):
         (folder / "calipers.toml").write_text(content)
         ended = calipers("generate", "groups.jsonl", "-o", "out.jsonl")
         if (ended.code, "sets a file, an address" in ended.err) != (2, True):

@@ -49,8 +49,8 @@ def print_figures(
 ) -> None:
     """Print a command's table of ``rows``: a cell for each of ``names``, then a figure for each of ``heads``.
 
-    A head that is empty belongs to the figure before it; else so many columns ``together`` are a figure and what belongs
-    to it. In a narrow terminal, each row's name stands above its figures, one on each line. Figures are never wrapped.
+    A head that is empty belongs to the figure before it; or so many columns ``together`` are a figure with its
+    details. In a narrow terminal, each row's name stands above its figures. Figures are never wrapped.
     """
     table = Table(box=None, padding=(0, 1))
     for name in names:
