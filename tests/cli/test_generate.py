@@ -251,9 +251,11 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(
         ("-", "name a file: responses are recorded"),
         (".", "name a file"),
         ("prompts.jsonl", "file of prompts itself"),
+        ("mine.jsonl", "--force"),  # nothing beside it says that generate wrote it
     ],
 )
 def test_an_out_that_cannot_be_is_refused(calipers: Calipers, prompts: Path, out: str, complaint: str) -> None:
+    write(prompts.parent / "mine.jsonl", PROMPTS)
     run = calipers("generate", prompts, "-o", out, "--base-url", "http://127.0.0.1:9/v1")
     assert run.code == 2
     assert complaint in run.err

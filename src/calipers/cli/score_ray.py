@@ -52,7 +52,7 @@ class OnRay:
         # The first group names the run; a file that cannot be read is reported before Ray starts.
         first = next(iter(file.groups(None if self.options["strict"] else lambda _: None)), None)
         with ExitStack() as stack:
-            report = stack.enter_context(self.report(draft))
+            report = stack.enter_context(self.report())
             stack.enter_context(cluster(self.options["ray"]))
             stack.enter_context(own_errors())
             run = _Run(arguments, None if rules is None else rules.combined)
