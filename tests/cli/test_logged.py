@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from calipers.cli.logged import only_handler
+from calipers.cli.messages import only_handler
 from command_line import Calipers
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 

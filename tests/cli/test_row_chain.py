@@ -65,7 +65,8 @@ def test_every_row_is_scored_by_what_it_asks_for(
         run = calipers(
             "score", path, "-o", "scored.jsonl", "--judge", "vllm/judge", "--base-url", judge.url, "--protocol",
             "checklist",
-            "--grading", "reward=score" if name not in RULES else "normaliser=all_or_nothing", "--force", *combine)  # fmt: skip
+            "--grading", "reward=score" if name not in RULES else "normaliser=all_or_nothing", "--force", *combine,
+        )  # fmt: skip
         assert run.code == 0, run.err
         assert "not used" not in run.err
         (result,) = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text("utf-8").splitlines()]

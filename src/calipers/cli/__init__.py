@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 import click
 
 from calipers._version import __version__
-from calipers.cli.messages import Interrupted, print_message
+from calipers.cli.messages import Interrupted, print_log_with, print_message
 from calipers.cli.settings_file import mistyped_variables, use_settings_file
 from calipers.errors import CalipersError
 from calipers.registry import load_object
@@ -68,7 +68,7 @@ class _LazyCommands(MutableMapping[str, click.Command]):
 _COMMANDS = _LazyCommands({
     "score": "calipers.cli.score:score",
     "serve": "calipers.cli.serve:serve",
-    "replay": "calipers.cli.replay:replay",
+    "replay": "calipers.cli.score:replay",
     "report": "calipers.cli.report:report",
     "show": "calipers.cli.show:show",
     "watch": "calipers.cli.watch:watch",
@@ -114,8 +114,6 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
     variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
     """
     if log_level is not None:
-        from calipers.cli.logged import print_log_with  # noqa: PLC0415 - few ask for it
-
         context.with_resource(print_log_with(print_message, level=log_level))
     if not context.resilient_parsing:
         for name, near in mistyped_variables(app):

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from calipers.cli.command_options import InputFile, command_option
-from calipers.cli.messages import BadLines, Notes, print_message
+from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import add_force_option, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.types.encoding import counted
@@ -57,7 +57,7 @@ def convert(files: tuple[str, ...], out: str, group_by: str | None, *, force: bo
     from calipers.inputs.grouping import grouped  # noqa: PLC0415 - --help stays quick
 
     require_replaceable("--out", out, force=force, beside={f"the input {file}": file for file in files})
-    notes, bad = Notes(), BadLines()
+    notes, bad = BadLines(kind="Note"), BadLines()
     groups = rollouts = 0
 
     def note(place: Place, text: str) -> None:

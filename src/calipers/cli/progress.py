@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from calipers.cli.logged import print_log_with
-from calipers.cli.messages import reason_lines, wrap_words
+from calipers.cli.messages import print_log_with, reason_lines, wrap_words
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, TrajectoryGroup, Usage
 from calipers.types.encoding import counted
