@@ -44,7 +44,7 @@ class CommandOption(click.Option):
     def get_error_hint(self, ctx: click.Context | None) -> str:
         """Return the option's name for an error message, and where a value is from that nobody typed."""
         source = None if ctx is None or self.name is None else ctx.get_parameter_source(self.name)
-        hint = f"--{self.opts[-1].removeprefix('--')}"
+        hint = super().get_error_hint(ctx)
         if source is ParameterSource.ENVIRONMENT:
             return f"{hint} (from the environment variable {self.envvar})"
         return f"{hint} (from the settings file)" if source is ParameterSource.DEFAULT_MAP else hint
