@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from calipers.backends.names import short_names, split_judge_name
 from calipers.cli.messages import wrap_for_console, wrap_words
-from calipers.cli.tables import print_figures
+from calipers.cli.terminal import print_figures
 
 if TYPE_CHECKING:
     from rich.console import Console

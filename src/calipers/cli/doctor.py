@@ -21,7 +21,7 @@ from calipers.types.encoding import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from calipers.cli.progress_line import ProgressLine
+    from calipers.cli.progress import ProgressLine
     from calipers.doctor import Diagnosis
 
 _WIDTH = 140
@@ -67,7 +67,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.progress import ProgressLine  # noqa: PLC0415 - --help stays quick
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.doctor import diagnose  # noqa: PLC0415 - likewise
 
@@ -78,7 +78,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         raise ConfigError("--base-url was given more than once: examine one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
     settings |= {"within": options["within"]}
-    with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
+    with ProgressLine(Terminal(stderr=True), total=None) as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
         found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
     if as_json:

@@ -13,7 +13,7 @@ import click
 from calipers.cli.command_options import command_option, is_typed
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import add_force_option, require_replaceable
-from calipers.cli.tables import print_figures
+from calipers.cli.terminal import print_figures
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

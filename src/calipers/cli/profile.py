@@ -46,7 +46,7 @@ def profile(
     """Measure a judge's noise, position bias, ties, failures and agreement with gold, from recorded answers.
 
     GROUPS and JUDGMENTS are files as for calipers calibrate. A profile is a judge: profile:FILE answers from gold, with
-    exactly these errors. PROFILE, a profile's file or a name from calipers judges, is shown.
+    exactly these errors. PROFILE, a profile's file or the name of a shipped one, is shown.
 
     \b
     calipers profile groups.jsonl judgments.jsonl -o judge.json
