@@ -21,7 +21,7 @@ from calipers.aggregators.panel import Fallback, Panel
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
+from calipers.aggregators.resolution import StoppingRule, usual_spread
 from calipers.aggregators.two_way import TwoWay, fit_two_way
 from calipers.rewards.identity import Identity
 from calipers.rewards.length import LengthControl
@@ -292,8 +292,7 @@ def _stopping(rng: random.Random) -> Any:
     rule = StoppingRule(rng.choice((0.0, 0.01, 0.05)), **options)
     found, calls = scores(rng, rng.randint(1, 4)), rng.choice((1, 2, 3, 4, 7, 8))
     gain = rule.gain(rng.choice((0.0, 0.01, 0.04)), rng.choice((0.0, 0.01, 0.02)), freedom=2, calls=calls)
-    rest = [tie_all_scores(found), without_scores(found), usual_spread(0.3, gain), usual_spread(gain, 0.3)]
-    return [rule.should_stop(found, calls=calls), gain, is_all_noise(found), *rest]
+    return [rule.should_stop(found, calls=calls), gain, usual_spread(0.3, gain), usual_spread(gain, 0.3)]
 
 
 def _priors(rng: random.Random) -> Any:
