@@ -1,4 +1,4 @@
-"""What a report knows of a group: texts, questions with ids, only checked values; and what redaction leaves of it."""
+"""What a report knows of a group: texts, questions with ids, and only checked values."""
 
 import json
 from dataclasses import replace

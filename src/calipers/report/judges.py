@@ -104,7 +104,8 @@ def _counted(counts: Counter[str]) -> str:
 def calibration_of(path: str) -> dict[str, Any]:
     """Return what a calibration says, as plain data for the page.
 
-    ``answer`` is its one sentence on which judge agrees better with gold. Raises InputError for a file that cannot be read.
+    ``answer`` is its one sentence on which judge agrees better with gold. Raises InputError for a file that
+    cannot be read.
     """
     found = _document(path)
     judges = sorted((one for one in _list(found.get("judges")) if isinstance(one, dict)), key=_best_first)

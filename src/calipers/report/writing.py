@@ -93,8 +93,8 @@ class Page:
 def write_report(sources: Sources, out: Path) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
-    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
-    ``sources`` raises.
+    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it
+    cannot be written, and what reading ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
     calibrations = [calibration_of(path) | {"source": sources.called[path]} for path in sources.calibrations]
