@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from answers import answered, told
 from calipers.inputs import as_group, as_rubric_row, canonical
-from calipers.inputs.jsonl import json_line_rows
+from calipers.inputs.records import json_line_rows
 from calipers.inputs.plain import plain_data, without_nan
 from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics

@@ -15,9 +15,9 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 from calipers.calibration.costs import NOTHING, Cost
 from calipers.calibration.raw_replies import parse_raw_reply
 from calipers.errors import InputError
-from calipers.inputs import jsonl
-from calipers.inputs.parquet import is_table, table_rows
+from calipers.inputs import records
 from calipers.inputs.plain import type_in_words
+from calipers.inputs.records import is_table, table_rows
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 
@@ -90,7 +90,7 @@ def read_judgments(
         found = True
         return as_record(value, format=format)
 
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
+    yield from records.convert_rows(records.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
     if not found:
         raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
 

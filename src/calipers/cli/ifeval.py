@@ -218,7 +218,7 @@ def _rows(path: str) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
     if not path.endswith(".parquet"):
         yield from _lines(path)
         return
-    from calipers.inputs.parquet import parquet_rows, without_empty_fields  # noqa: PLC0415 - as above
+    from calipers.inputs.records import parquet_rows, without_empty_fields  # noqa: PLC0415 - as above
 
     for number, row in parquet_rows(Path(path)):
         if isinstance(row, str):
@@ -242,7 +242,7 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    from calipers.inputs.jsonl import json_value  # noqa: PLC0415 - as above
+    from calipers.inputs.records import json_value  # noqa: PLC0415 - as above
 
     row = json_value(text)
     if not isinstance(row, dict):

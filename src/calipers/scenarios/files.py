@@ -9,8 +9,7 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
-from calipers.inputs.jsonl import read_json_lines
-from calipers.inputs.parquet import parquet_rows
+from calipers.inputs.records import parquet_rows, read_json_lines
 from calipers.scenarios.alike import Split
 from calipers.scenarios.grid import Scenario
 from calipers.scenarios.keeping import Rollouts

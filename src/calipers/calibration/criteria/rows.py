@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs import jsonl
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import type_in_words
+from calipers.inputs.records import convert_rows, decompressed_stream, json_line_rows, read_json_lines
 from calipers.types import Message
 
 _SHAPE: Final = (
@@ -60,7 +60,7 @@ def is_labelled(path: str | os.PathLike[str]) -> bool:
         return False  # reading the file reports the error
     with stream:
         first = next(
-            (value for _, value in jsonl.json_line_rows(jsonl.decompressed_stream(stream)) if isinstance(value, dict)),
+            (value for _, value in json_line_rows(decompressed_stream(stream)) if isinstance(value, dict)),
             {},
         )
     return "binary_labels" in first and "completion" in first
@@ -74,7 +74,7 @@ def read_labelled(
     A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without ``on_error``,
     it is raised.
     """
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
+    yield from convert_rows(read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import jsonl
+from calipers.inputs import records
 from calipers.replies import VerdictReading, extract_verdict
 
 _SHAPE: Final = '{"judge": "...", "line": 1, "met": true} (or "raw_text" instead of "met", "item" instead of "line")'
@@ -43,8 +43,8 @@ def read_verdicts(
 
     ``format`` is the reply format of lines that name none.
     """
-    yield from jsonl.convert_rows(
-        jsonl.read_json_lines(path),
+    yield from records.convert_rows(
+        records.read_json_lines(path),
         lambda value, _: as_recorded(value, format=format),
         source=os.fspath(path),
         on_error=on_error,

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import canonical
-from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.parts import openai_tool_definitions
+from calipers.inputs.records import without_empty_fields
 from calipers.inputs.rubrics import plain_criteria
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
 from calipers.trainers.rollouts.rows import (
