@@ -206,7 +206,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 def test_what_cannot_be_read_is_refused_with_the_reason() -> None:
-    wrong = []
+    wrong: list[Any] = []
     for value, reason in REFUSED:
         try:
             wrong.append((reason, as_group(value)))

@@ -288,7 +288,7 @@ REASONED: list[tuple[str, dict[str, Any]]] = [
 
 
 def test_reasoning_is_found_under_every_name_whole_and_once() -> None:
-    wrong = []
+    wrong: list[Any] = []
     for texts, source in REASONED:
         (read,) = canonical([{"content": "a", **({} if "type" in source else {"role": "assistant"}), **source}])
         if read["content"] != "a" or sorted(read["reasoning"].split("\n\n")) != sorted(texts):
@@ -487,7 +487,7 @@ def test_what_cannot_be_read_is_named_with_its_number() -> None:
     holes = (float("nan"), np.float64("nan"), b"x", Hole(), True, 3)
     contents = [({"role": role, "content": hole}, "'content'") for hole in holes for role in ("user", "assistant")]
     pairs = [(("tool", hole), "'content'") for hole in holes[:4]]
-    wrong = []
+    wrong: list[Any] = []
     for message, named in (*REFUSED, *contents, *pairs):
         try:
             wrong.append((message, canonical([ASKED, message])))

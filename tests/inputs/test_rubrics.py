@@ -14,7 +14,7 @@ import calipers
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, as_rubric_row
 from calipers.rubric.unused_standards import unused_standards
-from calipers.trainers.rollouts.rows import standards_of_row
+from calipers.trainers.rows import standards_of_row
 from inputs.written import written
 
 TOML = """
