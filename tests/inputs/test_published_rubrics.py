@@ -10,7 +10,7 @@ import pytest
 from calipers.errors import InputError
 from calipers.inputs import as_group, as_rubric_row
 from calipers.rubric.unused_standards import unused_standards
-from calipers.trainers.rollouts.rows import standards_of_row
+from calipers.trainers.rows import standards_of_row
 
 ASKED = "Which ferry is cheapest?"
 ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, float, tuple[str, ...]]], str]] = {

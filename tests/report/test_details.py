@@ -44,14 +44,6 @@ async def test_identical_and_empty_trajectories_do_not_shift_the_names(tmp_path:
     assert next(one for one in detail["trajectories"] if one["id"] == "crashed")["messages"] == []
 
 
-async def test_a_failed_question_and_its_reason_are_shown(tmp_path: Path):
-    results, ledger = await judged(tmp_path, [group_of(FOUR)], [SimulatedJudge(QUALITY, Flaky(timeout=1.0))])
-    (detail,) = details_in(report_of(tmp_path, results, ledger))
-    assert detail["status"] == "failed"
-    assert all(one["failed"] and one["outcome"] == "timeout" for one in detail["questions"])
-    assert detail["trajectories"][0]["reward"] is None
-
-
 async def test_judges_of_one_name_are_told_apart_by_their_model_also_in_replies_that_were_not_read(tmp_path: Path):
     judges: list[Backend] = [
         SimulatedJudge(QUALITY, PositionBias(0.1), model="mild"),
@@ -73,16 +65,6 @@ def test_messages_that_all_candidates_begin_with_are_stored_once_and_each_keeps_
         assert detail["shared"] == list(start)
         assert [len(one["messages"]) for one in detail["trajectories"]] == [1, 1]
         assert index_row(detail)["prompt"] == "Which year?"
-
-
-def test_written_criteria_are_shown_with_their_texts():
-    written = [{"id": "c1", "text": "Is 42.", "points": 5, "veto": True}, {"id": 3, "text": [], "points": "x"}, "no"]
-    found = details_of(Judged(0, result_of("g", member("a"), prompt_criteria={"written": written, "calls": 1})))
-    assert found["written"]["criteria"] == [
-        {"id": "c1", "text": "Is 42.", "points": 5, "veto": True},
-        {"id": "3", "text": None, "points": None, "veto": False},
-    ]
-    assert "c1 (5, veto): Is 42." in describe_group(found, width=80)
 
 
 ATTACK = {"kind": "instruction", "message": 1, "role": "assistant", "excerpt": "x", "certainty": "certain"}

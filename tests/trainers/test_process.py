@@ -16,7 +16,7 @@ import pytest
 from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError
-from calipers.trainers.process import as_judge, once_per_process, run_coroutine, warn_untested
+from calipers.trainers.process import as_judge, once_per_process, run_coroutine
 
 
 async def where() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
@@ -125,9 +125,3 @@ def test_a_judge_is_made_once_from_a_name_a_function_or_several_names_and_nothin
     for wrong in (3, None, lambda: "embedded"):
         with pytest.raises(ConfigError, match="give a judge's name"):
             as_judge(wrong)  # type: ignore[arg-type]  # wrong on purpose
-
-
-def test_another_version_of_an_engine_is_named_with_those_that_were_tried() -> None:
-    with pytest.warns(UserWarning, match=r"tested with pytest 0\.1, 0\.2, and .* is installed"):
-        warn_untested("pytest", "0.1", "0.2")
-    warn_untested("no-such-engine", "1.0")  # an engine from its source

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.trainers.no_signal import rewards as no_signal
+from calipers.trainers import rewards as no_signal
 from calipers.types import GroupResult, TrajectoryResult
 
 REWARDS = st.lists(st.none() | st.floats(0, 1), max_size=16)

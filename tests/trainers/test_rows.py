@@ -19,12 +19,11 @@ from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, canonical
 from calipers.rubric.dataset_standards import Standards, StatedValue
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     Images,
-    positions_by_key,
     prompt_messages,
     read_label_of_row,
+    rollout_group,
     rubric_of_row,
     rubric_with_reference,
     split_reasoning,
@@ -76,14 +75,6 @@ def test_what_was_thought_is_reasoning_and_not_the_answer() -> None:
     assert split_reasoning(user) is user
     apart = {"role": "assistant", "content": "<think>b</think>c", "reasoning": "a"}
     assert split_reasoning(apart) == {"role": "assistant", "content": "c", "reasoning": "a\n\nb"}
-
-
-@given(st.lists(st.sampled_from("abcd")))
-def test_every_position_is_in_one_group_in_order(keys: list[str]) -> None:
-    groups = positions_by_key(keys)
-    assert sorted(at for group in groups.values() for at in group) == list(range(len(keys)))
-    assert list(groups) == list(dict.fromkeys(keys))
-    assert all(keys[at] == key and group == sorted(group) for key, group in groups.items() for at in group)
 
 
 # --- images ---------------------------------------------------------------------------------------------------------

@@ -159,13 +159,6 @@ def test_a_constant_has_no_advantage_only_where_a_groups_mean_is_subtracted() ->
 # --- derivations ----------------------------------------------------------------------------------------------------
 
 
-def test_positive_affine_maps_of_a_group_are_undone_by_division() -> None:
-    for kind in ("min_max", "shrunk"):
-        for row, made, root in zip(Z, rewards(kind), ROOTS, strict=True):
-            if root:
-                assert standardised(made) == pytest.approx(row, abs=1e-7)
-
-
 def test_the_weight_that_regresses_noise_free_advantages_on_noisy_ones_is_the_root_of_the_reliability() -> None:
     """E[z_true z_seen] over groups of equal reliability: √R, but for the finite group's factor, which is the same."""
     dice = random.Random(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.trainers.weights import (
+from calipers.trainers.rewards import (
     is_noise_alone,
     reliability_weight,
     row_weights,
@@ -44,7 +44,7 @@ def test_every_row_has_its_groups_weight() -> None:
     np.float32("nan"), np.bool_(True), np.ones(1),
 ])  # fmt: skip
 def test_a_weight_of_a_users_own_that_is_no_number_is_an_error_that_names_the_group(weight: Any) -> None:
-    with pytest.raises(ConfigError, match=r"the weight of group g is .*: weigh= must return a finite number"):
+    with pytest.raises(ConfigError, match=r"the weight of group 'g' is .*: it must be a finite number"):
         row_weights([result(0.5)], lambda _: weight)
 
 

@@ -15,8 +15,7 @@ import click
 
 from calipers.cli.command_options import FiniteRange, SectionedCommand, command_option, env_file_option
 from calipers.cli.judge_options import judge_from_options, judge_options_with
-from calipers.cli.logged import only_handler
-from calipers.cli.messages import print_message
+from calipers.cli.messages import only_handler, print_message
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs.jsonl import decompressed_stream, json_line_rows, json_value, open_binary
+from calipers.inputs.parquet import parquet_rows
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.types import Message
 
@@ -61,7 +62,7 @@ def read_prompts(
     """
     found: list[Prompt] = []
     taken: set[str] = set()
-    for line, row in _parquet(path) if path.endswith(".parquet") else _lines(path):
+    for line, row in parquet_rows(Path(path)) if path.endswith(".parquet") else _lines(path):
         try:
             messages = _messages(row, key)
             if check is not None and isinstance(row, Mapping):
@@ -124,18 +125,3 @@ def _object(line: bytes) -> dict[str, Any] | str:
     except InputError as error:
         return str(error)
     return row if isinstance(row, dict) else 'must be an object such as {"prompt": "..."}'
-
-
-def _parquet(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and slow to import
-        import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
-    except ImportError:
-        raise ConfigError("reading Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
-    try:
-        yield from enumerate(pq.read_table(path).to_pylist(), start=1)
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=path) from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"is not a readable Parquet file: {reason}", source=path) from None

@@ -16,10 +16,10 @@ from calipers.server.room import invalid
 from calipers.trainers.cohorts import MemberResult, key_of_prompt
 from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
-from calipers.trainers.no_signal.rewards import NEUTRAL, with_exact_ties
-from calipers.trainers.no_signal.run import float_reward, is_group_scored
 from calipers.trainers.openrlhf import group_key, member_of, reply_for, shared_by
-from calipers.trainers.rollouts.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
+from calipers.trainers.rewards import NEUTRAL, with_exact_ties
+from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_of_row
+from calipers.trainers.run import float_reward, is_group_scored
 from calipers.types.encoding import to_json
 
 _Name: Final[Any] = Annotated[str, msgspec.Meta(max_length=128, pattern="^[A-Za-z0-9._-]*$")]

@@ -28,7 +28,7 @@ from calipers.server.room import RefusalError, Room, draining
 from calipers.server.seats import Seats
 from calipers.server.whole import WholeGroups
 from calipers.trainers.cohorts import Cohorts
-from calipers.trainers.no_signal.run import JudgedRun, complete_cohorts, run_for_floats
+from calipers.trainers.run import JudgedRun, complete_cohorts, run_for_floats
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 
 VARIABLE: Final = "CALIPERS_SERVER_TOKEN"

@@ -6,24 +6,23 @@ imported only to make the environment.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, InputError
-from calipers.trainers.no_signal.rewards import trajectory_rewards, unscored_trajectories
-from calipers.trainers.no_signal.run import (
+from calipers.trainers.process import JudgeLike, import_engine
+from calipers.trainers.rewards import trajectory_rewards
+from calipers.trainers.run import (
     PATIENCE,
     Lasting,
+    Row,
     Stop,
-    one_line,
-    reasons_by_member,
-    require_patience,
+    finite_reward,
+    judged,
+    require_settings,
     shared_run,
 )
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
-from calipers.trainers.rollouts.groups import rollout_group
 from calipers.types import GroupResult, TrajectoryResult
 
 __all__ = ["best_of_n", "judge_episode"]
@@ -46,8 +45,7 @@ def best_of_n(
     Assign it to a name in a module, where verifiers finds it. ``rubric`` is text, or a function from the task to text.
     The other arguments are those of ``judge_episode``.
     """
-    warn_untested("verifiers", "0.4")
-    require_patience(patience, stop)
+    require_settings("verifiers", patience=patience, stop=stop)
     remedy = "verifiers 0.4 or newer is needed: pip install 'verifiers>=0.4'"
     best_of_n_env: Any = import_engine("verifiers.v1.envs.best_of_n.env", remedy=remedy).BestOfNEnv
 
@@ -74,7 +72,7 @@ async def judge_episode(  # noqa: PLR0913 - keywords
     lost: Lost = "fail",
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
-) -> GroupResult:
+) -> None:
     """Judge an episode's finished traces for a trainer with the library verifiers.
 
     They are judged against one another. Each reward, in [0, 1], is recorded under ``name``.
@@ -88,48 +86,37 @@ async def judge_episode(  # noqa: PLR0913 - keywords
 
     Raises CalipersError if no trace could be scored. This fails the episode: verifiers stores it without a reward, and
     prime-rl does not train on it. Raises InputError for a trace whose other rewards are not finite. verifiers treats
-    every error as a failure of an episode and continues, so ``stop=interrupt`` (of ``no_signal.run``) is needed to end
+    every error as a failure of an episode and continues, so ``stop=interrupt`` (of ``run``) is needed to end
     its process.
     """
     require_one_of(("fail", "leave_out"), lost=lost)
-    run = shared_run(as_judge(judge), patience, stop, min_scored=1, consequence="so its episode fails")
-    run.require_running()
-    members = [trace for trace in episode.traces if _is_judged(trace, agent)]
+    run = shared_run(judge, patience, stop, min_scored=1, consequence="so its episode fails")
+    members = [
+        trace for trace in episode.traces if (trace.agent.trainable if agent is None else trace.agent.name == agent)
+    ]
     failed = [trace for trace in members if not trace.ok]
     if failed and lost == "fail":
         last = failed[-1].last_error
         why = f"; the last with {last.type}: {last.message}" if last is not None else ""
         raise CalipersError(f"{len(failed)} of {len(members)} rollouts failed, and so does their episode{why}")
     finished = [trace for trace in members if trace.ok]
-    _require_usable_rewards(finished, name)
-    if not finished:
-        raise CalipersError(f"none of the episode's {len(members)} rollouts finished, so there is nothing to judge")
-    group = rollout_group([_trajectory_object(trace) for trace in finished], rubric=rubric, name=episode.id)
-    result = await run.score_group(group)
-    rewards = trajectory_rewards(result)
-    if not any(reward is not None for reward in rewards):
-        why = reasons_by_member(unscored_trajectories(result.trajectories), len(finished))
-        group_id = one_line(result.group_id, 80)
-        raise CalipersError(f"none of {len(finished)} rollouts could be scored: {why} (group {group_id})")
-    episode.traces[:] = [trace for trace in episode.traces if not any(trace is other for other in failed)]
-    for trace, reward, one in zip(finished, rewards, result.trajectories, strict=True):
-        _record_reward(trace, name, reward, weight, one)
-    return result
-
-
-def _is_judged(trace: Any, agent: str | None) -> bool:
-    return bool(trace.agent.trainable) if agent is None else trace.agent.name == agent
-
-
-def _require_usable_rewards(traces: Sequence[Any], name: str) -> None:
-    for trace in traces:
+    for trace in finished:
         if name in trace.rewards:
             raise InputError(f"trace {trace.id} already has a reward named {name!r}: choose another name=")
-        if not math.isfinite(trace.reward):
-            raise InputError(
-                f"trace {trace.id} has a reward of {trace.reward} from its task, which would spoil the advantages of "
-                "its whole group: a task's own reward has to be a finite number"
-            )
+        finite_reward(trace.reward, f"trace {trace.id}")
+    if not finished:
+        raise CalipersError(f"none of the episode's {len(members)} rollouts finished, so there is nothing to judge")
+    rows = [Row(None, _trajectory_object(trace), rubric=rubric, name=episode.id) for trace in finished]
+    results = await judged(run, rows, _rewarded_rows)
+    if not any(reward is not None for reward, _ in results):
+        raise CalipersError(f"none of {len(finished)} rollouts could be scored: {results[0][1].reason}")
+    episode.traces[:] = [trace for trace in episode.traces if not any(trace is other for other in failed)]
+    for trace, (reward, one) in zip(finished, results, strict=True):
+        _record_reward(trace, name, reward, weight, one)
+
+
+def _rewarded_rows(result: GroupResult) -> list[tuple[float | None, TrajectoryResult]]:
+    return list(zip(trajectory_rewards(result), result.trajectories, strict=True))
 
 
 def _trajectory_object(trace: Any) -> dict[str, Any]:

@@ -16,8 +16,7 @@ import pytest
 from art_judges import ContentJudge, honest
 from calipers import Judge
 from calipers.errors import CalipersError, ConfigError, PermanentError, TransientError
-from calipers.trainers.art import ruler_score_group
-from calipers.trainers.art.loop import judged_by
+from calipers.trainers.art import judged_by, ruler_score_group
 from calipers.types import JudgeRequest
 
 # LiteLLM, which ART imports, otherwise fetches its price list from the network at import.

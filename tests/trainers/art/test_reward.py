@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import math
 import os
 from collections.abc import Awaitable, Sequence
@@ -51,28 +50,12 @@ def partly(text: str, keys: Sequence[str]) -> dict[str, float]:
 # --- what comes back ------------------------------------------------------------------------------------------------
 
 
-def test_the_signatures_are_rulers_with_arguments_added_at_the_end_only() -> None:
-    from art import rewards as theirs  # noqa: PLC0415 - only where ART is
-
-    for name, ours in (("ruler", ruler), ("ruler_score_group", ruler_score_group)):
-        original = list(inspect.signature(getattr(theirs, name)).parameters.values())
-        mine = list(inspect.signature(ours).parameters.values())[: len(original)]
-        assert [(one.name, one.kind) for one in mine] == [(one.name, one.kind) for one in original]
-        pairs = zip(mine, original, strict=True)
-        assert all(one.default == other.default for one, other in pairs if one.name != "rubric")
-
-
 async def test_ruler_gives_scores_in_input_order_with_ids_from_one() -> None:
     scores = await ruler(lists("worth 20", "worth 90", "worth 55"), ContentJudge())
     assert [one.trajectory_id for one in scores] == ["1", "2", "3"]
     assert [one.score for one in scores] == [0.2, 0.9, 0.55]
     assert all(isinstance(one, TrajectoryScore) for one in scores)
     assert [one.explanation for one in scores] == ["I like 1", "I like 2", "I like 3"]
-
-
-async def test_where_pydantic_is_scores_are_pydantic_models_as_in_ruler() -> None:
-    score: Any = (await ruler(lists("worth 20", "worth 90"), ContentJudge()))[0]
-    assert type(score).model_validate_json(score.model_dump_json()) == score
 
 
 async def test_no_message_lists_give_no_scores_without_a_judge() -> None:

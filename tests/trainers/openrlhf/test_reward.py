@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.openrlhf import CallGroups, agent_executor
+from calipers.trainers.openrlhf import CallGroup, agent_executor, current_group
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
@@ -32,10 +32,10 @@ DOWN = "the judge cannot say"
 
 
 async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
-    together = CallGroups()
+    together: dict[Any, CallGroup] = {}
 
     async def prompt(count: int) -> list[Any]:
-        groups = [together.current() for _ in range(count)]
+        groups = [current_group(together) for _ in range(count)]
         await asyncio.sleep(0)
         return groups
 
@@ -242,12 +242,6 @@ async def test_a_rollout_that_fails_fails_its_prompt_as_in_openrlhf_and_leaves_n
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     await asyncio.wait_for(asyncio.gather(*left), 10)
     assert [one["reward"] for one in await rolled_out(engine, executor, GOOD[:2])] == [0.2, 0.9]
-
-
-async def test_one_sample_a_prompt_gets_the_middle_without_a_call(engine: Any, faulty: FaultyServer) -> None:
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), ["worth 20"])
-    assert [one["reward"] for one in responses] == [0.5]
-    assert faulty.posts == []
 
 
 def instance(engine: Any, reward: Callable[[], float]) -> type:

@@ -18,8 +18,8 @@ from calipers.trainers.verl import rubric_batch, verif
 from calipers.trainers.verl.eval import logged_acc
 from calipers.trainers.verl.rows import common_group_fields
 from calipers.trainers.verl.settings import make_judge, read_settings
-from servers.checker import checker, verdicts
-from servers.faulty_server import Answer, Asked, FaultyServer, chunks, error, said, streamed
+from servers.checker import checker
+from servers.faulty_server import Answer, FaultyServer, error, said
 
 ASKED = [{"role": "user", "content": "Which planets are there?"}]
 RUBRICS = [
@@ -139,10 +139,10 @@ def test_half_of_the_rules_is_half_of_the_reward(server: FaultyServer) -> None:
 
 def test_skipped_rules_are_put_to_the_judge_and_ignored_ones_to_nobody(server: FaultyServer) -> None:
     truth = {"checkers": ["[rule] Venus: names Venus", "[llm] Mars: names Mars"], "functions": [CRASHES, ""]}
-    assert checked(server, "Mars", truth, skip_rules=True) == 0.0
+    assert checked(server, "Mars", truth, rules="judge") == 0.0
     assert "names Venus" in server.posts[-1]["messages"][0]["content"]
-    assert checked(server, "Mars and Venus", truth, skip_rules=True) == 1.0
-    assert checked(server, "Mars", truth, ignore_rules=True) == 1.0
+    assert checked(server, "Mars and Venus", truth, rules="judge") == 1.0
+    assert checked(server, "Mars", truth, rules="ignore") == 1.0
     assert "names Venus" not in server.posts[-1]["messages"][0]["content"]
 
 
@@ -204,35 +204,13 @@ def test_thoughts_are_not_checked_and_an_answer_that_never_came_gets_nothing(ser
 def test_several_servers_share_the_work_and_what_one_cannot_do_goes_to_the_other(server: FaultyServer) -> None:
     with FaultyServer() as second, ThreadPoolExecutor(6) as calls:
         second.script(checker)
-        told: dict[str, Any] = {"base_url": [server.url, second.url], "max_workers_per_url": 3}
+        told: dict[str, Any] = {"base_url": [server.url, second.url], "concurrency": 6}
         scores = calls.map(lambda number: graded(server, f"Mars {number}", **told)["score"], range(24))
         assert list(scores) == [0.75] * 24
         assert min(len(server.posts), len(second.posts)) >= 3
         second.script(error(500))
         scores = calls.map(lambda number: graded(server, f"Venus {number}", **told)["score"], range(6))
         assert list(scores) == [0.25] * 6
-
-
-def test_dashscope_models_that_only_stream_are_streamed(server: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DASHSCOPE_API_KEY", "k")
-
-    def streams_only(asked: Asked) -> Answer:
-        if not asked.body.get("stream"):
-            return error(
-                400, "This model only support stream mode, please enable the stream parameter to access the model."
-            )
-        return streamed(*chunks(verdicts(asked)))
-
-    server.script(streams_only)
-    assert graded(server, "Mars", judge="dashscope/qwq-plus")["score"] == 0.75
-    assert server.posts[-1]["stream"] is True
-
-
-def test_two_ways_to_say_how_many_calls_are_refused(server: FaultyServer) -> None:
-    with pytest.raises(ConfigError, match="both limit concurrent calls"):
-        graded(server, "Mars", concurrency=3, max_workers_per_url=3)
-    with pytest.raises(ConfigError, match=r"max_workers_per_url='3': it must be a whole number"):
-        graded(server, "Mars", max_workers_per_url="3")
 
 
 # --- for the agent loop ---------------------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def test_weights_that_no_trainer_would_use_are_refused_before_any_rollout(report
 
 
 def test_a_weight_that_is_no_number_ends_the_run(report: dict[str, Any]) -> None:
-    assert report["agent_loop"]["infinite weight"].startswith("a rollout's weight is inf")
+    assert report["agent_loop"]["infinite weight"].startswith("the weight of a rollout is inf")
 
 
 def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(

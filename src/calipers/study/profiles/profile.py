@@ -177,7 +177,7 @@ def find_profile(source: str) -> Profile:
     if source.endswith(".json") or Path(source).is_file():
         return read_profile(source)
     near = get_close_matches(source, shipped_names(), n=1)
-    hint = f"did you mean {near[0]}?" if near else "`calipers judges` lists the shipped profiles"
+    hint = f"did you mean {near[0]}?" if near else f"the shipped ones are {', '.join(shipped_names())}"
     raise ConfigError(f"there is no profile {source!r}: neither a file nor a shipped profile; {hint}")
 
 

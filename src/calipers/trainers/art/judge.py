@@ -26,10 +26,8 @@ from calipers.trainers.process import once_per_process
 MAX_PARALLEL: Final = 128
 """The most calls in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
 
-_OPTIONS: Final[Mapping[str, str]] = {
-    "api_base": "base_url",
-    "base_url": "base_url",
-    "api_key": "api_key",
+_TEXTS: Final = {"api_base": "base_url", "base_url": "base_url", "api_key": "api_key"}
+_NUMBERS: Final = {
     "timeout": "timeout",
     "request_timeout": "timeout",
     "num_retries": "retries",
@@ -38,6 +36,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "max_completion_tokens": "max_tokens",
     "max_parallel_requests": "concurrency",
 }
+_OPTIONS: Final[Mapping[str, str]] = {**_TEXTS, **_NUMBERS}
 """LiteLLM's names for options of a Judge."""
 
 _IGNORED: Final = frozenset(
@@ -62,8 +61,6 @@ _UNSUPPORTED: Final = re.compile(
     r"ssl_verify|guardrails|logger_fn|base_model|(in|out)put_cost_per_token"
 )
 """Options of LiteLLM that are neither a Judge's nor a server's."""
-
-_ADDRESSES: Final = ("api_base", "base_url", "api_key")
 
 
 class _Identity:
@@ -189,24 +186,24 @@ def _refuse_unusable(name: str, value: object) -> None:
             f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
             "calipers.Judge (which takes headers=) or a Backend as judge_model"
         )
-    near = None if name in _OPTIONS else nearest_name(name, _ADDRESSES)
+    near = None if name in _OPTIONS else nearest_name(name, tuple(_TEXTS))
     if near is not None:  # sent as a parameter, it would leave the judge at its usual address
         raise ConfigError(f"extra_litellm_params: unknown {name!r}; did you mean {near!r}?")
 
 
 def _check(name: str, option: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    match option:
-        case "base_url" | "api_key":
-            if not isinstance(value, str):
-                raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
-        case "timeout":
-            if not number or not 0 < value < math.inf:
-                raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
-        case _:
-            least = 0 if option == "retries" else 1
-            if not number or not isinstance(value, int) or value < least:
-                raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
+    if name in _TEXTS:
+        if not isinstance(value, str):
+            raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if option == "timeout":
+        if not (whole or isinstance(value, float)) or not 0 < value < math.inf:
+            raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
+        return
+    least = 0 if option == "retries" else 1
+    if not whole or value < least:
+        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
 
 
 def _environment(name: str, base_url: str | None) -> RequestTarget | None:

@@ -16,24 +16,28 @@ from calipers.config.arguments import require_callable, require_text, require_wh
 from calipers.errors import ConfigError
 from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import rewards_or_none, trajectory_rewards
-from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, require_patience
-from calipers.trainers.process import JudgeLike, build_judge, installed_version, run_coroutine
-from calipers.trainers.rollouts.rows import step_fields, warn_unused_columns
+from calipers.trainers.process import JudgeLike, build_judge, installed_version, require_sendable, run_coroutine
+from calipers.trainers.rewards import (
+    Weigh,
+    rewards_or_none,
+    row_weights,
+    trajectory_rewards,
+    undone_by_division,
+    weights_without_effect,
+)
+from calipers.trainers.rows import step_fields, warn_unused_columns
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Stop, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
 from calipers.trainers.trl.rows import (
     PROBLEM,
     USUAL_RUBRIC_COLUMN,
-    PolicyTools,
     Prompts,
-    ReadArtifacts,
     Row,
     completion_rows,
     dataset_column,
     groups_of_rows,
 )
 from calipers.trainers.trl.weights import WEIGHTS_FROM
-from calipers.trainers.weights import Weigh, row_weights, undone_by_division, weights_without_effect
 from calipers.types import GroupResult, TrajectoryGroup, Usage
 
 Version = tuple[int, int]
@@ -65,8 +69,6 @@ def reward_func(  # noqa: PLR0913 - keywords
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     weigh: Weigh | None = None,
-    tools: PolicyTools | None = None,
-    artifacts: ReadArtifacts | None = None,
 ) -> Any:
     """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
@@ -83,8 +85,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     function's name in TRL's log. ``check`` tests whether the judge can be reached, without spending a token.
     ``patience`` and ``stop`` are those of ``run.JudgedRun``. ``weigh`` gives each judged group a weight, such as
     ``reliability_weight``; the function's ``weights`` then are those of the last batch's rows in this process, for the
-    trainer that ``weighted`` makes. ``tools`` are the policy's, which the judge is shown; None means those of the
-    trainer. ``artifacts`` returns what a rollout's environment was left with, for a judge with tools.
+    trainer that ``weighted`` makes. The judge is shown the trainer's tools.
 
     Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. In the
     run, the function raises ConfigError for a judge that refuses every question of a batch and has never answered, and
@@ -92,23 +93,19 @@ def reward_func(  # noqa: PLR0913 - keywords
     """
     if num_generations is not None:
         require_whole(num_generations=num_generations)
+        if num_generations < 2:
+            raise ConfigError(f"num_generations={num_generations}: a judge compares completions: give two or more")
     require_text(rubric_column=rubric_column, reference_column=reference_column)
     if only_reward not in (None, True, False):
         raise ConfigError(f"only_reward={only_reward!r}: write True, False, or None to find out from the trainer")
-    if num_generations is not None and num_generations < 2:
-        raise ConfigError(
-            f"num_generations={num_generations}: a judge compares completions, so a group needs two or more"
-        )
     if not name.isidentifier():
         raise ConfigError(
             f"name={name!r}: it must be an identifier such as 'judge', as it names a function and metrics"
         )
     _check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
-    require_patience(patience, stop)
-    require_callable(weigh=weigh, artifacts=artifacts)
-    options = _Options(
-        num_generations, only_reward, rubric_column, reference_column, patience, stop, weigh, tools, artifacts
-    )
+    require_settings(patience=patience, stop=stop)
+    require_callable(weigh=weigh)
+    options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop, weigh)
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
         for warning in run_coroutine(check_or_continue(reward.judge)):
@@ -125,8 +122,6 @@ class _Options:
     patience: Lasting
     stop: Stop | None
     weigh: Weigh | None
-    tools: PolicyTools | None
-    artifacts: ReadArtifacts | None
 
 
 def _check_version(trl: Version | None, *, only_reward: bool | None, blocking: bool) -> None:
@@ -190,11 +185,7 @@ class _Reward:
         return self._run
 
     def __getstate__(self) -> dict[str, Any]:
-        if isinstance(self._source, Judge):
-            raise ConfigError(
-                "this reward function has to be sent to another process, but a Judge holds connections and cannot "
-                "be: pass reward_func the judge's name, or a module's function that makes the Judge"
-            )
+        require_sendable(self._source)
         return self.__dict__ | {"_judge": None, "_run": None, "_ranks": None}
 
     async def _rewards(
@@ -357,8 +348,6 @@ def _read(
         columns,
         rubrics=dataset_column(columns, options.rubric_column, required=options.rubric_column != USUAL_RUBRIC_COLUMN),
         references=dataset_column(columns, options.reference_column, required=True),
-        tools=options.tools,
-        artifacts=options.artifacts,
     )
 
 

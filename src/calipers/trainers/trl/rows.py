@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
@@ -18,7 +18,7 @@ from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.parts import openai_tool_definitions
 from calipers.inputs.rubrics import plain_criteria
 from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     Images,
     assistant_message,
     is_nan,
@@ -26,12 +26,6 @@ from calipers.trainers.rollouts.rows import (
     split_reasoning,
 )
 from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
-
-ReadArtifacts: TypeAlias = Callable[[Any], Mapping[str, str]]
-"""Returns what an environment was left with after a rollout, as texts by path."""
-
-PolicyTools: TypeAlias = "Sequence[Mapping[str, Any] | Callable[..., Any]]"
-"""The tools of a policy: definitions in OpenAI's form, or functions with docstrings, as TRL takes them."""
 
 Prompts: TypeAlias = Literal["same", "extended", "unknown"]
 """Whether the prompts of a group are equal, or environments have extended them; unknown where no state is passed."""
@@ -47,7 +41,7 @@ class Row:
     """A completion of a TRL batch as plain data, which can be sent to every process of a run.
 
     ``problem`` is the reason why the row cannot be judged. ``tools`` are the definitions of the tools that the policy
-    had, and ``artifacts`` what its environment was left with.
+    had.
     """
 
     prompt: tuple[Message, ...]
@@ -56,7 +50,6 @@ class Row:
     reference: str | None = None
     problem: str | None = None
     tools: tuple[Tool, ...] | None = None
-    artifacts: Mapping[str, str] = field(default_factory=dict)
 
 
 def completion_rows(
@@ -66,35 +59,22 @@ def completion_rows(
     *,
     rubrics: Sequence[Any] | None = None,
     references: Sequence[Any] | None = None,
-    tools: PolicyTools | None = None,
-    artifacts: ReadArtifacts | None = None,
 ) -> list[Row]:
     """Return a row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
 
-    ``tools`` are given by the user; None means those that the calling trainer shows. ``artifacts`` reads an
-    environment. A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises
-    InputError for faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a
-    column of another length. Raises ConfigError for ``artifacts`` where the trainer passes no environments.
+    A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
+    faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
+    another length.
     """
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
         if column is not None and len(column) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts but {len(column)} {name}")
-    environments = columns.get("environments")
-    if artifacts is not None and environments is None:
-        raise ConfigError(
-            "artifacts= reads environments, and this trainer passes none: give it an environment_factory, or leave "
-            "artifacts= out (AsyncGRPOTrainer keeps environments in its rollout worker)"
-        )
-    had, images, rows = _tools_of_rows(columns, len(prompts), tools), Images(), []
+    had, images, rows = _tools_of_rows(columns, len(prompts)), Images(), []
     for at, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         messages, problem = _completion(completion, images)
-        left: Mapping[str, str] = {}
-        if artifacts is not None and environments is not None:
-            left, unread = _artifacts(artifacts, environments[at])
-            problem = problem or unread
         reference = None if references is None or references[at] in (None, "") else str(references[at])
         rubric = None if rubrics is None else rubric_from_column(rubrics[at], f"row {at + 1}: its rubric")
-        rows.append(Row(_prompt(prompt, images, at + 1), messages, rubric, reference, problem, had[at], left))
+        rows.append(Row(_prompt(prompt, images, at + 1), messages, rubric, reference, problem, had[at]))
     return rows
 
 
@@ -166,7 +146,7 @@ def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
     if row.problem is not None:
         return Trajectory(name, (), metadata={PROBLEM: row.problem})
     messages = row.prompt + row.completion if whole else row.completion
-    return Trajectory(name, messages, tools=row.tools, artifacts=row.artifacts)
+    return Trajectory(name, messages, tools=row.tools)
 
 
 def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
@@ -198,20 +178,7 @@ def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], s
     return messages, None if messages else "the completion holds no message"
 
 
-def _artifacts(read: ReadArtifacts, environment: Any) -> tuple[Mapping[str, str], str | None]:
-    """Return an environment's artifacts, and why they cannot be read: the row then has no reward."""
-    try:
-        artifacts = dict(read(environment))
-    except Exception as error:  # noqa: BLE001 - a user's function may fail in any way; its row gets no reward
-        return {}, f"artifacts= raised {type(error).__name__}: {error}"
-    if wrong := [path for path, text in artifacts.items() if not isinstance(path, str) or not isinstance(text, str)]:
-        return {}, f"artifacts= returned no text for {str(wrong[0])[:100]!r}"
-    return artifacts, None
-
-
-def _tools_of_rows(columns: Mapping[str, Any], rows: int, tools: PolicyTools | None) -> list[tuple[Tool, ...] | None]:
-    if tools is not None:
-        return [_definitions(tools)] * rows
+def _tools_of_rows(columns: Mapping[str, Any], rows: int) -> list[tuple[Tool, ...] | None]:
     trainer = getattr(columns.get("log_metric"), "__self__", None)
     by_environment, names = getattr(trainer, "_env_tools", None), getattr(trainer, "_batch_environments", None)
     if isinstance(by_environment, Mapping) and isinstance(names, list) and len(names) == rows:
@@ -221,7 +188,7 @@ def _tools_of_rows(columns: Mapping[str, Any], rows: int, tools: PolicyTools | N
     return [_definitions(shown) if isinstance(shown, list | tuple) else None] * rows
 
 
-def _definitions(tools: PolicyTools) -> tuple[Tool, ...] | None:
+def _definitions(tools: Sequence[Any]) -> tuple[Tool, ...] | None:
     """Return tools as definitions; functions are described as TRL describes them to the policy."""
     definitions: list[Any] = []
     for tool in tools:
@@ -234,7 +201,7 @@ def _definitions(tools: PolicyTools) -> tuple[Tool, ...] | None:
     try:
         return openai_tool_definitions(definitions) if definitions else None
     except InputError as error:
-        raise ConfigError(f"tools=: {error}") from error
+        raise ConfigError(f"the tools of the trainer: {error}") from error
 
 
 def rubric_from_column(value: Any, what: str) -> str | Rubric | None:

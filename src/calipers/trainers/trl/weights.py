@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from calipers.errors import ConfigError
-from calipers.trainers.weights import sound_weight
+from calipers.trainers.rewards import require_finite, sound_weight
 
 _METHOD: Final = "_generate_and_score_completions"
 
@@ -70,19 +70,13 @@ def _require_weights(source: object) -> None:
 def _products(advantages: Any, weights: list[float]) -> Any:
     # Advantages may be one number a row, or one for each of its tokens.
     made = advantages * advantages.new_tensor(weights).reshape(-1, *[1] * (advantages.dim() - 1))
-    if bool((advantages.isfinite() & ~made.isfinite()).any()):
-        raise ConfigError(
-            f"the largest weight of the batch is {max(weights)!r}: with it an advantage becomes infinite in "
-            f"{advantages.dtype}"
-        )
-    return made
+    return require_finite(advantages, made, max(weights, default=1.0))
 
 
 def _of_batch(weights: Sequence[Any], rows: int) -> list[float]:
-    sound = [found for one in weights if (found := sound_weight(one)) is not None]
-    if not len(sound) == len(weights) == rows:
+    if len(weights) != rows:
         raise ConfigError(
-            f"{len(weights)} weights for a batch of {rows} rows, or a weight that is no finite number of 0 or more: "
-            "the source of weights must be the reward function of this trainer"
+            f"{len(weights)} weights for a batch of {rows} rows: the source of weights must be the reward function of "
+            "this trainer"
         )
-    return sound
+    return [sound_weight(weight, f"row {number}") for number, weight in enumerate(weights, start=1)]

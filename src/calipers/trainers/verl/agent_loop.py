@@ -18,18 +18,18 @@ from verl.trainer.ppo.v1 import AgentLoopManagerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.no_signal.run import JudgedRun
-from calipers.trainers.verl.eval import group_scorer, logged_acc
-from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
-from calipers.trainers.verl.scaffold import ScaffoldingWorker, require_scaffold_outside_training, require_v1
-from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
-from calipers.trainers.weights import (
+from calipers.trainers.rewards import (
     WEIGHT,
     is_noise_alone,
     reliability_weight,
     undone_by_division,
     weights_without_effect,
 )
+from calipers.trainers.run import JudgedRun
+from calipers.trainers.verl.eval import group_scorer, logged_acc
+from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
+from calipers.trainers.verl.scaffold import ScaffoldingWorker, require_scaffold_outside_training, require_v1
+from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
 from calipers.types import GroupResult, TrajectoryGroup
 
 _log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from calipers.config.arguments import require_whole
+from calipers.config.arguments import require_one_of
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group
 from calipers.inputs.plain import plain_data
@@ -20,7 +20,7 @@ from calipers.judging.hybrid import Hybrid
 from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import Standards, ground_truth_object
 from calipers.trainers.process import once_per_process, run_coroutine
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     assistant_message,
     rubric_text_with_reference,
     standards_of_row,
@@ -87,17 +87,15 @@ def rubric_batch(
     extra_info: Mapping[str, Any] | None = None,
     *,
     on_failure: float | None = None,
-    max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float | dict[str, Any]:
     """Grade a response in verl by its row's criteria: points of met ones divided by all positive points, at least 0.
 
     The criteria and the prompt are ``extra_info.reward_model.rubrics`` and ``extra_info.prompt``. verl's reward loop
-    gets ``{"score", "acc", "ground_truth"}``, an object that counts as its score in averages. ``main_eval`` passes no
-    ``extra_info`` and gets the score; ``ground_truth`` is then an object, or its JSON text, with ``prompt`` and
-    ``rubrics``. ``settings`` are options of ``calipers.Judge``, including ``judge``. ``max_workers_per_url`` is the
-    number of concurrent calls to each of its ``base_url``s. Raises InputError for a row without criteria. If there is
-    no score, it acts as ``compute_score`` does.
+    gets ``{"score", "acc", "ground_truth"}``. ``main_eval`` passes no ``extra_info`` and gets the score;
+    ``ground_truth`` is then an object, or its JSON text, with ``prompt`` and ``rubrics``. ``settings`` are options of
+    ``calipers.Judge``, including ``judge``. Raises InputError for a row without criteria. If there is no score, it acts
+    as ``compute_score`` does.
     """
     stated = _standards(ground_truth, extra_info)
     if not isinstance(stated.rubric, Rubric):
@@ -105,24 +103,9 @@ def rubric_batch(
     if stated.rules is not None:
         warn_unused(f"the rules in {stated.rules.place}", "verif runs them")
     common = {"context": _messages(_prompt(ground_truth, extra_info)) or [], "rubric": stated.rubric}
-    table = {**settings, "recipe": "rubric_batch", **_concurrency(settings, max_workers_per_url)}
+    table = {**settings, "recipe": "rubric_batch"}
     score = _scored(*_scorer(_as_text(table)), common, solution_str, data_source, on_failure=on_failure)
-    return score if extra_info is None else Graded(score=score, acc=score > 0.5, ground_truth=ground_truth)
-
-
-class Graded(dict[str, Any]):
-    """The result for verl's reward loop, an object that is also a number (its ``score``) for code that averages."""
-
-    def __float__(self) -> float:
-        return float(self["score"])
-
-    def __add__(self, other: Any) -> float:
-        return float(self) + float(other)
-
-    __radd__ = __add__
-
-    def __truediv__(self, other: Any) -> float:
-        return float(self) / float(other)
+    return score if extra_info is None else {"score": score, "acc": score > 0.5, "ground_truth": ground_truth}
 
 
 def verif(
@@ -131,10 +114,8 @@ def verif(
     ground_truth: object = None,
     extra_info: Mapping[str, Any] | None = None,
     *,
-    skip_rules: bool = False,
-    ignore_rules: bool = False,
+    rules: RulesAs = "code",
     on_failure: float | None = None,
-    max_workers_per_url: int | None = None,
     **settings: Any,
 ) -> float:
     """Score a response in verl as VerIF does: by the share of rules that it follows, or 0 if the judge finds that it
@@ -143,22 +124,22 @@ def verif(
     ``ground_truth`` has ``checkers`` and ``functions``, or IFEval's ``instruction_id_list`` and ``kwargs``, as an
     object or its JSON text (else ``extra_info`` has them). The prompt is the field ``prompt``, ``instruction``,
     ``prompt_str``, ``prompt_text`` or ``question`` of the object, or of ``extra_info``. Rules run in a sandbox. With
-    ``skip_rules`` the judge assesses their wording instead, and ``ignore_rules`` drops them. All other arguments are as
+    ``rules="judge"`` the judge assesses their wording instead, and ``"ignore"`` drops them. All other arguments are as
     for ``rubric_batch``. Raises InputError for a row that cannot be read, or that has something to judge but no prompt.
     """
-    rules: RulesAs = "ignore" if ignore_rules else "judge" if skip_rules else "code"
     stated = _standards(ground_truth, extra_info)
     truth = truth_with_rules(stated, ground_truth)
     if stated.rubric is not None:
         warn_unused(f"the rubric in {stated.rubric_place}", "rubric_batch grades by it")
     prompt = _prompt(ground_truth, extra_info)
+    require_one_of(get_args(RulesAs), rules=rules)
     if prompt is None and read_constraints(truth, rules=rules).soft:
         raise InputError(
             f"{data_source}: a judge must know what was asked, and extra_info has no "
             f"{' or '.join(_PROMPTS)}. +calipers.recipe=verif in verl's agent loop sees every prompt. {_FOR_MAIN_EVAL}"
         )
     common = {"context": _messages(prompt) or [], "ground_truth": truth}
-    table = {**settings, "recipe": "verif", "rules": rules, **_concurrency(settings, max_workers_per_url)}
+    table = {**settings, "recipe": "verif", "rules": rules}
     return _scored(*_scorer(_as_text(table)), common, solution_str, data_source, on_failure=on_failure)
 
 
@@ -242,16 +223,6 @@ def _prompt(ground_truth: object, extra_info: Mapping[str, Any] | None) -> Any:
 
 def _messages(prompt: Any) -> Any:
     return [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-
-
-def _concurrency(settings: Mapping[str, Any], per_url: int | None) -> dict[str, int]:
-    require_whole(max_workers_per_url=per_url)
-    if per_url is None:
-        return {}
-    if "concurrency" in settings:
-        raise ConfigError("concurrency and max_workers_per_url both limit concurrent calls: set only one of them")
-    urls = settings.get("base_url")
-    return {"concurrency": per_url * (1 if urls is None or isinstance(urls, str) else max(1, len(urls)))}
 
 
 def _constraints(group: TrajectoryGroup, *, rules: RulesAs) -> Constraints:

@@ -9,7 +9,7 @@ from typing import Any
 from calipers.errors import InputError
 from calipers.inputs.plain import plain_data
 from calipers.rubric.dataset_standards import Standards, text_of_reference
-from calipers.trainers.rollouts.rows import (
+from calipers.trainers.rows import (
     Images,
     rubric_text_with_reference,
     split_reasoning,

@@ -20,7 +20,7 @@ from verl.trainer.ppo.v1 import AgentLoopWorkerTQ
 from calipers.errors import CalipersError, ConfigError
 from calipers.rubric.scaffold import scaffolded, texts_and_points
 from calipers.trainers.process import warn_untested
-from calipers.trainers.rollouts.rows import standards_of_row
+from calipers.trainers.rows import standards_of_row
 from calipers.trainers.verl.settings import Scaffold, read_scaffold
 from calipers.types import Message, Rubric
 
@@ -73,7 +73,7 @@ def scaffold_in_config(config: Any) -> Scaffold | None:
 
 def require_v1(config: Any) -> None:
     """Raise ConfigError for a version or trainer of verl in which these agent loops cannot work."""
-    warn_untested("verl", "0.9")
+    warn_untested("verl")
     if missing := [name for name in _METHODS if not hasattr(_VerlWorker, name)]:
         raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
     if not config.transfer_queue.enable:

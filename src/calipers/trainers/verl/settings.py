@@ -13,7 +13,8 @@ from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.monitoring.monitor import Monitor
 from calipers.rubric.scaffold import Schedule
-from calipers.trainers.no_signal.run import PATIENCE, Lasting
+from calipers.trainers.run import PATIENCE, Lasting
+from calipers.types.encoding import finite_number
 from calipers.verifiers.constraints import RulesAs
 
 CONCURRENCY: Final = 128
@@ -148,11 +149,9 @@ def read_scaffold(table: object, *, total_steps: int | None) -> Scaffold:
             "+calipers.scaffold needs the number of steps over which it falls to 0, as in "
             "+calipers.scaffold.total_steps=350, because trainer.total_training_steps is not set"
         )
-    for name, value in given.items():
-        if name in {"steepness", "midpoint", "power"} and (
-            isinstance(value, bool) or not isinstance(value, int | float)
-        ):
-            raise ConfigError(f"+calipers.scaffold.{name}={value!r}: it must be a number")
+    for name in given.keys() & {"steepness", "midpoint", "power"}:
+        if finite_number(given[name]) is None:
+            raise ConfigError(f"+calipers.scaffold.{name}={given[name]!r}: it must be a number")
     require_whole(**{name: given[name] for name in ("total_steps", "full") if name in given})
     return Scaffold(Schedule(**given), run=run, discreet=discreet)
 
@@ -172,14 +171,12 @@ def make_judge(settings: VerlSettings, *, workers: int = 1, router: str | None =
 
 
 def _share(amount: Any, workers: int) -> Any:
-    match amount:
-        case bool():
-            return amount
-        case int() if amount > 0:
-            return max(1, amount // workers)
-        case float():
-            return amount / workers
-    return amount
+    """Return a worker's share of a limit; what is no limit is returned as it is, for the Judge to refuse."""
+    if isinstance(amount, float):
+        return amount / workers
+    return (
+        max(1, amount // workers) if isinstance(amount, int) and not isinstance(amount, bool) and amount > 0 else amount
+    )
 
 
 def with_router(options: Mapping[str, Any], address: str | None) -> dict[str, Any]:

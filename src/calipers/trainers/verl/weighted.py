@@ -16,8 +16,7 @@ import transfer_queue as tq
 from tensordict import TensorDict
 from verl.trainer.ppo.v1.trainer_base import TRAINER_REGISTRY
 
-from calipers.errors import ConfigError
-from calipers.trainers.weights import WEIGHT, shown, sound_weight
+from calipers.trainers.rewards import WEIGHT, require_finite, sound_weight
 
 T = TypeVar("T")
 
@@ -36,8 +35,11 @@ def weighted(trainer: type[T]) -> type[T]:
             batch = super()._compute_advantage(batch, metrics)
             at = {"keys": batch.keys, "partition_id": batch.partition_id}
             data = tq.kv_batch_get(**at, select_fields=["advantages", "extra_fields"])
-            weights = [_checked(self.weight_of(_reward_info(one))) for one in data["extra_fields"]]
-            rows = [_product(row, weight) for row, weight in zip(data["advantages"].unbind(), weights, strict=True)]
+            weights = [sound_weight(self.weight_of(_reward_info(one)), "a rollout") for one in data["extra_fields"]]
+            rows = [
+                require_finite(row, row * weight, weight)
+                for row, weight in zip(data["advantages"].unbind(), weights, strict=True)
+            ]
             nested = torch.nested.as_nested_tensor(rows, layout=torch.jagged)
             tq.kv_batch_put(**at, fields=TensorDict({"advantages": nested}, batch_size=len(rows)))
             metrics["critic/advantages/calipers_weight"] = math.fsum(weights) / max(len(weights), 1)
@@ -55,19 +57,6 @@ def _reward_info(extra_fields: Any) -> Mapping[str, Any]:
     fields = getattr(extra_fields, "data", extra_fields)
     info = fields.get("reward_extra_info") if isinstance(fields, Mapping) else None
     return info if isinstance(info, Mapping) else {}
-
-
-def _checked(weight: Any) -> float:
-    if (found := sound_weight(weight)) is None:
-        raise ConfigError(f"a rollout's weight is {shown(weight)}: it must be a finite number, 0 or more")
-    return found
-
-
-def _product(advantages: torch.Tensor, weight: float) -> torch.Tensor:
-    made = advantages * weight
-    if bool((advantages.isfinite() & ~made.isfinite()).any()):
-        raise ConfigError(f"a rollout's weight is {weight!r}: its advantages become infinite")
-    return made
 
 
 for _name, _trainer in list(TRAINER_REGISTRY.items()):

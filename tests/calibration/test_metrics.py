@@ -1,15 +1,16 @@
-"""One judge's figures."""
+"""One judge's figures, and how much better one judge is than another on the same groups."""
 
 from typing import Any
 
 import pytest
 
+from calipers.calibration import calibrate, measures
 from calipers.calibration.curves import fidelity_curve
-from calipers.calibration.judges import JudgeFigures, figures_of_series, rounded_floats
+from calipers.calibration.metrics import Difference, JudgeFigures, difference_lines, figures_of_series, plain
 from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, build_series
 from calipers.inputs import as_group
-from judged import compared, gold_of, group, groups, rated, record
+from judged import compared, gold_of, groups, rated, record
 
 GROUPS = groups(120)
 
@@ -18,20 +19,6 @@ def figures(*records: dict[str, Any], of: list[dict[str, Any]] = GROUPS) -> tupl
     frame = Frame.of(map(as_group, of))
     series = build_series(map(as_record, records), frame)[0]
     return figures_of_series(series, frame, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series])
-
-
-def test_a_good_judge_is_above_a_noisy_one_and_both_have_intervals():
-    good, noisy = figures(*rated(GROUPS, "good", 0.3), *rated(GROUPS, "noisy", 2.0))
-    assert (good.judge, noisy.judge) == ("good", "noisy")
-    assert good.advantage_fidelity is not None
-    assert good.advantage_fidelity_interval is not None
-    assert noisy.advantage_fidelity is not None
-    low, high = good.advantage_fidelity_interval
-    assert noisy.advantage_fidelity < low < good.advantage_fidelity < high
-    assert (good.groups, good.groups_judged, good.calls_per_group) == (120, 120, 1.0)
-    assert good.top1 is not None
-    assert noisy.top1 is not None
-    assert good.top1 > noisy.top1
 
 
 def test_more_calls_agree_better_and_the_last_point_is_all_of_them():
@@ -87,9 +74,6 @@ def test_order_bias_shows_in_flips_and_leans():
     assert fair.first_rate == pytest.approx(0.5, abs=0.03)
     assert biased.first_rate is not None
     assert biased.first_rate > 0.75
-    assert biased.order_evidence is not None
-    assert biased.order_evidence.first_contradicted > biased.order_evidence.second_contradicted
-    assert biased.agreeing_accuracy == pytest.approx(1.0, abs=0.02)
     assert fair.advantage_fidelity is not None
     assert fair.advantage_fidelity > 0.9  # both orders, fitted
 
@@ -130,27 +114,52 @@ def test_a_taste_for_length_shows_where_there_are_texts():
 
 
 def test_reports_are_plain_and_rounded():
-    assert rounded_floats({"a": (1.23456789, -0.0000001), "b": [None, "x", 3]}) == {
+    assert plain({"a": (1.23456789, -0.0000001), "b": [None, "x", 3]}) == {
         "a": [1.234568, 0.0],
         "b": [None, "x", 3],
     }
 
 
-def test_pairs_in_both_orders_flip_agree_and_are_right():
-    every = [group(n, {"a": gold, "b": 0.0}) for n, gold in enumerate((1.0, 1.0, 0.0, None))]
-    by_order = (("a", "b"), ("b", "a"))
-    for winners, shares in (
-        ((("a", "a"), ("b", "b"), ("a", "b"), ("tie", "tie")), (0.25, 2 / 3, 0.5, 0.5)),
-        ((("tie", "tie"), ("a", "tie")), (0.5, 1.0, 0.0, None)),
-    ):
-        (found,) = figures(
-            *(
-                record(every[row], "j", {"winner": one}, mode="pairwise", order=list(order))
-                for row, both in enumerate(winners)
-                for order, one in zip(by_order, both, strict=True)
-            ),
-            of=every,
-        )
-        assert (
-            found.order_flip_rate, found.first_rate, found.agreeing_share, found.agreeing_accuracy,
-        ) == shares  # fmt: skip
+SIXTY = GROUPS[:60]
+
+
+def pair(judge: str, other: str, difference: float, interval: tuple[float, float], asked: str = "m") -> Difference:
+    return Difference(judge, asked, other, "m", difference, interval, 40)
+
+
+def test_each_pair_is_compared_on_the_groups_that_both_scored():
+    records = [*rated(SIXTY, "fine", 0.3), *rated(SIXTY[10:], "fair", 0.9), *rated(SIXTY[:50], "poor", 3.0)]
+    found = calibrate(SIXTY, records)
+    assert [(one.judge, one.other, one.groups) for one in found.differences] == [
+        ("fine", "fair", 50), ("fine", "poor", 50), ("fair", "poor", 40),
+    ]  # fmt: skip
+    assert all(one.is_clear for one in found.differences)
+    assert found.to_dict()["differences"][0]["groups"] == 50
+    assert calibrate(SIXTY, list(rated(SIXTY, "fine", 0.3))).differences == ()
+
+
+def test_the_interval_is_the_bootstrap_of_the_other_figures():
+    found = calibrate(SIXTY, [*rated(SIXTY, "a", 0.3), *rated(SIXTY, "b", 1.5)])
+    alone = {way.judges[0]: way.fidelity for way in found.ways if len(way.judges) == 1}
+    assert found.differences[0].interval == measures.bootstrap_interval(alone["a"] - alone["b"])
+
+
+def test_one_sentence_answers():
+    names = {"vllm/a@http://x/v1": "vllm/a"}
+    a = "vllm/a@http://x/v1"
+    clear, unclear = (0.06, 0.16), (-0.02, 0.05)
+    both = difference_lines(
+        [pair(a, "b", 0.113, clear), pair(a, "c", 0.01, unclear), pair("c", "b", 0.1, clear)], names
+    )
+    assert both == [
+        "vllm/a - b  +0.113 [+0.060, +0.160] on 40 groups",
+        "vllm/a - c  +0.010 [-0.020, +0.050] on 40 groups",
+        "vllm/a agrees better with gold than b; these groups do not show that it does than c.",
+    ]
+    assert difference_lines([pair(a, "b", 0.1, clear)], names)[-1] == "vllm/a agrees better with gold than b."
+    assert difference_lines([pair(a, "b", 0.0, unclear)], names)[-1] == (
+        "These 40 groups do not show which of vllm/a and b agrees best with gold."
+    )
+    assert difference_lines([], names) == []
+    modes = difference_lines([pair(a, "b", 0.1, clear, asked="pairwise")], names)
+    assert modes[-1] == "vllm/a (pairwise) agrees better with gold than b (m)."

@@ -1,4 +1,4 @@
-"""A training run's use of a judge: judging a batch, logging lost groups, and ending the run when nothing is learned.
+"""A training run's use of a judge: judging an engine's rows, logging lost groups, ending a run that learns nothing.
 
 What a lost group means to an engine, and what it does with an exception, is in ``docs/trainers/README.md``.
 """
@@ -6,21 +6,22 @@ What a lost group means to an engine, and what it does with an exception, is in 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import threading
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, TypeVar
 
-from calipers.config.arguments import require_above_zero, require_callable, require_whole
-from calipers.errors import CalipersError, ConfigError
+from calipers.config.arguments import require_above_zero, require_callable, require_text, require_whole
+from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
-from calipers.trainers.process import once_per_process
+from calipers.trainers.process import JudgeLike, as_judge, once_per_process, warn_untested
+from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
+from calipers.trainers.rows import rollout_group, rubric_with_reference
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 from calipers.types.encoding import printable, without_lone_surrogates
 
@@ -56,6 +57,9 @@ PATIENCE: Final = Patience(32, 10.0)
 Lasting: TypeAlias = Patience | int | None
 """An adapter's ``patience``: a number is that of groups, without minutes; None means for ever."""
 
+FLOATS_ONLY: Final = "so all get the same reward"
+"""What happens to a lost group in an engine that takes a float per rollout and cannot take None."""
+
 
 def interrupt() -> None:
     """End this process as Ctrl-C would: a ``stop`` for engines that continue after any exception of a rollout.
@@ -66,11 +70,23 @@ def interrupt() -> None:
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGINT)
 
 
-def require_patience(patience: Lasting, stop: Stop | None) -> None:
-    """Raise ConfigError for an invalid ``patience`` or ``stop`` of a trainer's run."""
+def require_settings(
+    engine: str | None = None,
+    *,
+    patience: Lasting = PATIENCE,
+    stop: Stop | None = None,
+    weight: float = 1.0,
+    rubric: object = None,
+) -> None:
+    """Check what every adapter takes. Raises ConfigError; warns of a version of ``engine`` that was not tested."""
+    if engine is not None:
+        warn_untested(engine)
     if patience is not None and not isinstance(patience, Patience):
         Patience(patience)
     require_callable(stop=stop)
+    require_text(rubric=rubric)
+    if not math.isfinite(weight):
+        raise ConfigError(f"weight={weight}: it must be finite, as it multiplies the judge's reward")
 
 
 class JudgedRun:
@@ -94,7 +110,7 @@ class JudgedRun:
         log: LostGroupLog | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        require_patience(patience, stop)
+        require_settings(patience=patience, stop=stop)
         self.judge = judge
         self._patience = Patience(patience) if isinstance(patience, int) else patience
         self._stop = stop
@@ -102,8 +118,7 @@ class JudgedRun:
         self._log = log or LostGroupLog()
         self._clock = clock
         self._lock = threading.Lock()
-        self._in_a_row = 0
-        self._since = 0.0
+        self._in_a_row, self._since = 0, 0.0
         self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
@@ -114,24 +129,6 @@ class JudgedRun:
         self.require_running()
         results = self.judge.score_groups(groups, concurrency=max(1, len(groups)), ordered=True)
         return await self.record([result async for result in results])
-
-    async def score_group(self, group: object) -> GroupResult:
-        """Return the result of a single group. Raises as ``score`` does."""
-        self.require_running()
-        return (await self.record([await self.judge.score_group(group)]))[0]
-
-    async def score_positions(
-        self, groups: Sequence[Sequence[int]], asked: Sequence[Any], form: Callable[[GroupResult], Sequence[T]]
-    ) -> list[T]:
-        """Return an entry for each position of a trainer's batch.
-
-        ``groups`` are the positions of each group's members, ``asked`` the groups themselves, and ``form`` turns a
-        result into its members' entries.
-        """
-        entries: dict[int, T] = {}
-        for group, result in zip(groups, await self.score(asked), strict=True):
-            entries |= zip(group, form(result), strict=True)
-        return [entries[position] for position in range(len(entries))]
 
     def wrap(self, score: Score) -> Score:
         """Return ``score`` as a function that counts and logs its results in this run."""
@@ -152,7 +149,7 @@ class JudgedRun:
         with self._lock:
             notes, self._warnings = self._warnings, ()
         for note in notes:
-            self._log.warn(note)
+            self._log.note(note)
         for result in results:
             self._take(result)
         self._end_if_out_of_patience()
@@ -164,7 +161,7 @@ class JudgedRun:
         self._end(ConfigError, str(error))
 
     def lost(self, line: str, *, why: str) -> None:
-        """Log ``line`` about a lost group, and count the loss under ``why``. This does not raise."""
+        """Log ``line`` about a lost group, and count the loss. This does not raise."""
         self._count(line, why=why)
         self._end_if_out_of_patience()
 
@@ -177,7 +174,6 @@ class JudgedRun:
         """Record a group that was judged."""
         with self._lock:
             self._in_a_row = 0
-        self._log.flush_if_due()
 
     @property
     def ended(self) -> str | None:
@@ -193,16 +189,18 @@ class JudgedRun:
     def _take(self, result: GroupResult) -> None:
         missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
         needed = total if self._min_scored is None else min(self._min_scored, total)
-        if total - len(missing) < needed:
-            self._count(lost_group_line(result, consequence=self._consequence), why=cause_of_loss(missing))
-            return
+        lost = total - len(missing) < needed
         if missing:
-            self._log.add(lost_group_line(result), why=cause_of_loss(missing))
+            line = lost_group_line(result, consequence=self._consequence if lost else "")
+            if lost:
+                self._count(line, why=cause_of_loss(missing))
+                return
+            self._log.add(line)
         if result.judge_calls:  # a group for which no judge was asked is no evidence that the judge works
             self.succeeded()
 
     def _count(self, line: str, *, why: str) -> None:
-        self._log.add(line, why=why)
+        self._log.add(line)
         with self._lock:
             now = self._clock()
             self._since = self._since if self._in_a_row else now
@@ -231,29 +229,98 @@ class JudgedRun:
             if kind is not None:
                 self._ended = self._ended or (kind, message)
         if first:
-            self._log.close(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {one_line(message)}")
+            self._log.note(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}")
             if self._stop is not None:
                 self._stop()
 
 
 @once_per_process(maxsize=32)
+def _shared_run(
+    judge: Judge, patience: Lasting, stop: Stop | None, min_scored: int | None, consequence: str
+) -> JudgedRun:
+    return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)
+
+
 def shared_run(
-    judge: Judge,
+    judge: JudgeLike,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     min_scored: int | None = None,
     consequence: str = "",
 ) -> JudgedRun:
-    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group."""
-    return JudgedRun(judge, patience=patience, stop=stop, min_scored=min_scored, consequence=consequence)
+    """Return the process's JudgedRun with these arguments, for engines that make their adapter anew for every group.
+
+    Raises the error that ended the run, if it ended.
+    """
+    run = _shared_run(as_judge(judge), patience, stop, min_scored, consequence)
+    run.require_running()
+    return run
+
+
+# --- the rows of an engine's batch
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rollout as an engine's adapter maps it. Rows with one ``key`` are judged against one another.
+
+    ``member`` is a trajectory's object, or the text of an answer to ``prompt``, or None for no answer. ``name`` is the
+    group's id, and ``extra`` what else is recorded with the group. ``reference`` is an answer that is added to a
+    rubric of text. Rows of a group must not differ in ``prompt``, ``rubric`` and ``reference``.
+    """
+
+    key: Hashable
+    member: Mapping[str, Any] | str | None
+    prompt: Any = ()
+    rubric: Any = None
+    reference: Any = None
+    name: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def judged(run: JudgedRun, rows: Sequence[Row], form: Callable[[GroupResult], Sequence[T]]) -> list[T]:
+    """Judge an engine's ``rows`` group by group, and return an entry for each, in order.
+
+    ``form`` turns a group's result into its members' entries. Raises InputError for rows of one group that differ in
+    what they share, and for a prompt that cannot be read; otherwise as ``JudgedRun`` does.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for position, row in enumerate(rows):
+        groups.setdefault(row.key, []).append(position)
+    asked = [_group(run.judge, [rows[at] for at in positions]) for positions in groups.values()]
+    entries: dict[int, T] = {}
+    for positions, result in zip(groups.values(), await run.score(asked), strict=True):
+        entries |= zip(positions, form(result), strict=True)
+    return [entries[position] for position in range(len(rows))]
+
+
+def _group(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
+    first = rows[0]
+    for what in ("prompt", "rubric", "reference"):
+        if any(getattr(row, what) != getattr(first, what) for row in rows):
+            raise InputError(
+                f"the rollouts of group {one_line(str(first.key if first.name is None else first.name), 80)} have "
+                f"different {what}s; only answers to the same prompt can be compared"
+            )
+    rubric = rubric_with_reference(judge, first.rubric, first.reference)
+    group = rollout_group([row.member for row in rows], prompt=first.prompt, rubric=rubric, name=first.name)
+    return {**group, **first.extra}
+
+
+def finite_reward(reward: Any, whose: str) -> float:
+    """Return a reward of the engine's own. Raises InputError if it is not finite: it would reach its whole group."""
+    number = float(reward or 0.0)
+    if not math.isfinite(number):
+        raise InputError(f"{whose} has a reward of {number} of its own, which would reach its whole group")
+    return number
 
 
 # --- engines that take a float per rollout and cannot take None: a group's rewards, or a constant for all
 
 
-def run_for_floats(judge: Judge, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
+def run_for_floats(judge: JudgeLike, *, patience: Lasting = PATIENCE, stop: Stop | None = None) -> JudgedRun:
     """Return a JudgedRun in which a group is lost, and gets the constant, if any member is lost."""
-    return JudgedRun(judge, patience=patience, stop=stop, consequence="so all get the same reward")
+    return JudgedRun(as_judge(judge), patience=patience, stop=stop, consequence=FLOATS_ONLY)
 
 
 def is_group_scored(member: MemberResult) -> bool:
@@ -297,7 +364,6 @@ _MINUTE: Final = 60.0
 _MAX_LENGTH: Final = 500
 _MAX_IDS: Final = 4
 _MAX_REASONS: Final = 3
-_MAX_COUNTED: Final = 100
 
 
 def lost_group_line(result: GroupResult, *, consequence: str = "") -> str:
@@ -324,7 +390,7 @@ def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
 
 
 def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
-    """Return why members have no score, without their ids: losses with the same text are counted together."""
+    """Return why members have no score, without their ids."""
     causes = dict.fromkeys(f"{row.status}: {row.reason}" for row in missing)
     return one_line("; ".join(list(causes)[:_MAX_REASONS]))
 
@@ -336,66 +402,36 @@ def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
 
 
 class LostGroupLog:
-    """Writes the first ten lines of a minute; further lost groups become one summary, with counts by reason.
-
-    Safe to use from several threads and event loops.
-    """
+    """Writes the first ten lines of a minute, and says with the next line how many were left out. Thread-safe."""
 
     def __init__(
         self, emit: Callable[[str], object] = _log.warning, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._emit, self._clock = emit, clock
         self._lock = threading.Lock()
-        self._since = clock()
-        self._lines = 0
-        self._counts: Counter[str] = Counter()
+        self._since, self._lines = clock(), 0
 
-    def add(self, line: str, *, why: str) -> None:
-        """Write ``line``, or, if the minute has ten lines already, count the group under ``why``."""
-        lines = self._due()
+    def add(self, line: str) -> None:
+        """Write ``line``, unless the minute has ten lines already."""
         with self._lock:
-            if self._lines < LINES_PER_MINUTE:
-                self._lines += 1
-                lines.append(line)
-            else:
-                known = why in self._counts or len(self._counts) < _MAX_COUNTED
-                self._counts[why if known else "other reasons"] += 1
-        self._write(lines)
-
-    def warn(self, line: str) -> None:
-        """Write a warning about the whole run."""
-        self._write([one_line(line)])
-
-    def flush_if_due(self) -> None:
-        """Write the summary of a minute that is over, when a group succeeds, because no further loss may come."""
-        if self._counts:
-            self._write(self._due())
-
-    def close(self, last: str) -> None:
-        """Write the summary of what was counted so far, then the line ``last``."""
-        with self._lock:
-            lines = self._summary()
-        self._write([*lines, last])
-
-    def _due(self) -> list[str]:
-        with self._lock:
-            if self._clock() - self._since < _MINUTE:
-                return []
-            lines = self._summary()
-            self._since, self._lines = self._clock(), 0
-            return lines
-
-    def _summary(self) -> list[str]:
-        if not self._counts:
-            return []
-        most = self._counts.most_common(_MAX_REASONS)
-        counted = [f"{count} × {why}" for why, count in most]
-        if rest := self._counts.total() - sum(count for _, count in most):
-            counted.append(f"{rest} for other reasons")
-        line = f"{self._counts.total()} more groups lost trajectories: {'; '.join(counted)}"
-        self._counts.clear()
-        return [line]
-
-    def _write(self, lines: Sequence[str]) -> None:
-        for line in lines:
+            over = self._clock() - self._since >= _MINUTE
+            omitted = self._restart() if over else 0
+            self._lines += 1
+            write = self._lines <= LINES_PER_MINUTE
+        if omitted:
+            self._emit(f"{omitted} more groups lost rollouts")
+        if write:
             self._emit(line)
+
+    def note(self, line: str) -> None:
+        """Write a line about the whole run, after the number of those that were left out."""
+        with self._lock:
+            omitted = self._restart()
+        if omitted:
+            self._emit(f"{omitted} more groups lost rollouts")
+        self._emit(one_line(line))
+
+    def _restart(self) -> int:
+        omitted = max(0, self._lines - LINES_PER_MINUTE)
+        self._since, self._lines = self._clock(), 0
+        return omitted

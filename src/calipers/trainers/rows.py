@@ -1,25 +1,30 @@
-"""Reads the rows and rollouts of trainers: prompts and messages, images, rubrics and references, steps and versions."""
+"""Reads the rows and rollouts of trainers: prompts, messages, images, rubrics, references, steps and versions.
+
+No text that a policy writes may end a run.
+"""
 
 from __future__ import annotations
 
 import io
+import logging
 import math
 import operator
 import warnings
 from base64 import b64encode
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from calipers.errors import InputError
+from calipers.inputs import as_trajectory
 from calipers.inputs.rubrics import plain_row
 from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
 from calipers.rubric.unused_standards import unread_keys
-from calipers.types import Message, Rubric
+from calipers.types import Message, Rubric, Trajectory
 from calipers.types.versions import version_fields
 
-K = TypeVar("K", bound=Hashable)
+_log = logging.getLogger(__name__)
 
 HELD_OUT: Final = "held_out"
 """The ``split`` of a group that is judged for evaluation and not trained on."""
@@ -72,12 +77,35 @@ def split_reasoning(message: Message) -> Message:
     return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
 
 
-def positions_by_key(keys: Sequence[K]) -> dict[K, list[int]]:
-    """Return the positions of each key in ``keys``, in the order of their first positions."""
-    positions: dict[K, list[int]] = {}
-    for position, key in enumerate(keys):
-        positions.setdefault(key, []).append(position)
-    return positions
+def rollout_group(
+    members: Sequence[Mapping[str, Any] | str | None],
+    *,
+    prompt: object = (),
+    rubric: str | Rubric | None = None,
+    name: str | None = None,
+) -> dict[str, Any]:
+    """Return a trainer's rollouts as a group object of a groups file.
+
+    A member is a trajectory's object, or the text of an answer to ``prompt``, or None for no answer. ``name`` is the
+    group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays
+    without messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
+    """
+    return {
+        "context": prompt_messages(prompt),
+        "trajectories": [_read_rollout(member, str(position)) for position, member in enumerate(members, start=1)],
+        "rubric": rubric,
+    } | ({"group_id": name} if name is not None else {})
+
+
+def _read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:
+    if member is None:
+        return Trajectory(position, ())
+    value = {"messages": [assistant_message(member)]} if isinstance(member, str) else member
+    try:
+        return as_trajectory(value, default_id=position)
+    except InputError as error:
+        _log.warning("a rollout cannot be read, so it is not judged: %s", error)
+        return Trajectory(str(value.get("id") or position), ())
 
 
 # --- rubrics, references and rules
