@@ -110,7 +110,7 @@ async def test_a_refused_question_leaves_only_its_candidate_without_a_score(faul
     assert caught.value.kind == "refused"
 
 
-OUT_OF_SHAPE = (
+OUT_OF_SHAPE: tuple[Any, ...] = (
     *([], [1.0], _spread(l0=0.4), _spread(l0=1.4, l1=-0.4), ["1"] * 10, [float("nan")] * 10, [True] + [False] * 9),
     *({}, {"answers": None}, {"answers": []}, {"answers": {}}, {"answers": [7] * 4}, {"answers": {"BC": {}}}),
 )
