@@ -112,16 +112,6 @@ async def test_a_failed_rollout_and_a_lost_group_count_together() -> None:
         )
 
 
-async def test_uncounted_lost_groups_end_nothing() -> None:
-    found = await art.gather_trajectory_groups(
-        groups(BAD, BAD, "two"),
-        after_each=judged_by(broken_by(BAD), counted=False),
-        max_exceptions=1,
-        pbar_desc=None,
-    )
-    assert len(found) == 1
-
-
 async def test_outside_of_a_gather_a_lost_group_is_none() -> None:
     assert gather_context_var.get(None) is None
     assert await judged_by(broken_by(BAD))(await ready("worth 20", BAD)) is None
@@ -131,13 +121,6 @@ async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.Cap
     strange: Any = ["no group"]
     assert await judged_by(ContentJudge())(strange) is None
     assert "is not an ART trajectory group" in capsys.readouterr().err
-
-
-async def test_a_judge_that_is_not_there_is_found_before_the_first_rollout() -> None:
-    judged = judged_by("vllm/judge", {"api_base": "http://127.0.0.1:9/v1", "num_retries": 0})
-    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
-        await judged.judge.check()
-    assert not await judged_by(ContentJudge()).judge.check()
 
 
 async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once(
@@ -177,14 +160,8 @@ async def test_a_judge_that_refuses_every_question_ends_a_gather(*, swallow_exce
 
 async def test_without_stop_the_end_of_patience_ends_the_gather() -> None:
     judged = judged_by(broken_by(BAD), patience=2)
-    with pytest.raises(CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because failed: "):
+    with pytest.raises(CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because none of the group's 2"):
         await art.gather_trajectory_groups(groups(BAD, BAD, BAD), after_each=judged, pbar_desc=None)
-
-
-async def test_the_rubric_given_reaches_the_judge() -> None:
-    judge = ContentJudge()
-    await judged_by(judge, rubric="Only puns count.")(await ready("worth 20", "worth 90"))
-    assert "Only puns count." in str(judge.asked[0].messages[0]["content"])
 
 
 # --- one left ---------------------------------------------------------------------------------------------------------

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Awaitable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -261,67 +259,3 @@ async def test_the_order_in_which_rollouts_finish_changes_no_reward() -> None:
         found.append(dict(zip(order, rewards(group), strict=True)))
     assert len(set(found[0].values())) > 1
     assert found[0] == found[1] == found[2]
-
-
-async def test_a_failing_judge_costs_its_group_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    def write(opinions: dict[str, int], request: Any) -> str:
-        return "no" if 13 in opinions.values() else request_form(request)
-
-    judge = ContentJudge(write=write)  # type: ignore[arg-type]  # a dict is enough here
-    groups = await art.gather_trajectory_groups(
-        (art.TrajectoryGroup(in_order(["worth 90", f"worth {number}"])) for number in (12, 13, 14)),
-        after_each=lambda group: ruler_score_group(group, judge, swallow_exceptions=True),
-        pbar_desc=None,
-    )
-    assert len(groups) == 2
-    assert capsys.readouterr().err.count("[calipers] a group is left out") == 1
-
-
-async def test_failed_rollouts_shrink_the_group_and_stay_on_record() -> None:
-    async def failing() -> Any:
-        raise RuntimeError("tool server down")
-
-    (group,) = await art.gather_trajectory_groups(
-        [art.TrajectoryGroup([*in_order(["worth 20", "worth 90"]), failing()])],
-        after_each=lambda group: ruler_score_group(group, ContentJudge()),
-        max_exceptions=1,
-        pbar_desc=None,
-    )
-    assert sorted(rewards(group)) == [0.2, 0.9]
-    assert [one.message for one in group.exceptions] == ["tool server down"]
-
-
-async def test_the_rewards_make_finite_advantages_in_arts_formula() -> None:
-    from art.utils.old_benchmarking.calculate_step_metrics import (  # noqa: PLC0415 - only where ART is
-        calculate_step_std_dev,
-    )
-
-    after = await ruler_score_group(group_of("worth 20", "worth 90"), ContentJudge())
-    assert math.isclose(calculate_step_std_dev([after]), 0.35)
-
-
-# --- the page and the example ---------------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[3]
-
-
-def code_blocks(page: Path) -> list[str]:
-    parts = page.read_text(encoding="utf-8").split("```")
-    return [part.removeprefix("python\n") for part in parts[1::2] if part.startswith("python\n")]
-
-
-def test_the_pages_code_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = code_blocks(ROOT / "docs/trainers/art.md")
-    assert len(blocks) >= 5
-    names: dict[str, Any] = {"__name__": "page"}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"docs/trainers/art.md, block {number}", "exec"), names)  # noqa: S102 - our own page
-    assert "Traceback" not in capsys.readouterr().err
-
-
-def test_the_example_runs_and_ranks_three_jokes(capsys: pytest.CaptureFixture[str]) -> None:
-    source = ROOT / "examples/art_joke.py"
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(source.read_text(encoding="utf-8"), str(source), "exec"), names)  # noqa: S102 - our own example
-    asyncio.run(names["main"]("embedded"))
-    assert capsys.readouterr().out.count("reward") == 3
