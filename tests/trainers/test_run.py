@@ -26,8 +26,6 @@ from calipers.trainers.cohorts import MemberResult
 from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
-    LostGroupLog,
-    cause_of_loss,
     complete_cohorts,
     float_reward,
     lost_group_line,
@@ -200,7 +198,6 @@ def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> 
     assert reasons_by_member(many, 20) == "16 of them failed: no answer came"
     several = [row(str(number), f"reason {number}") for number in range(5)]
     assert reasons_by_member(several, 5).endswith("2 failed: reason 2; 2 further reasons")
-    assert cause_of_loss([row("1"), row("2")]) == cause_of_loss([row("7")]) == "failed: no answer came"
 
 
 @given(st.text(), st.text(), st.text())
@@ -209,22 +206,6 @@ def test_whatever_a_server_or_a_data_set_says_is_one_short_line(name: str, membe
     assert len(line) < 800
     assert not any(unicodedata.category(sign) in {"Cc", "Cs", "Zl", "Zp"} for sign in line)
     line.encode()
-
-
-def test_a_minute_has_ten_lines_and_the_rest_is_counted_with_the_next() -> None:
-    told: list[str] = []
-    now = [0.0]
-    log = LostGroupLog(told.append, clock=lambda: now[0])
-    for number in range(10_000):
-        log.add(f"group {number}")
-    assert told == [f"group {number}" for number in range(10)]
-    now[0] = 60.0
-    log.add("the next")
-    assert told[10:] == ["9990 more groups lost rollouts", "the next"]
-    for number in range(10):
-        log.add(f"group {number}")
-    log.note("the run ends")
-    assert told[-2:] == ["1 more groups lost rollouts", "the run ends"]
 
 
 # --- engines that take floats --------------------------------------------------------------------------------------

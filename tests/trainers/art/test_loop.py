@@ -160,7 +160,9 @@ async def test_a_judge_that_refuses_every_question_ends_a_gather(*, swallow_exce
 
 async def test_without_stop_the_end_of_patience_ends_the_gather() -> None:
     judged = judged_by(broken_by(BAD), patience=2)
-    with pytest.raises(CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because none of the group's 2"):
+    with pytest.raises(
+        CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because none of the group's 2"
+    ):
         await art.gather_trajectory_groups(groups(BAD, BAD, BAD), after_each=judged, pbar_desc=None)
 
 

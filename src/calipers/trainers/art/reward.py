@@ -20,13 +20,12 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.process import once_per_process, warn_untested
+from calipers.trainers.process import warn_untested
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
     Lasting,
-    LostGroupLog,
     Stop,
     one_line,
     reasons_by_member,
@@ -103,12 +102,10 @@ async def ruler_score_group(
     question (a mistyped model, a wrong key), because then no group would be scored.
     """
     warn_untested("openpipe-art")
-    log: LostGroupLog | None = None
     try:
         if not _trajectories(group):
             return _copied(group)
         judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-        log = _log_of(judge)
         result = await _judged(judge, {"trajectories": _trajectories_for_judge(_trajectories(group))}, rubric)
         return _rewarded(group, result)
     except ConfigError:
@@ -117,7 +114,7 @@ async def ruler_score_group(
         # With swallow_exceptions the training run continues after any error, without this group, and logs the error.
         if not swallow_exceptions:
             raise
-        (log or LostGroupLog(_write_to_stderr)).add(_left_out(error))
+        _write_to_stderr(_left_out(error))
         return None
 
 
@@ -128,11 +125,6 @@ def _left_out(error: Exception) -> str:
 def _write_to_stderr(line: str) -> None:
     """Write one line to stderr, as ART and RULER do."""
     sys.stderr.write(f"[calipers] {line}\n")
-
-
-@once_per_process(maxsize=32)
-def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one per judge
-    return LostGroupLog(_write_to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
@@ -337,7 +329,7 @@ def judged_by(
     """
     warn_untested("openpipe-art")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(_write_to_stderr)), rubric)
+    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr), rubric)
 
 
 def _exceeds_max_exceptions() -> bool:
