@@ -102,16 +102,6 @@ async def test_lost_groups_count_against_the_gathers_max_exceptions(tolerated: f
         )
 
 
-async def test_a_failed_rollout_and_a_lost_group_count_together() -> None:
-    async def failing() -> Any:
-        raise RuntimeError("tool server down")
-
-    with pytest.raises(CalipersError, match="the judge is out of order"):
-        await art.gather_trajectory_groups(
-            [failing(), ready("worth 20", BAD)], after_each=judged_by(broken_by(BAD)), max_exceptions=1, pbar_desc=None
-        )
-
-
 async def test_outside_of_a_gather_a_lost_group_is_none() -> None:
     assert gather_context_var.get(None) is None
     assert await judged_by(broken_by(BAD))(await ready("worth 20", BAD)) is None
@@ -277,19 +267,6 @@ async def test_the_pipeline_counts_no_lost_group_as_one_without_variance(tmp_pat
     assert sorted(rewards(group)[0] for group in groups) == [0.2, 0.3]
 
 
-async def test_the_pipeline_counts_no_group_with_one_score_left_as_one_without_variance(tmp_path: Path) -> None:
-    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
-        if BAD not in repr(request.messages):
-            return honest(opinions, request)
-        return honest({key: value for key, value in opinions.items() if value == 90}, request)
-
-    scenarios = [{"id": f"{BAD} {number}"} for number in range(6)] + [{"id": "worth 20"}]
-    judge = Judge(ContentJudge(write=write), question={"reasks": 0})
-    rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
-    (group,) = await trained_on(rollouts, scenarios, tmp_path, discarded=2)
-    assert rewards(group) == [0.2, 0.9]
-
-
 async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp_path: Path) -> None:
     trainers: list[Any] = []
     begun = 0
@@ -306,35 +283,6 @@ async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp
 
     assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
     assert begun < 20
-
-
-async def test_a_dead_judge_ends_the_pipeline_before_it_has_used_up_the_scenarios(tmp_path: Path) -> None:
-    trainers: list[Any] = []
-    begun = 0
-
-    def stop() -> None:
-        trainers[0].request_stop()
-
-    judged = judged_by(broken_by(BAD), patience=5, stop=stop)
-
-    async def roll_out(model: Any, scenario: Any, config: Any) -> Any:
-        nonlocal begun
-        begun += 1
-        return await judged(art.TrajectoryGroup([rollout("worth 20"), rollout(BAD)]))
-
-    assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
-    assert 5 <= begun < 20
-
-
-async def test_a_judge_without_opinions_does_end_the_pipeline(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Equal scores are opinions, and a run that only gets those learns nothing: ART is right to end it."""
-    judge = ContentJudge(write=lambda opinions, request: honest(dict.fromkeys(opinions, 50), request))
-    scenarios = [{"id": str(number)} for number in range(9)]
-    rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
-    assert await trained_on(rollouts, scenarios, tmp_path, discarded=2) == []
-    assert "zero reward variance" in capsys.readouterr().out
 
 
 async def test_the_pipeline_judges_groups_of_arts_own_rollout_function(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import calipers
 from art_judges import ContentJudge
-from calipers.backends.providers.scripted import Scripted
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.testing import PositionBias, SimulatedJudge
 from calipers.trainers.art import TrajectoryScore, ruler, ruler_score_group
@@ -150,19 +149,6 @@ async def test_the_readers_own_parse_response_replaces_ours_and_gives_0_to_100()
     assert [one.score for one in scores] == [0.25, 0.25]
 
 
-async def test_a_parse_response_that_fails_is_a_failed_judgment_not_a_crash() -> None:
-    def broken(text: str, keys: Sequence[str]) -> dict[str, float]:
-        raise KeyError("scores")
-
-    group = group_of("worth 20", "worth 90")
-    assert await ruler_score_group(group, ContentJudge(), swallow_exceptions=True, parse_response=broken) is None
-
-
-async def test_debug_prints_the_judges_answer_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    await ruler(lists("worth 20", "worth 90"), ContentJudge(), debug=True)
-    assert "the judge's reply:" in capsys.readouterr().err
-
-
 async def test_a_judges_own_reward_range_reaches_reward_and_leaves_the_score_in_0_to_1() -> None:
     judge = calipers.Judge(ContentJudge(), reward={"range": (-1.0, 1.0)})
     after = await ruler_score_group(group_of("worth 20", "worth 90"), judge)
@@ -181,13 +167,6 @@ async def test_a_judges_own_rubric_holds_until_another_is_given() -> None:
     assert ["Another rubric." in text for text in systems] == [False, True]
 
 
-def test_one_judge_serves_several_event_loops() -> None:
-    judge = ContentJudge()
-    for _ in range(3):
-        scores = asyncio.run(ruler(lists("worth 20", "worth 90"), judge))
-        assert [one.score for one in scores] == [0.2, 0.9]
-
-
 async def test_what_a_judge_cost_is_put_beside_arts_other_costs() -> None:
     from art.metrics import MetricsBuilder  # noqa: PLC0415 - only where ART is
 
@@ -201,20 +180,6 @@ async def test_what_a_judge_cost_is_put_beside_arts_other_costs() -> None:
         await ruler(lists("worth 20", "worth 90"), judge)
         await ruler(lists("worth 30", "worth 90"), ContentJudge())
     assert (await builder.flush())["costs/train/judge/ruler"] == 0.25
-
-
-async def test_what_a_judge_cost_is_told_of_a_group_that_could_not_be_scored_as_well() -> None:
-    from art.metrics import MetricsBuilder  # noqa: PLC0415 - only where ART is
-
-    builder = MetricsBuilder(cost_context="train")
-    refused = {"error": {"kind": "refused"}, "usage": {"input_tokens": 100, "cost_usd": 0.25}}
-    refusing = Scripted([refused])
-    with builder.activate_context():
-        with pytest.raises(CalipersError):
-            await ruler(lists("worth 20", "worth 90"), refusing)
-        with pytest.raises(CalipersError):
-            await ruler_score_group(group_of("worth 20", "worth 90"), refusing)
-    assert (await builder.flush())["costs/train/judge/ruler"] == 0.5
 
 
 # --- inside ART -----------------------------------------------------------------------------------------------------
@@ -232,16 +197,6 @@ def in_order(texts: Sequence[str]) -> list[Awaitable[Any]]:
     turns = [asyncio.Event() for _ in texts]
     turns[0].set()
     return [finishing(text, turn, then) for text, turn, then in zip(texts, turns, [*turns[1:], None], strict=True)]
-
-
-async def test_after_each_scores_every_group_of_the_real_gather() -> None:
-    judge = ContentJudge()
-    groups = await art.gather_trajectory_groups(
-        (art.TrajectoryGroup(in_order(["worth 20", "worth 90", f"worth {number}"])) for number in range(3)),
-        after_each=lambda group: ruler_score_group(group, judge, swallow_exceptions=True),
-        pbar_desc=None,
-    )
-    assert [rewards(group) for group in groups] == [[0.2, 0.9, number / 100] for number in range(3)]
 
 
 async def test_the_order_in_which_rollouts_finish_changes_no_reward() -> None:
