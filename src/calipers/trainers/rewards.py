@@ -88,10 +88,9 @@ def undone_by_division(kind: str | None, *, instead: str) -> str | None:
 
     ``instead`` says what to change. None for rewards that have another advantage than plain scores.
     """
-    if kind not in {"shrunk", "weighted", "min_max"}:
+    if kind not in {"shrunk", "weighted"}:
         return None
-    but = "" if kind == "min_max" else ", and 0 where their reliability is 0"
     return (
         f"reward={kind!r} has no effect here: the trainer divides each group's rewards by their standard deviation, "
-        f"which gives the advantages of plain scores{but}. {instead}"
+        f"which gives the advantages of plain scores, and 0 where their reliability is 0. {instead}"
     )
