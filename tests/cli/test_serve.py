@@ -116,8 +116,7 @@ def test_the_password_of_a_ledger_is_never_printed(tmp_path: Path, monkeypatch: 
     needs_packages()
     monkeypatch.chdir(tmp_path)
     from calipers.cli.serve import _shown  # noqa: PLC0415 - needs the packages
-    from calipers.server.tenants import ledgers_of  # noqa: PLC0415 - likewise
-    from calipers.server.tenants import TenantSettings  # noqa: PLC0415 - likewise
+    from calipers.server.tenants import TenantSettings, ledgers_of  # noqa: PLC0415 - likewise
 
     shown = _shown(["postgresql://ann:s3cret@db/rewards", "bob.db"])
     assert shown == "ledgers postgresql://ann@db/rewards, bob.db"

@@ -40,6 +40,8 @@ _AGAIN: Final = 30.0
 """Seconds after a group was answered in which a rollout with a number, but no id, may be sent again."""
 _LOST: Final = 600.0
 """Seconds after a group was judged in which a rollout whose answer was not sent may be sent again."""
+_LARGE: Final = 2**18
+"""Requests of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
 _NOBODY: Final = Trajectory("?", ())
 """A rollout without messages, of which only the group's common fields are read."""
 _MARK: Final = "served"
@@ -170,8 +172,7 @@ class Collector:
         group = await self._known(sent.key)
         trajectory = None
         if group is None or all(place.number != sent.number for place in group.places):
-            trajectory = sent.trajectory()
-            await self._early.search(trajectory.messages)
+            trajectory = await self._ready(sent, sent.trajectory())
             group = self._last(sent.key)  # it may have begun, or been judged, during the search
         if group is None:
             group = self._begun(sent)
@@ -216,7 +217,7 @@ class Collector:
             self._require_room(members)
             self._room.hold(size, members=members)
             marked = replace(group, group_id=recorded_name(*key), extra={**group.extra, **_mark(key, None)})
-            known = self._opened(key, group.group_id, members, marked)
+            known = self._opened(key, group.group_id, members, replace(marked, trajectories=()))
             known.whole, known.taking, known.members, known.held = True, False, members, size
             known.places.append(Place(seen))
             self._groups.setdefault(key, []).append(known)
@@ -241,8 +242,7 @@ class Collector:
                     trajectory, why = sent.trajectory(), None
                 except InputError as error:  # no text of a policy may end a training run
                     trajectory, why = _NOBODY, str(error)
-                await self._early.search(trajectory.messages)
-                taken.append(self._taken(sent, trajectory, why))
+                taken.append(self._taken(sent, await self._ready(sent, trajectory), why))
             while waiting := {group.outcome for group, _ in taken if not group.outcome.done()}:
                 watched: list[asyncio.Future[Any]] = [*waiting, left]
                 await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
@@ -282,6 +282,14 @@ class Collector:
 
     # --- gathering
 
+    async def _ready(self, sent: Sent, trajectory: Trajectory) -> Trajectory:
+        """Return a rollout after it was searched for attacks, and rendered if that would hold up the event loop."""
+        await self._early.search(trajectory.messages)
+        if sent.held <= _LARGE or not trajectory.messages:
+            return trajectory
+        head = read_common_fields(sent.shared, _NOBODY)
+        return await asyncio.to_thread(self.run.judge.preparing(head, early=self._early), trajectory)
+
     def _last(self, key: Key) -> Group | None:
         groups = self._groups.get(key)
         return groups[-1] if groups else None
@@ -319,7 +327,7 @@ class Collector:
     ) -> Place:
         """Add a rollout to its group. Raises RefusalError if there is no room, and what reading it raises."""
         readable = why is None and bool(trajectory.messages)
-        ready = group.prepare(trajectory) if readable else None
+        ready = trajectory if trajectory.prepared is not None or not readable else group.prepare(trajectory)
         self._room.hold(sent.held, held=group.held)
         if not group.places:
             self._groups.setdefault(group.key, []).append(group)
@@ -327,7 +335,7 @@ class Collector:
             group.ends = None if self._limit is None else _now() + self._limit
         group.held += sent.held
         group.members += 1
-        place = Place(digest(sent.messages), sent.number, ready, callers)
+        place = Place(digest(sent.messages), sent.number, ready if readable else None, callers)
         group.places.append(place)
         self._close_if_complete(group)
         return place
@@ -373,6 +381,9 @@ class Collector:
     async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
         try:
             async with asyncio.timeout_at(group.ends) as limited:
+                if group.whole and group.held > _LARGE:
+                    prepare = self.run.judge.preparing(group.head, early=self._early)
+                    judged = await asyncio.to_thread(_each, prepare, judged)
                 result = await self._score(judged)
             if group.whole:
                 answers: dict[Place, Any] = {members[0]: to_json(_shown_result(result.to_dict(), group.key[1]))}
@@ -563,6 +574,10 @@ def _mark(key: Key, size: int | None) -> dict[str, Any]:
 def _digest_of_shared(group: TrajectoryGroup) -> bytes:
     rubric = group.rubric.to_dict() if isinstance(group.rubric, Rubric) else group.rubric
     return digest([group.context, group.tools, rubric])
+
+
+def _each(prepare: Prepare, group: TrajectoryGroup) -> TrajectoryGroup:
+    return replace(group, trajectories=tuple(prepare(one) if one.messages else one for one in group.trajectories))
 
 
 async def _answer_in(group: Group, place: Place) -> Any:
