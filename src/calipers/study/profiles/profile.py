@@ -25,7 +25,7 @@ _LARGEST_FILE: Final = 2**20
 _BEGINNING: Final = 200
 _LONGEST: Final = 2000
 _MOST_PLACES: Final = 1000
-_REMEDY: Final = "write profiles with `calipers profile`"
+_REMEDY: Final = "write profiles with `calipers study profile`"
 _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "level": (0, 1),
     "gain": (-10, 10),
