@@ -195,7 +195,6 @@ REWARDS: Final = Registry(
         "score": "calipers.rewards.identity:Identity",
         "win_rate": "calipers.rewards.win_rate:WinRate",
         "rank": "calipers.rewards.rank:Rank",
-        "min_max": "calipers.rewards.min_max:MinMax",
         "shrunk": "calipers.rewards.reliable:Shrunk",
         "weighted": "calipers.rewards.reliable:Weighted",
     },

@@ -35,7 +35,7 @@ from calipers.trainers.run import (
     run_for_floats,
     shared_run,
 )
-from calipers.trainers.verl import eval as verl_eval
+from calipers.trainers.verl import compute_score
 from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
 from groups import FOUR, group_of
 from http_judge import judge_at, worth
@@ -257,17 +257,15 @@ async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> N
 
 
 @pytest.mark.parametrize("on_failure", [None, 0.0])
-@pytest.mark.parametrize("recipe", ["compute_score", "rubric_batch"])
 def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
-    faulty: FaultyServer, on_failure: float | None, recipe: str
+    faulty: FaultyServer, on_failure: float | None
 ) -> None:
     """The average of a whole evaluation would be that number."""
     faulty.script(GONE)
     settings: dict[str, Any] = {"judge": "vllm/judge", "base_url": faulty.url, "attempts": 1, "on_failure": on_failure}
     truth: Any = {"prompt": "Joke?", "rubrics": [{"criterion": "is funny", "points": 1, "tags": {}}]}
-    score: Any = {"compute_score": verl_eval.compute_score, "rubric_batch": verl_eval.rubric_batch}[recipe]
     with pytest.raises(ConfigError, match="every question was refused"):
-        score("jokes", "worth 20", truth, **settings)
+        compute_score("jokes", "worth 20", truth, **settings)
 
 
 async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from calipers.rewards.identity import Identity
-from calipers.rewards.min_max import MinMax
 from calipers.rewards.reliable import Shrunk, Weighted, standardised
 from calipers.types import Scores
 from viewed import view_of
@@ -45,7 +44,7 @@ def reliabilities() -> list[float]:
 
 VIEW = view_of(*"abcd")
 KINDS: dict[str, Any] = {
-    "score": Identity(), "min_max": MinMax(), "shrunk": Shrunk(), "weighted": Weighted(),
+    "score": Identity(), "shrunk": Shrunk(), "weighted": Weighted(),
 }  # fmt: skip
 
 
@@ -73,8 +72,6 @@ def table(kind: str, setting: str) -> list[float]:
         shown = [[root * one for one in row] for row, root in zip(Z, ROOTS, strict=True)]
     elif kind == "shrunk":
         shown = [[root**2 * one for one in row] for row, root in zip(CENTRED, ROOTS, strict=True)]
-    elif kind == "min_max":
-        shown = [[one / (max(row) - min(row)) for one in row] for row in CENTRED]
     else:
         shown = CENTRED
     return flat(shown)

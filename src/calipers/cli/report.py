@@ -22,7 +22,7 @@ _WIDTH: Final = 110
 _IDS_NAMED: Final = 5
 
 
-def report(source: tuple[str, ...], out: str, groups: str | None, run: int | None, *, redact: bool, force: bool) -> int:
+def report(source: tuple[str, ...], out: str, groups: str | None, run: int | None, *, force: bool) -> int:
     """Write a page, and return the exit code."""
     if out == "-":
         raise ConfigError("--out -: a page is not written to stdout; name a file, such as report.html")
@@ -31,7 +31,7 @@ def report(source: tuple[str, ...], out: str, groups: str | None, run: int | Non
     require_replaceable("--out", out, force=force, beside=named)
     bad = BadLines()
     with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
-        count = write_report(sources, Path(out), redact=redact)
+        count = write_report(sources, Path(out))
     calibrations = len(sources.calibrations)
     if not count and not calibrations:
         why = "no line in it can be read" if bad.count else "it holds no judged groups"

@@ -287,14 +287,15 @@ async def judged(run: JudgedRun, rows: Sequence[Row], form: Callable[[GroupResul
     groups: dict[Hashable, list[int]] = {}
     for position, row in enumerate(rows):
         groups.setdefault(row.key, []).append(position)
-    asked = [_group(run.judge, [rows[at] for at in positions]) for positions in groups.values()]
+    asked = [group_of_rows(run.judge, [rows[at] for at in positions]) for positions in groups.values()]
     entries: dict[int, T] = {}
     for positions, result in zip(groups.values(), await run.score(asked), strict=True):
         entries |= zip(positions, form(result), strict=True)
     return [entries[position] for position in range(len(rows))]
 
 
-def _group(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
+def group_of_rows(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return an engine's rows of one group as a group object of a groups file. Raises InputError as ``judged`` does."""
     first = rows[0]
     for what in ("prompt", "rubric", "reference"):
         if any(getattr(row, what) != getattr(first, what) for row in rows):
