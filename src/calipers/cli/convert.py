@@ -15,8 +15,8 @@ from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import json_line, require_replaceable, write_text
 from calipers.errors import InputError
 from calipers.inputs import as_group
-from calipers.inputs.files import file_rows
 from calipers.inputs.grouping import grouped, rollouts_of
+from calipers.inputs.records import file_rows
 from calipers.inputs.rollouts import Rollout
 from calipers.types.encoding import counted
 

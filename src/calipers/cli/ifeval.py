@@ -12,8 +12,7 @@ from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import print_json, require_replaceable
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group
-from calipers.inputs.files import file_rows
-from calipers.inputs.parquet import without_empty_fields
+from calipers.inputs.records import file_rows, without_empty_fields
 from calipers.rubric.dataset_standards import parse_json_text, read_standards
 from calipers.types.encoding import counted
 from calipers.verifiers.answer import final_answer, message_text

@@ -16,7 +16,7 @@ from calipers.cli.output import print_json, require_folder, require_replaceable,
 from calipers.drafting import draft as drafted
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups, read_rubric
-from calipers.inputs.jsonl import read_json_lines
+from calipers.inputs.records import read_json_lines
 from calipers.ledger import open_ledger
 from calipers.rubric.formulas import Met, lowest_score
 from calipers.rubric.tag_scores import OVERALL, GradedExample, tag_scores

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.jsonl import open_binary
+from calipers.inputs.records import open_binary
 from calipers.monitoring.alarms import early_alarms, raised_alarms
 from calipers.report.recorded import WINDOW, Tally
 from calipers.types.encoding import measured_number
