@@ -192,7 +192,7 @@ def test_a_users_mistake_is_one_sentence_with_the_remedy_and_2(folder: Path, cal
         ([*SCORE, "--reward", "rnak"], "did you mean rank?"),
         ([*SCORE, "--panel", "fallbck"], "is not one of"),
         ([*SCORE, "--orders", "two"], "'two' is not a valid whole number"),
-        ([*SCORE, "--timeout", "soon"], "'soon' is not a valid float"),
+        ([*SCORE, "--timeout", "soon"], "'soon' is not a valid number"),
         ([*SCORE, "--judge", "embedded", "--budget", "eur=5"],
          "is no kind of budget: write usd=5 (US dollars)"),
     ]  # fmt: skip
