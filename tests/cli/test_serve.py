@@ -115,10 +115,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_password_of_a_ledger_is_never_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs_packages()
     monkeypatch.chdir(tmp_path)
-    from calipers.server.tenants import (
-        TenantSettings,
-        ledgers_of,
-    )
+    from calipers.server.tenants import TenantSettings, ledgers_of  # noqa: PLC0415 - needs the packages
 
     same = "postgresql://ann:s3cret@db/rewards"
     tenants = [TenantSettings(name, name.encode(), ledger=same) for name in ("ann", "bob")]
@@ -139,7 +136,7 @@ def test_a_ledger_that_cannot_be_one_is_a_sentence_and_leaves_no_file(
     (tmp_path / "text.db").write_text("This is no database, but a text of many words." * 9, encoding="utf-8")
     before = sorted(tmp_path.iterdir())
     from calipers.errors import LedgerError  # noqa: PLC0415 - beside its use
-    from calipers.server.service import only_server_of  # noqa: PLC0415 - needs the packages
+    from calipers.server.tenants import only_server_of  # noqa: PLC0415 - needs the packages
 
     with pytest.raises(LedgerError), only_server_of([place]):
         pass
