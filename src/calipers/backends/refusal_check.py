@@ -1,8 +1,7 @@
 """Sends a small test request that shows whether a server refuses all requests or only those of the run.
 
-A firewall may refuse a request because of what candidates wrote in it, and some proxies serve models that they do not
-list. Only a harmless request distinguishes these cases from a judge that cannot be used. The request is not recorded.
-
+A firewall may refuse a request because of what candidates wrote in it. Only a harmless request distinguishes this case
+from a judge that cannot be used. The request is not recorded.
 """
 
 from __future__ import annotations
@@ -39,16 +38,12 @@ class RefusalCheck:
     """
 
     def __init__(self, bare: Backend, *, bounded: Callable[[Backend], Backend]) -> None:
-        self._servers = negotiated_servers(bare)
+        members = bare.members if isinstance(bare, Pool) else (bare,)
+        self._servers = [one for one in members if isinstance(one, Negotiated)]
         self._bounded = bounded
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
         """The usage of the test requests. No group's usage includes it."""
-
-    @property
-    def servers(self) -> int:
-        """Return the number of servers that this backend can send a test request."""
-        return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
         """Return the reason why every server refuses a test request, "" if a server answers, or None if the result is
@@ -56,20 +51,8 @@ class RefusalCheck:
 
         If no server can be tested, return ``reason``.
         """
-        if not self._servers:
-            return reason
-        found = [await self._asked(server) for server in self._servers]
-        if "" in found:
-            return ""
-        return None if None in found else found[0]
-
-    async def unlisted(self) -> list[tuple[str, str | None]]:
-        """Return (text, reason) for each server whose list of models lacks the model.
-
-        The text is the server's ``unlisted``. The reason is why it refuses a test request, "" if it answers, or None if
-        the result is unclear.
-        """
-        return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
+        found = [await self._asked(server) for server in self._servers] or [reason]
+        return "" if "" in found else None if None in found else found[0]
 
     async def _asked(self, server: Negotiated) -> str | None:
         question = JudgeRequest(_MESSAGES, ("A",), Ask(0, (0,), (0,)), _NOBODY, None, _TOKENS, {})
@@ -85,9 +68,3 @@ class RefusalCheck:
         self.calls += 1
         self.usage = Usage.total([self.usage, completion.usage])
         return ""
-
-
-def negotiated_servers(bare: Backend) -> list[Negotiated]:
-    """Return the servers behind the judge ``bare`` to which calipers sends requests itself."""
-    members = bare.members if isinstance(bare, Pool) else (bare,)
-    return [one for one in members if isinstance(one, Negotiated)]

@@ -19,8 +19,14 @@ from typing import Any, Literal, TypeVar
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend, bearer
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import HttpReply, declined_error, reply_excerpt, reply_json
-from calipers.backends.transport.usage import attach_usage, usage_of
+from calipers.backends.transport.reply import (
+    HttpReply,
+    attach_usage,
+    declined_error,
+    reply_excerpt,
+    reply_json,
+    usage_of,
+)
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 from calipers.types.encoding import without_lone_surrogates

@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.bounds import Shared
+from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password
 from calipers.backends.providers.known import RequestTarget, provider_of, request_target
 from calipers.config.option import nearest_name
@@ -126,17 +126,19 @@ def _shared(
     endpoint: tuple[Any, ...],
     concurrency: int,
     environment: RequestTarget | None,  # noqa: ARG001 - a changed environment needs a new connection
-) -> Shared:
+) -> Limited:
     if isinstance(source, _Identity):
-        return Shared(source.wrapped, attempts=None, concurrency=concurrency)
+        if isinstance(source.wrapped, Limited):
+            return source.wrapped
+        return Limited(source.wrapped, attempts=None, concurrency=concurrency)
     base_url, api_key, timeout, retries = endpoint
     bare = find_backend(source, base_url=base_url, api_key=api_key, timeout=120.0 if timeout is None else timeout)
     attempts = 5 if retries is None else retries + 1
-    return Shared(bare, name=name_without_password(source), attempts=attempts, concurrency=concurrency)
+    return Limited(bare, name=name_without_password(source), attempts=attempts, concurrency=concurrency)
 
 
 @once_per_process(maxsize=64)
-def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
+def _judge(shared: Limited, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
     return Judge(
         shared,
         concurrency=concurrency,
