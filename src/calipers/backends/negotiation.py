@@ -78,6 +78,8 @@ class Negotiated(FullBackend):
 
     forms: ClassVar[tuple[Form, ...]] = ()
     required: ClassVar[frozenset[str]] = frozenset({"model", "messages", "tools"})
+    unlisted: str | None = None
+    """Set by ``check``: a text if the server's list of models lacks this model, otherwise None."""
 
     def __init__(self, model: str, *, refused: Iterable[str] = ()) -> None:
         self.model = model

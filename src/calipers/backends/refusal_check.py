@@ -1,7 +1,7 @@
 """Sends a small test request that shows whether a server refuses all requests or only those of the run.
 
-A firewall may refuse a request because of what candidates wrote in it. Only a harmless request distinguishes this case
-from a judge that cannot be used. The request is not recorded.
+A firewall may refuse a request because of what candidates wrote in it, and some proxies serve models that they do not
+list. Only a harmless request distinguishes these cases from a judge that cannot be used. The request is not recorded.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class RefusalCheck:
         members = bare.members if isinstance(bare, Pool) else (bare,)
         self._servers = [one for one in members if isinstance(one, Negotiated)]
         self._bounded = bounded
+        self.servers = len(self._servers)
+        """The number of servers that can be sent a test request."""
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
         """The usage of the test requests. No group's usage includes it."""
@@ -53,6 +55,14 @@ class RefusalCheck:
         """
         found = [await self._asked(server) for server in self._servers] or [reason]
         return "" if "" in found else None if None in found else found[0]
+
+    async def unlisted(self) -> list[tuple[str, str | None]]:
+        """Return (text, reason) for each server whose list of models lacks the model.
+
+        The text is the server's ``unlisted``. The reason is why it refuses a test request, "" if it answers, or None if
+        the result is unclear.
+        """
+        return [(one.unlisted, await self._asked(one)) for one in self._servers if one.unlisted is not None]
 
     async def _asked(self, server: Negotiated) -> str | None:
         question = JudgeRequest(_MESSAGES, ("A",), Ask(0, (0,), (0,)), _NOBODY, None, _TOKENS, {})

@@ -84,6 +84,7 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
+        self.unlisted = None
         if not self._lists_models:
             return []
         offered = listed_models(reply)
@@ -95,8 +96,8 @@ class HttpBackend(Negotiated):
         if offered is None:
             return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
         if offered and not is_listed(self.model, offered):
-            return [f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."]
-        return []
+            self.unlisted = f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."
+        return [] if self.unlisted is None else [self.unlisted]
 
     async def aclose(self) -> None:
         """Close the running event loop's connections to the judge's server; loops also close them as they end."""

@@ -92,8 +92,18 @@ class JudgeInstance:
             self.failed_otherwise = True
 
     async def check(self) -> list[str]:
-        """Before judging, check this judge at no cost; return warnings. Raises ConfigError if it cannot be reached."""
-        return list(await self.bare.check())
+        """Before judging, check this judge; return warnings. Raises ConfigError if every question would fail.
+
+        The check costs no token, unless the server's list of models lacks the model. Then one small question finds out
+        whether the server answers nevertheless, as proxies do that do not list all their models.
+        """
+        warnings = await self.bare.check()
+        unlisted = await self.refusal_check.unlisted()
+        refused = [f"{text} It refuses it: {why}" for text, why in unlisted if why]
+        if refused and len(refused) == self.refusal_check.servers:
+            raise ConfigError(refused[0])
+        settled = {text for text, why in unlisted if why is not None}
+        return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
 class JudgeInstances:

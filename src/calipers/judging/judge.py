@@ -325,10 +325,11 @@ class Judge(Configured):
         await self.store.finish(number, group, result)
 
     async def check(self) -> Sequence[str]:
-        """Before judging, check whether the judge can be reached; return warnings. Costs no token.
+        """Before judging, check whether the judge can be reached; return warnings. Usually free.
 
-        Raises ConfigError, with the remedy, when the judge cannot be reached; for a panel with ``mode="fallback"``,
-        only when no judge can be reached.
+        If the judge's server does not list its model, one small question is asked. Raises ConfigError, with the remedy,
+        when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
+        judge can be reached.
         """
         return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
