@@ -90,7 +90,7 @@ class Limited(FullBackend):
         self._clock, self._sleep = clock, sleep
         self._lock = threading.Lock()
         # Unseeded, because processes with the same seed would all call again at once. No result depends on the waits.
-        self._draw = random.Random().uniform  # noqa: S311 - spreads load, guards nothing
+        self._draw: Callable[[float, float], float] = random.Random().uniform  # noqa: S311 - spreads load, guards nothing
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the backend's answer. Raises BackendError after the last attempt."""
