@@ -83,7 +83,7 @@ def _media(block: Part, kind: str) -> list[Part]:
         url = f"data:{mime or _MIME_TYPES.get(kind, 'application/octet-stream')};base64,{data}"
     if becomes == "image" or (url and kind == "resource" and (mime or "").startswith("image/")):
         if url:
-            detail = {"detail": held["detail"]} if held.get("detail") else {}
+            detail = {"detail": held["detail"]} if held.get("detail") and isinstance(held["detail"], str) else {}
             return [{"type": "image_url", "image_url": {"url": url, **detail}}]
         if not held.get("file_id"):
             raise InputError(f"an {kind} part needs a URL or base64 data")
