@@ -58,14 +58,14 @@ def distill(ledgers: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         click.echo(json.dumps(made.figures, ensure_ascii=False))
     else:
         _print_summary(made)
-    print_message(f"Wrote {made.folder} ({made.title}). Read {made.folder}/card.md; the judge is --judge {made.judge}")
+    print_message(f"Wrote {made.folder}. Read {made.folder}/card.md; the judge is --judge {made.judge}")
     return 0
 
 
 def _print_summary(made: Distilled) -> None:
     found = made.figures["agreement"]
     click.echo(
-        f"{made.title}: {made.figures['groups']:,} groups of {made.figures['prompts']:,} prompts, "
+        f"{made.figures['name']}: {made.figures['groups']:,} groups of {made.figures['prompts']:,} prompts, "
         f"taught by {printable(', '.join(made.figures['teachers']))}"
     )
     names = {"teacher": "agrees with the teacher", "gold": "agrees with gold", "longest": "the longest answer does",

@@ -232,15 +232,4 @@ def _of_groups(training: Training) -> list[str]:
         found.append(f"One judge taught it ({training.teachers[0]}): its mistakes are learned as truths.")
     if all(np.isnan(one.stderr).all() for one in groups):
         found.append("No score has a standard error, so all scores count alike: ask the teacher in two orders.")
-    return [*found, *_of_mixture(groups)]
-
-
-def _of_mixture(groups: Sequence[TrainingGroup]) -> list[str]:
-    tools = float(np.mean([one.measured.has_tools for one in groups]))
-    scripts = {one.measured.script for one in groups if one.measured.script}
-    found = []
-    if 0.1 <= tools <= 0.9:
-        found.append(f"The tasks are mixed: {tools:.0%} of the groups call tools. A judge for each kind may be better.")
-    if len(scripts) > 1:
-        found.append(f"The tasks are written in several scripts ({', '.join(sorted(scripts))}).")
     return found
