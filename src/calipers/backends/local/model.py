@@ -139,7 +139,7 @@ def read_model(folder: str | Path) -> tuple[Model, str]:
     try:
         return _checked_model(data), hashlib.sha256(data).hexdigest()
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{where} is no model ({type(error).__name__}: {error!s:.80}); {anew}") from None
+        raise ConfigError(f"{where} is damaged ({type(error).__name__}: {error!s:.80}); {anew}") from None
 
 
 def _checked_model(data: bytes) -> Model:
