@@ -227,8 +227,8 @@ READERS: Final = Registry(
     "calipers.readers",
     {
         "eval": "calipers.inputs.inspect_log:eval_rows",
-        "json": "calipers.inputs.jsonl:read_json_file",
-        "jsonl": "calipers.inputs.jsonl:read_json_lines",
-        "parquet": "calipers.inputs.parquet:parquet_group_rows",
+        "json": "calipers.inputs.records:read_json_file",
+        "jsonl": "calipers.inputs.records:read_json_lines",
+        "parquet": "calipers.inputs.records:parquet_group_rows",
     },
 )

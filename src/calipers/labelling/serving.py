@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from calipers._version import __version__
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.inputs.jsonl import parse_json_line
+from calipers.inputs.records import parse_json_line
 from calipers.labelling.labels import StaleLabelError
 from calipers.labelling.session import RefusedLabelError, Session
 from calipers.report.writing import joined_modules, page_file, policy_for

@@ -125,7 +125,7 @@ function metadataOf(one) {
 export function comparison(detail) {
   const members = ranked(detail.trajectories)
     .map(({ one }) => one)
-    .filter((one) => one.messages?.length && one.messages[0].characters === undefined);
+    .filter((one) => one.messages?.length);
   if (members.length < 2) return null;
   const shown = el("div.compared");
   const select = (chosen, label) => {

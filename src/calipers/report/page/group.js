@@ -15,7 +15,7 @@ const RELIABILITY =
 const NOISE_FROM = { repeats: "from repeats", learned: "from earlier answers", assumed: "assumed" };
 
 /** The view of a group. */
-export function groupView(detail, about) {
+export function groupView(detail) {
   const columns = el("div", {}, candidateColumns(detail));
   const show = (id) => {
     const found = [...columns.querySelectorAll(".candidate")].find((one) => one.dataset.candidate === id);
@@ -24,7 +24,7 @@ export function groupView(detail, about) {
   };
   return [
     warnings(detail),
-    lacking(detail, about),
+    lacking(detail),
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
     detail.judges.length ? panel(detail.judges) : null,
     prompt(detail),
@@ -56,8 +56,6 @@ function reliability({ value, interval, basis }) {
 
 function warnings(detail) {
   const all = detail.warnings;
-  if (detail.redacted && detail.warning_count)
-    return el("p.note", {}, `${counted(detail.warning_count, "warning")}, left out of this report`);
   if (!all.length) return null;
   const items = el("ul.warnings", { "aria-label": "warnings" });
   const more = button("", () => show(WARNINGS_MORE), { class: "more" });
@@ -72,14 +70,10 @@ function warnings(detail) {
   return el("div", {}, items, more);
 }
 
-function lacking(detail, about) {
+function lacking(detail) {
   const notes = [
-    detail.redacted
-      ? "This report was written with --redact: it holds no prompt, no answer and no words of the judge."
-      : detail.shared === null
-        ? "This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger."
-        : null,
-    detail.questions === null && !about.redacted
+    detail.shared === null ? "This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger." : null,
+    detail.questions === null
       ? "What the judge was asked is in the run's ledger, which this report was written without."
       : null,
   ];

@@ -179,7 +179,7 @@ export class GroupsView {
       ),
     );
     const head = el("div.group-head", {}, title, el("div.facts", {}, groupFacts(detail)));
-    fill(this.main, head, groupView(detail, this.about));
+    fill(this.main, head, groupView(detail));
     this.main.scrollTop = 0;
     scrollTo(0, 0);
     this.main.dataset.group = detail.id;

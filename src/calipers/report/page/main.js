@@ -100,9 +100,9 @@ class Report {
   }
 
   lacking() {
-    const { redacted, without_texts, bad_lines, unjudged, runs } = this.about;
+    const { without_texts, bad_lines, unjudged, runs } = this.about;
     const notes = [
-      redacted ? "Texts are left out (--redact)." : without_texts ? `${counted(without_texts, "group")} without texts.` : null,
+      without_texts ? `${counted(without_texts, "group")} without texts.` : null,
       bad_lines ? `${counted(bad_lines, "line")} could not be read.` : null,
       unjudged ? `${counted(unjudged, "group")} of the groups file ${unjudged === 1 ? "has" : "have"} no result.` : null,
       ...runs.filter((run) => !run.is_used).map((run) => `The run of ${labelled(run.source)} has none of these groups.`),

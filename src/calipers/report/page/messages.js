@@ -1,6 +1,6 @@
 // Chat messages: text, reasoning, tool calls and their results, images. Everything in them is untrusted.
 import { button, el, folded } from "./elements.js";
-import { counted, whole } from "./numbers.js";
+import { whole } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
 const RASTER = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
@@ -24,18 +24,6 @@ function messageOf(message, options) {
   const known = ["system", "developer", "user", "assistant", "tool"].includes(role) ? role : "other";
   const title = el("div.role", {}, name(role, 30), message.name ? [" ", name(message.name, 60)] : null);
   const made = el(`section.message.${known}`, {}, title);
-  if (message.characters !== undefined) {
-    made.append(
-      el(
-        "p.quiet",
-        {},
-        `${whole(message.characters)} characters`,
-        message.calls ? `, ${counted(message.calls, "tool call")}` : null,
-        ", left out of this report",
-      ),
-    );
-    return made;
-  }
   for (const key of ["reasoning", "reasoning_content"])
     if (typeof message[key] === "string" && message[key]) made.append(thoughts(message[key]));
   for (const part of contentOf(message.content, role, options)) made.append(part);

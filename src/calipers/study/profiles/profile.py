@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.jsonl import open_binary
+from calipers.inputs.records import open_binary
 
 _KEY: Final = "calipers_profile"
 _VERSION: Final = 1
