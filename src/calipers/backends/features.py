@@ -173,24 +173,18 @@ def _called(message: Message) -> Sequence[Any]:
 
 
 def _calls(messages: Sequence[Message], texts: Sequence[str]) -> tuple[Call, ...]:
-    """Return every tool call with its result, found by its id; results without an id go to the calls in order."""
-    results: dict[str, tuple[str, bool]] = {}
-    orphans: list[tuple[str, bool]] = []
+    """Return every tool call with its result, found by its id."""
+    results: dict[object, tuple[str, bool]] = {}
     for message, text in zip(messages, texts, strict=True):
-        if message.get("role") in ("tool", "function"):
-            outcome = (text, message.get("is_error") is True or bool(_FAILED.search(text[:400])))
-            call_id = message.get("tool_call_id")
-            if isinstance(call_id, str) and call_id:
-                results[call_id] = outcome
-            else:
-                orphans.insert(0, outcome)
+        call_id = message.get("tool_call_id")
+        if message.get("role") in ("tool", "function") and isinstance(call_id, str):
+            results[call_id] = (text, message.get("is_error") is True or bool(_FAILED.search(text[:400])))
     found = []
     for call in (call for message in messages for call in _called(message)):
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             call_id = call.get("id")
-            known = results.get(call_id) if isinstance(call_id, str) else None
-            result, failed = known or (orphans.pop() if orphans else (None, False))
+            result, failed = results.get(call_id if isinstance(call_id, str) else None, (None, False))
             name, arguments = str(function.get("name"))[:100], str(function.get("arguments"))[:_MESSAGE_CHARACTERS]
             found.append(Call(name, arguments, result, failed))
     return tuple(found)
