@@ -14,7 +14,7 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 import calipers
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group
-from calipers.server import AsyncClient, Client, RolloutAnswer, forms
+from calipers.server import AsyncClient, Client, RolloutAnswer
 from http_judge import worth
 from served import PROMPT, questions, rollout, served, until
 from servers.faulty_server import Answer, FaultyServer
@@ -29,10 +29,6 @@ async def scored(client: AsyncClient, group: str = "g", **more: Any) -> list[Rol
             for index, points in enumerate(WORTHS)
         )
     )
-
-
-def test_the_clients_answer_has_the_fields_of_the_servers() -> None:
-    assert RolloutAnswer.__match_args__ == forms.RolloutAnswer.__struct_fields__
 
 
 async def test_a_rollout_is_answered_though_each_request_waits_only_a_second(faulty: FaultyServer) -> None:
@@ -261,8 +257,7 @@ async def test_another_groups_result_is_refused(faulty: FaultyServer, changed: d
         ("hello", "messages must be a list of objects, not text"),
         (None, "messages must be a list of objects, not null"),
         ([{"content": "\ud800"}], "half a surrogate pair"),
-        ([{"content": "x", "n": float("nan")}], "item 1 holds nan"),
-        ([{}, {1: 2}], "item 2 has the key 1"),
+        ([{"content": "x", "n": float("nan")}], "not JSON compliant"),
         ([object()], "an object of type object"),
     ],
 )
