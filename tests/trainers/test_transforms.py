@@ -154,18 +154,3 @@ def test_a_constant_has_no_advantage_only_where_a_groups_mean_is_subtracted() ->
 
 
 # --- derivations ----------------------------------------------------------------------------------------------------
-
-
-def test_the_weight_that_regresses_noise_free_advantages_on_noisy_ones_is_the_root_of_the_reliability() -> None:
-    """E[z_true z_seen] over groups of equal reliability: √R, but for the finite group's factor, which is the same."""
-    dice = random.Random(3)
-    for reliability in (0.2, 0.5, 0.8):
-        noise = math.sqrt(1 / reliability - 1)
-        products = []
-        for _ in range(4000):
-            true = [dice.gauss(0, 1) for _ in range(16)]
-            seen = standardised([one + dice.gauss(0, noise) for one in true])
-            products.append(
-                statistics.fmean((a or 0) * (b or 0) for a, b in zip(standardised(true), seen, strict=True))
-            )
-        assert statistics.fmean(products) == pytest.approx(math.sqrt(reliability) * 15 / 16, abs=0.02)
