@@ -67,7 +67,7 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
     faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
-    async with served(faulty, grace=30.0) as server:
+    async with served(faulty, grace=1.0) as server:
         host, port = server.url.removeprefix("http://").split(":")
         monkeypatch.setattr("calipers.server.limits.TO_READ", 0.2)
         reader, writer = await asyncio.open_connection(host, port)

@@ -21,27 +21,11 @@ class Scoring(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
-    """Makes of a Judge the Hybrid of it and a command's ``rules``, with the ``settings`` of ``Hybrid``."""
-
-    rules: RuleFile
-    settings: Mapping[str, Any]
-
-    def __call__(self, judge: Judge) -> Scoring:
-        """Return the Hybrid. Raises ConfigError for settings that cannot work."""
-        from calipers.judging.hybrid import Hybrid  # noqa: PLC0415 - --help stays quick
-
-        return Hybrid(judge, checks=self.rules.constraints_of, gates=self.rules.gates, **self.settings)
-
-
-@dataclass(frozen=True, slots=True)
 class RulesAndJudge:
     """The rules that a command was given, and the Hybrid that scores groups by them."""
 
     scoring: Scoring
     rules: RuleFile
-    combined: Combined
-    """Makes the Hybrid for another Judge, also in another process."""
 
     def readable(
         self, groups: Iterable[TrajectoryGroup], on_error: Callable[[InputError], None] | None
@@ -100,12 +84,12 @@ def rules_from_options(judge: Judge, options: Mapping[str, Any]) -> RulesAndJudg
     path, combine = options["rules"], options["combine"]
     if path is None and combine is None:
         return None
-    from calipers.verifiers.constraints import RuleFile, read_rules  # noqa: PLC0415 - --help stays quick
+    from calipers.judging.hybrid import Hybrid  # noqa: PLC0415 - --help stays quick
+    from calipers.verifiers.constraints import RuleFile, read_rules  # noqa: PLC0415 - likewise
 
     rules = RuleFile() if path is None else read_rules(path)
     settings = dict(rules.settings) | ({} if combine is None else {"combine": combine})
-    combined = Combined(rules, settings)
     try:
-        return RulesAndJudge(combined(judge), rules, combined)
+        return RulesAndJudge(Hybrid(judge, checks=rules.constraints_of, gates=rules.gates, **settings), rules)
     except ConfigError as error:
         raise ConfigError(f"{path or '--combine'}: {error}") from None

@@ -7,7 +7,6 @@ import json
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +61,6 @@ from calipers.registry import READERS
     is_flag=True,
     help="Show the judge the reference answer in a row of GROUPS (reward_model.ground_truth or reference).",
 )
-@command_option(
-    "--ray",
-    rare=True,
-    is_flag=False,
-    flag_value="auto",
-    metavar="[ADDRESS]",
-    help="Score on a Ray cluster: HOST:PORT, auto (the one of this machine) or local (a new one). Needs calipers[ray].",
-)
 @estimate_options
 @add_force_option
 @command_option("--strict", is_flag=True, help="Stop at the first line that cannot be read, with exit code 2.")
@@ -103,7 +94,7 @@ def score(groups: str, out: str, **options: Any) -> int:
     if options["estimate"]:
         return _print_estimate(run)
     with tells_if_interrupted(_kept(options["ledger"] or _default_ledger(out))):
-        return asyncio.run(_score(run)) if options["ray"] is None else _score_on_ray(run)
+        return asyncio.run(_score(run))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +173,6 @@ def _print_estimate(run: _Run) -> int:
     budget = given_options(run.options, "budget").get("budget")
     print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=budget, kept=ledger)
     return _exit_code((), bad_lines=bad.count)
-
-
-def _score_on_ray(run: _Run) -> int:
-    from calipers.cli.score_ray import OnRay  # noqa: PLC0415 - --help stays quick
-    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-
-    _check_paths(run)
-    console = Terminal(stderr=True)
-    ledger = run.options["ledger"] or _default_ledger(run.out)
-    on_ray = OnRay(
-        run.groups, run.out, ledger, run.options, partial(_report, console, run), partial(_show, console, run)
-    )
-    report, bad = on_ray.score()
-    return _exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
 def _show(console: Any, run: _Run, report: Any, result: Any) -> None:

@@ -24,6 +24,7 @@ from calipers.server.limits import (
     RefusalError,
     Scope,
     Send,
+    draining,
     header,
     query_of,
     read_body,
@@ -144,6 +145,10 @@ class Endpoint:
                 return 202, _WAITING, {"retry-after": "0", "preference-applied": f"wait={waits}"}
         except CallerGoneError:
             raise
+        except asyncio.CancelledError:
+            if not service.draining:
+                raise
+            return _refused(draining(), name)
         except Exception as error:  # noqa: BLE001 - the log has it, and the caller its id
             refusal = refusal_for(error)
             if refusal is None or isinstance(error, OSError):
@@ -232,7 +237,7 @@ def openapi(*, tokens: bool) -> dict[str, Any]:
         "info": {"title": "calipers", "version": __version__, "license": {"name": "Apache-2.0"}},
         "paths": posts,
         "components": {"schemas": components, "securitySchemes": schemes},
-        "security": [{name: []} for name in schemes] if tokens else [],
+        **({"security": [{name: []} for name in schemes]} if tokens else {}),
     }
 
 

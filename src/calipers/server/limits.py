@@ -197,8 +197,8 @@ def wait_of(scope: Scope) -> int | None:
 async def read_body(scope: Scope, receive: Receive, most: int, room: Room) -> bytes:
     """Return the body of a request; ``room`` counts its bytes while it comes in pieces.
 
-    Raises RefusalError for a compressed body (415), a slow one (408), more than ``most`` bytes (413) or too many at once (429), and
-    and CallerGoneError.
+    Raises RefusalError for a compressed body (415), a slow one (408), more than ``most`` bytes (413) or too many
+    at once (429), and CallerGoneError.
     """
     if (header(scope, b"content-encoding") or b"identity").strip().lower() != b"identity":
         raise RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
