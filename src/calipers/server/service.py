@@ -54,6 +54,7 @@ class Tenant:
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
         self.judge = make_judge(settings, self.ledger, self.monitor)
+        _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
         parts = room, self.ledger, EarlySearch()
