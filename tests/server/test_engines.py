@@ -198,23 +198,8 @@ async def test_without_a_size_and_in_another_form_it_is_refused_with_the_reason(
         others: list[Any] = [{"query": [1]}, [], {"prompt": 3, "response": "x"}, {"query": ["a"], "prompts": []}]
         for wrong in others:
             assert (await server.post(f"{path}?group_size=2", wrong)).status == 422
-        for size in ("0", "x", "-1", "4097", "9999999999", ""):
-            assert (await server.post(f"{path}?group_size={size}", body(THREE[0]))).status == 422
-
-
-@pytest.mark.parametrize("query", ["group_size=4097", "group_size=x", "group_size=", "run=a%20b", f"run={'r' * 129}"])
-async def test_a_wrong_parameter_is_refused_where_the_request_itself_says_the_size(
-    faulty: FaultyServer, query: str
-) -> None:
-    name = query.partition("=")[0]
-    async with served(faulty) as server:
-        for path, body in (
-            ("/verify", gym_body(THREE[0], group_size=2)),
-            ("/slime/remote_rm", [sample(one) for one in THREE]),
-            ("/miles/remote_rm", [sample(one) for one in THREE]),
-        ):
-            refused = await server.post(f"{path}?{query}", body)
-            assert (refused.status, refused.body["error"].startswith(f"?{name}=")) == (422, True), refused.text
+        for query in ("group_size=0", "group_size=x", "group_size=4097", "group_size=", "group_size=2&run=a%20b"):
+            assert (await server.post(f"{path}?{query}", body(THREE[0]))).status == 422
 
 
 async def test_a_judge_that_refuses_every_question_ends_every_request(faulty: FaultyServer) -> None:
