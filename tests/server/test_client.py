@@ -225,15 +225,15 @@ RESULT = {"group_id": "g", "status": "scored", "trajectories": ROWS, "judge_call
 
 
 async def test_another_groups_result_is_refused(faulty: FaultyServer) -> None:
-    changed: dict[str, Any]
-    for changed, said in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"trajectories": None}, "its trajectories is None"),
         ({"trajectories": ROWS[:1]}, "has 1 trajectories, the group has 2"),
         ({"trajectories": ROWS[::-1]}, "trajectory '2' where the group has 'a'"),
         ({"trajectories": [{**ROWS[0], "reward": "1"}, ROWS[1]]}, "its reward is '1'"),
         ({"group_id": "h"}, "for group 'h'"),
         ({"usage": None}, "usage is not a JSON object"),
-    ]:
+    ]
+    for changed, said in cases:
         faulty.script(Answer(body=RESULT), Answer(body=RESULT | changed))
         async with AsyncClient(faulty.url) as client:
             assert (await client.score_group(GROUP)).rewards == [0.5, 0.5]

@@ -131,7 +131,7 @@ async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing
         waiting = asyncio.ensure_future(server.rollouts(*THREE if answered else THREE[:1]))
         await until(waiting.done if answered else lambda: server.waiting >= 1)
         wrong = []
-        for changed, status, said in [
+        cases: list[tuple[dict[str, Any], int, str]] = [
             (
                 {"messages": [{"role": "assistant", "content": "other worth 1"}]},
                 409,
@@ -149,7 +149,8 @@ async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing
             ({"run": "a b"}, 422, "$.run"),
             ({"messages": "text"}, 422, "$.messages"),
             ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
-        ]:
+        ]
+        for changed, status, said in cases:
             (reply,) = await server.rollouts({**THREE[0], **changed})
             if reply.status != status or said not in reply.body["error"]:
                 wrong.append((changed, reply.text))
