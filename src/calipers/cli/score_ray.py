@@ -10,8 +10,7 @@ from typing import Any
 
 from calipers.cli.options import judge_arguments_of
 from calipers.cli.output import Output
-from calipers.cli.rules import Rules
-from calipers.cli.score import ScoreRun
+from calipers.cli.score import Rules, ScoreRun
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.judging.judge import Judge
 from calipers.ray.cluster import cluster, import_ray, own_errors
