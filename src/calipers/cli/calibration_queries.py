@@ -116,7 +116,6 @@ def query_judges(
     )
     from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.ledger.opening import no_unused_ledger  # noqa: PLC0415 - likewise
 
     shown = _groups_with_gold(groups, on_error)
     _warn_of_own_rubrics(shown, options)
@@ -129,7 +128,7 @@ def query_judges(
         require_askable(way.judge, **how)
     for way in ways:
         total, finished = len(judgeable_groups(shown, rubric=way.rubric)), Finished()
-        with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=way.title(several)) as report:
+        with Report(Terminal(stderr=True), total=total, title=way.title(several)) as report:
             finished.tell = report.finished
             asked = asyncio.run(
                 collect_judgments(

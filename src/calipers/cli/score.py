@@ -118,14 +118,12 @@ async def _score(run: _Run) -> int:
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.inputs import read_groups  # noqa: PLC0415 - likewise
     from calipers.judging.api import check_or_continue  # noqa: PLC0415 - likewise
-    from calipers.ledger.opening import no_unused_ledger  # noqa: PLC0415 - likewise
 
     verbose, strict = run.options["verbose"], run.options["strict"]
     _check_paths(run)
     console = Terminal(stderr=True)
     ledger = run.options["ledger"] or _default_ledger(run.out)
     async with AsyncExitStack() as stack:
-        stack.enter_context(no_unused_ledger(ledger))
         finished = Finished()
         judge = judge_from_options(run.options, ledger=ledger, debug=verbose > 1, watchers=(finished,))
         stack.callback(judge.close)

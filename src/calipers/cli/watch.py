@@ -102,7 +102,7 @@ class _Reading:
         Raises LedgerError or InputError for what waiting does not mend; not ``patient``, also for a locked ledger.
         """
         from calipers.ledger.opening import ledger_name  # noqa: PLC0415 - --help stays quick
-        from calipers.ledger.reading import is_locked  # noqa: PLC0415 - likewise
+        from calipers.ledger.sqlite import is_locked  # noqa: PLC0415 - likewise
         from calipers.report.following import FollowedRun  # noqa: PLC0415 - likewise
 
         waits = " yet; waiting for it. Ctrl-C ends." if patient else ""

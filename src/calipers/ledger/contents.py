@@ -5,14 +5,15 @@ Groups and questions are read one at a time, so that a long run needs no more me
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import ReadableLedger
+from calipers.ledger.database import ASKS, TABLES, Damaged, ReadableLedger, Row, Table, decompress_text
 from calipers.types.encoding import finite_number
 
 
@@ -158,11 +159,7 @@ _COLUMNS: Final = {
     "answered_at": "string", "reason": "string", "judgments": "string", "text": "string", "reasoning": "string",
     "request": "string", "source": "string", "result": "string",
 }  # fmt: skip
-_TEXT_COLUMNS: Final = frozenset(
-    ("group_id", "reason", "judgments", "text", "reasoning", "request", "source", "result")
-)
-"""The columns that hold what a policy, a user or a judge wrote."""
-_ROWS_AT_ONCE: Final = 500
+_ROWS_AT_ONCE: Final = 200
 _QUERY: Final = """SELECT asks.run, asks.position, asks.number, groups.group_id, asks.key, asks.cause, asks.outcome,
 answers.endpoint, answers.model, answers.served_model, answers.finish_reason, answers.input_tokens,
 answers.output_tokens, answers.cached_tokens, answers.cost_usd, answers.latency, answers.attempts,
@@ -172,25 +169,18 @@ LEFT JOIN groups ON groups.run = asks.run AND groups.position = asks.position
 WHERE asks.run = ? AND asks.position = ? ORDER BY asks.number"""
 
 
-def exported_columns(*, redact: bool) -> dict[str, str]:
-    """Return the columns of an exported ledger with their types; with ``redact``, those without texts."""
-    return {name: kind for name, kind in _COLUMNS.items() if not (redact and name in _TEXT_COLUMNS)}
-
-
-def exported_rows(ledger: ReadableLedger, run: int | None = None, *, redact: bool = False) -> Iterator[dict[str, Any]]:
+def exported_rows(ledger: ReadableLedger, run: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield a row for each question of a ledger's ``run``, or of all runs, with its answer and its group.
 
     ``group_status`` is of the finished group; ``judgments`` is the ``detail`` of the table of questions, as JSON, and
     holds failures as well. ``source`` and ``result`` are in the row of each group's first question only.
     """
     runs = [find_run(ledger, run).id] if run is not None else [row[0] for row in ledger.rows("SELECT id FROM runs")]
-    columns = exported_columns(redact=redact)
     for number in sorted(runs):
         positions = "SELECT DISTINCT position FROM asks WHERE run = ? ORDER BY position"
         for (position,) in ledger.rows(positions, (number,)):
             for index, found in enumerate(ledger.rows(_QUERY, (number, position))):
-                row = _row(ledger, found, first=index == 0)
-                yield {name: row[name] for name in columns}
+                yield _row(ledger, found, first=index == 0)
 
 
 def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict[str, Any]:
@@ -202,10 +192,10 @@ def _row(ledger: ReadableLedger, found: tuple[Any, ...], *, first: bool) -> dict
         row[name] = None if row[name] is None else ledger.text(row[name])
     if not first:
         row["source"] = row["result"] = None
-    return row
+    return {name: row[name] for name in _COLUMNS}
 
 
-def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *, redact: bool = False) -> int:
+def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) -> int:
     """Write a ledger's questions and answers to a Parquet file; return the number of rows.
 
     Raises ConfigError, with the install command, if pyarrow is missing, and for a file that cannot be written.
@@ -215,12 +205,12 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *,
         import pyarrow.parquet as pq  # noqa: PLC0415 - likewise
     except ImportError:
         raise ConfigError("writing Parquet needs pyarrow: pip install 'calipers[parquet]'") from None
-    schema = pa.schema(list(exported_columns(redact=redact).items()))
+    schema = pa.schema(list(_COLUMNS.items()))
     count = 0
     rows: list[dict[str, Any]] = []
     try:
         with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-            for row in exported_rows(ledger, run, redact=redact):
+            for row in exported_rows(ledger, run):
                 count += 1
                 rows.append(row)
                 if len(rows) == _ROWS_AT_ONCE:
@@ -230,3 +220,68 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None, *,
     except OSError as error:
         raise ConfigError(f"--out {path}: cannot be written ({error.strerror or error})") from error
     return count
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What a check of a ledger read: the number of rows by table, and its ``problems``."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+_MAY_BE_COMPRESSED: Final = {
+    "groups": ("source", "result"),
+    "asks": ("detail",),
+    "answers": ("request", "logprobs", "failed_before"),
+    "learned": ("value",),
+}
+
+
+def verify_ledger(ledger: ReadableLedger) -> Verified:
+    """Return what in a whole ledger is damaged: contents that cannot be read, and answers that are missing."""
+    found = Verified()
+    for table in TABLES:
+        found.rows[table.name] = 0
+        for row in _all_rows(ledger, table):
+            found.rows[table.name] += 1
+            found.problems.extend(_problems_of_row(table, dict(zip(table.columns, row, strict=True))))
+    for (run,) in ledger.rows("SELECT id FROM runs ORDER BY id"):
+        try:
+            find_run(ledger, run)
+        except LedgerError as error:
+            found.problems.append(f"run {run}: {error}")
+    missing = (
+        "SELECT run, position, number FROM asks WHERE key <> '' AND key NOT IN (SELECT key FROM answers) "
+        "AND outcome IN ('strict', 'repaired', 'text', 'partial', 'rejected') ORDER BY run, position, number"
+    )
+    for run, position, number in ledger.rows(missing):
+        found.problems.append(f"run {run}, group {position}: the answer to question {number} is missing")
+    return found
+
+
+def _all_rows(ledger: ReadableLedger, table: Table) -> Iterator[Row]:
+    """Yield all rows of a ledger's table by key; few are in memory."""
+    order = ", ".join(table.columns[: table.keys])
+    last: Row = ()
+    while True:
+        after = f"WHERE ({order}) > ({', '.join('?' * len(last))})" if last else ""
+        query = f"SELECT {', '.join(table.columns)} FROM {table.name} {after} ORDER BY {order} LIMIT {_ROWS_AT_ONCE}"  # noqa: S608 - our names
+        rows = ledger.rows(query, last)
+        yield from rows
+        if len(rows) < _ROWS_AT_ONCE:
+            return
+        last = rows[-1][: table.keys]
+
+
+def _problems_of_row(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
+    key = ", ".join(f"{name} {row[name]}" for name in table.columns[: table.keys])
+    for name in _MAY_BE_COMPRESSED.get(table.name, ()):
+        try:
+            text = decompress_text("null" if row[name] is None and name in ("logprobs", "failed_before") else row[name])
+            if name != "request":
+                json.loads(text)
+        except (TypeError, RecursionError, *Damaged):
+            yield f"{table.name}, {key}: {name} cannot be read"
+    if table is ASKS and not isinstance(row["outcome"], str):
+        yield f"asks, {key}: it has no outcome"

@@ -30,8 +30,7 @@ from calipers.ledger.contents import (
     recorded_results,
 )
 from calipers.ledger.database import ReadableLedger
-from calipers.ledger.opening import is_postgres
-from calipers.ledger.postgres.address import Address
+from calipers.ledger.opening import Address, is_postgres
 from calipers.render import Reasoning, render
 from calipers.types import RenderedGroup, TrajectoryGroup
 from calipers.types.encoding import to_json_text

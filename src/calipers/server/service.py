@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 from calipers.errors import CalipersError, ConfigError, LedgerError
 from calipers.guard.injection import find_attacks
 from calipers.ledger.opening import is_postgres, ledger_name
-from calipers.ledger.reading import FileReader, ledger_path, require_regular
+from calipers.ledger.sqlite import FileReader, ledger_path, require_regular
 from calipers.server.room import RefusalError, Room, draining, too_slow
 from calipers.server.tenant import Limits, MakeJudge, Tenant, TenantSettings, tenant_named, token_of
 
