@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -23,26 +26,27 @@ class Ended:
 Calipers = Callable[..., Ended]
 
 
+def run_in(folder: Path, *arguments: object, **variables: str) -> Ended:
+    """Run ``calipers`` with arguments and variables of the environment in a folder."""
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as here, redirect_stdout(out), redirect_stderr(err):
+        here.chdir(folder)
+        for name, value in ({"COLUMNS": "200"} | variables).items():
+            here.setenv(name, value)
+        here.setattr(sys, "argv", ["calipers", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return Ended(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
 @pytest.fixture
-def calipers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Calipers:
+def calipers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calipers:
     """Run ``calipers`` with arguments and variables of the environment in the test's folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     for name in os.environ:
         if name.startswith(("CALIPERS_", "OPENAI_")):
             monkeypatch.delenv(name)
-
-    def run(*arguments: object, **variables: str) -> Ended:
-        with monkeypatch.context() as here:
-            for name, value in variables.items():
-                here.setenv(name, value)
-            here.setattr(sys, "argv", ["calipers", *map(str, arguments)])
-            with pytest.raises(SystemExit) as ended:
-                main()
-        shown = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), shown.out, shown.err)
-
-    return run
+    return partial(run_in, tmp_path)
 
 
 def mismatches(run: Calipers, cases: Sequence[tuple[Sequence[object], str]]) -> list[tuple[object, ...]]:

@@ -97,12 +97,6 @@ def test_no_help_names_a_key(arguments: tuple[str, ...], tmp_path: Path):
     assert "unguessable" not in done.stdout + done.stderr
 
 
-def test_looking_for_judges_tells_which_keys_are_set_and_not_to_what(tmp_path: Path):
-    done = calipers_command("judges", cwd=tmp_path, OPENAI_API_KEY=KEY)
-    assert "OPENAI_API_KEY" in done.stdout + done.stderr
-    assert "unguessable" not in done.stdout + done.stderr
-
-
 async def test_a_redirect_does_not_carry_the_key_away(faulty: FaultyServer):
     with FaultyServer() as elsewhere:
         faulty.script(Answer(307, b"", headers={"Location": f"{elsewhere.url}/chat/completions"}))

@@ -6,16 +6,17 @@ Weights come from one half of the groups and are used on the other, both ways; n
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.fidelity.data import Target, figure, half, load, selected
 from calipers.aggregators.panel_weights import learn_weights
-from calipers.calibration import measures, panels
-from calipers.calibration.arrays import Array, Flags
-from calipers.calibration.panels import Member
+from calipers.calibration import measures
+from calipers.calibration.measures import Array, Flags, mean_of_known
+from calipers.calibration.panels import averaged_criteria, standard_scores, window_mean
 from calipers.calibration.records import Key
 from calipers.calibration.series import Frame, Series
 
@@ -58,39 +59,79 @@ def measure(name: str, loaded: tuple[Frame, Sequence[Series]], keep: Callable[[K
     """One panel, of all judges with a series that is kept."""
     frame, every = loaded
     series = [one for one in every if keep(one.key)]
-    rows, members = panels.aligned_members(series, panels.representative_series(one.key for one in series), frame)
-    gold = frame.gold[rows]
-    known = ~np.isnan(panels.panel_fidelity(members, None, gold, 1))
-    members = [replace(one, calls=one.calls[known]) for one in members]
-    rows, gold = [row for row, used in zip(rows, known, strict=True) if used], gold[known]
-    alone = [_level(panels.panel_fidelity([one], None, gold, 1)) for one in members]
-    equal = panels.panel_fidelity(members, None, gold, 1)
+    members, known = _members(series, frame)
+    known &= ~np.isnan(_fidelity(members, None, frame.gold, 1))
+    members = [one[known] for one in members]
+    rows, gold = [int(row) for row in np.flatnonzero(known)], frame.gold[known]
+    alone = [_level(_fidelity([one], None, gold, 1)) for one in members]
+    equal = _fidelity(members, None, gold, 1)
     learned, fitted = np.zeros(len(rows)), np.zeros(len(rows))
     for split in range(SPLITS):
         first = half(frame, rows, split)
         for teach, use in ((first, ~first), (~first, first)):
-            there = [one.calls[teach] for one in members]
+            there = [one[teach] for one in members]
             learned[use] += _used(members, learn_weights(there).weights, gold, use) / SPLITS
             fitted[use] += _used(members, _fit(members, gold, teach), gold, use) / SPLITS
-    often = [min(len(members), one.calls.shape[1]) for one in members]
-    best = max(
-        _level(panels.panel_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True)
-    )
+    often = [min(len(members), one.shape[1]) for one in members]
+    best = max(_level(_fidelity([one], None, gold, count)) for one, count in zip(members, often, strict=True))
     apart = (measures.bootstrap_interval(one) for one in (learned - equal, fitted - equal, fitted - learned))
     means = (_level(part) for part in (equal, learned, fitted))
-    repeated = all(one.calls.shape[1] > 1 for one in members)
+    repeated = all(one.shape[1] > 1 for one in members)
     return Row(name, len(rows), len(members), min(alone), max(alone), best, *means, *apart, repeated)
+
+
+def _members(series: Sequence[Series], frame: Frame) -> tuple[list[Array], Flags]:
+    """Each judge's calls with the prompt variant that most judges share, at the highest temperature.
+
+    Also flags of the groups that all of them were recorded on.
+    """
+    variants = Counter(variant for _, variant in {(one.key.judge, _variant(one)) for one in series})
+    chosen: dict[str, Series] = {}
+    for one in series:
+        held = chosen.get(one.key.judge)
+        if held is None or _rank(one, variants) > _rank(held, variants):
+            chosen[one.key.judge] = one
+    parts = [[one for one in series if _without_criterion(one) == _without_criterion(best)] for best in chosen.values()]
+    rows = set.intersection(*({row for one in part for row in one.rows} for part in parts))
+    known = np.array([row in rows for row in range(len(frame.groups))])
+    return [averaged_criteria(part, frame) for part in parts], known
+
+
+def _without_criterion(series: Series) -> Key:
+    return replace(series.key, criterion=None)
+
+
+def _variant(series: Series) -> tuple[str, str]:
+    return series.key.mode, series.key.prompt_variant or ""
+
+
+def _rank(series: Series, variants: Mapping[tuple[str, str], int]) -> tuple[int, float]:
+    return variants[_variant(series)], -1.0 if series.key.temperature is None else series.key.temperature
+
+
+def _fidelity(members: Sequence[Array], weights: Sequence[float] | None, gold: Array, count: int) -> Array:
+    """Each group's fidelity of the panel from ``count`` calls per member, the mean over cyclic windows."""
+    most = max(one.shape[1] for one in members)
+    shares = np.array(weights or (1.0,) * len(members))[:, None, None]
+    levels = []
+    for start in range(most if count < most else 1):
+        standard = np.array([standard_scores(window_mean(one, start, count)) for one in members])
+        known = np.where(np.isnan(standard), 0.0, shares)
+        total = known.sum(axis=0)
+        scores = (np.nan_to_num(standard) * known).sum(axis=0) / np.where(total > 0, total, 1.0)
+        levels.append(measures.fidelity(np.where(total > 0, scores, np.nan), gold))
+    return mean_of_known(np.array(levels), axis=0)
 
 
 def _level(by_group: Array) -> float:
     return measures.mean_over_groups(by_group) or 0.0
 
 
-def _used(members: Sequence[Member], weights: Sequence[float], gold: Array, use: Flags) -> Array:
-    return panels.panel_fidelity([replace(one, calls=one.calls[use]) for one in members], weights, gold[use], 1)
+def _used(members: Sequence[Array], weights: Sequence[float], gold: Array, use: Flags) -> Array:
+    return _fidelity([one[use] for one in members], weights, gold[use], 1)
 
 
-def _fit(members: Sequence[Member], gold: Array, teach: Flags) -> list[float]:
+def _fit(members: Sequence[Array], gold: Array, teach: Flags) -> list[float]:
     """Weights by coordinate search on gold, starting from equal ones."""
     weights = [1.0] * len(members)
     for _ in range(ROUNDS):

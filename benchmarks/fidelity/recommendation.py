@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from calipers.calibration import Calibration, calibrate, measures
-from calipers.calibration.arrays import Array
+from calipers.calibration.measures import Array
 from calipers.calibration.records import as_records
 from calipers.calibration.series import Frame, build_series
 from calipers.inputs import as_group

@@ -21,7 +21,7 @@ from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import half, load
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.calibration import repeats
-from calipers.calibration.arrays import Array, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.series import Frame, Series
 
 SETS = ("rb2_k8", "llmbar", "posbias_repeat")

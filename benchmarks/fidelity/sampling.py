@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.fidelity.data import Target, figure, half, load
 from calipers.calibration import measures, repeats
-from calipers.calibration.arrays import Array
 from calipers.calibration.curves import TIE_COST, TOLERANCE, Resolved, compare_with_fixed_calls, fidelity_over_windows
+from calipers.calibration.measures import Array
 from calipers.calibration.repeats import Learned
 from calipers.calibration.series import Series
 

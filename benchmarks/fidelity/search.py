@@ -24,13 +24,12 @@ from benchmarks.environment import recorded_data
 from benchmarks.fidelity.data import figure, load, selected
 from benchmarks.fidelity.panels import is_natural
 from calipers.calibration import calibrate, measures
-from calipers.calibration.arrays import Array, Flags
-from calipers.calibration.choice import Contest, Judged
+from calipers.calibration.choice import Contest, Judged, measured_ways
+from calipers.calibration.comparable import Folds, prompts
 from calipers.calibration.curves import fidelity_curve
-from calipers.calibration.folds import Folds, prompts
-from calipers.calibration.panel_space import units_of
+from calipers.calibration.measures import Array, Flags
+from calipers.calibration.panels import units_of
 from calipers.calibration.series import Frame, Series
-from calipers.calibration.ways import measured_ways
 
 SETS = ("rb2_k8", "openqa301", "hanna", "pandalm", "llmbar natural", "llmbar other", "rankllm_listwise", "tau2_airline")
 CALLS = (1, 2, 4, 8, 24, None)
@@ -137,7 +136,7 @@ def weighed(name: str, halves: int) -> Weighed | None:
             for plan in space.plans(train):
                 if plan.count == 1:
                     equal = replace(plan, weights=(1 / len(plan.units),) * len(plan.units))
-                    gained = space.quick_fidelity(plan) - space.quick_fidelity(equal)
+                    gained = space.fidelity(plan) - space.fidelity(equal)
                     out = groups & ~train & ~np.isnan(gained)
                     total[out] += gained[out]
                     count[out] += 1

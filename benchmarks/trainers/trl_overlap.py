@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.judge_server import running_judge
 from benchmarks.sample_groups import sample_groups
 from calipers import Judge
-from calipers.trainers.no_signal.rewards import rewards_or_none
+from calipers.trainers.rewards import rewards_or_none
 from calipers.trainers.trl import reward as trl_reward
 from calipers.trainers.trl import reward_func
 from calipers.trainers.trl import rows as trl_rows

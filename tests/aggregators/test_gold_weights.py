@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.aggregators.gold_weights import gold_weights
-from calipers.calibration.arrays import Array
+from calipers.calibration.measures import Array
 
 
 def centred(values: Array) -> Array:

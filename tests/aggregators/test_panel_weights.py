@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calipers.aggregators.panel_weights import Weights, learn_weights, repeatability
-from calipers.calibration.arrays import Array
+from calipers.calibration.measures import Array
 
 
 def calls(noise: float, *, count: int = 4, groups: int = 300, sign: float = 1.0, seed: int = 0) -> Array:

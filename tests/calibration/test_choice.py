@@ -1,6 +1,8 @@
-"""The way to take, of ways whose worth is known."""
+"""Ways to ask judges at what price, panels among them, and the way to take."""
 
+import itertools
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import judged
 from calipers.calibration import calibrate
-from calipers.calibration.arrays import Array
-from calipers.calibration.choice import SHARE_OF_BEST, choose_way
-from calipers.calibration.costs import Cost
-from calipers.calibration.ways import Way
+from calipers.calibration.choice import SHARE_OF_BEST, Contest, Judged, Way, choose_way, measured_ways
+from calipers.calibration.comparable import prompts
+from calipers.calibration.curves import fidelity_curve
+from calipers.calibration.measures import Array
+from calipers.calibration.panels import PanelSpace, Plan, units_of
+from calipers.calibration.records import Cost, as_record
+from calipers.calibration.series import Frame, build_series
+from calipers.inputs import as_group
+from judged import compared, groups, rated
 
 
 def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] = ("j",), orders: int = 1) -> Way:
@@ -21,14 +27,6 @@ def way(level: float | Array, tokens: float | None, *, judges: tuple[str, ...] =
     return Way(
         judges, "listwise", orders, 1, Cost(orders, 4 * orders, tokens, 0 if tokens is not None else None), fidelity
     )
-
-
-def test_without_a_limit_the_cheapest_that_keeps_most_is_taken():
-    ways = [way(0.7, 100), way(0.79, 200, orders=2), way(0.80, 400, orders=4)]
-    found = choose_way(ways)
-    assert found is not None
-    assert (found.way.orders, found.measure) == (2, "tokens")
-    assert [one.orders for one in found.frontier] == [1, 2, 4]
 
 
 def test_within_a_limit_the_best_is_taken():
@@ -66,12 +64,6 @@ def test_the_figure_reported_is_of_groups_that_had_no_part_in_choosing():
     assert abs(found.fidelity) < 0.1
 
 
-def test_below_ten_groups_there_is_no_such_figure():
-    found = choose_way([way(np.full(9, 0.5), 100)])
-    assert found is not None
-    assert (found.fidelity, found.interval) == (None, None)
-
-
 def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     """The dear one was only asked about easy groups."""
     all_groups = np.array([0.9] * 25 + [0.1] * 15)
@@ -82,13 +74,6 @@ def test_ways_are_compared_on_the_groups_they_share_unless_those_are_few():
     apart = choose_way([way(np.array([0.9] * 20 + [np.nan] * 20), 100), way(np.array([np.nan] * 20 + [0.8] * 20), 200)])
     assert apart is not None
     assert not apart.shared
-
-
-def test_of_equal_price_the_better_is_taken_and_shown():
-    found = choose_way([way(0.700, 100, orders=1), way(0.705, 100, orders=2), way(0.69, 300, orders=3)])
-    assert found is not None
-    assert found.way.orders == 2
-    assert [one.orders for one in found.frontier] == [2]
 
 
 @given(st.lists(st.tuples(st.floats(0.05, 1.0), st.integers(1, 1000)), min_size=1, max_size=8))
@@ -102,20 +87,20 @@ def test_no_cheaper_way_keeps_as_much(levels: list[tuple[float, int]]):
     assert found.fidelity == pytest.approx(float(found.way.fidelity[0]))
 
 
-def noise_judges(count: int, groups: int = 60) -> list[dict[str, Any]]:
+def noise_judges(count: int, count_of_groups: int = 60) -> list[dict[str, Any]]:
     """Judges whose scores have nothing to do with gold."""
-    every = judged.groups(groups)
+    every = groups(count_of_groups)
     return [
         line | {"parsed": {"scores": {one: generator.gauss(0, 1) for one in line["parsed"]["scores"]}}}
         for number in range(count)
         for generator in [random.Random(f"noise {number}")]
-        for line in judged.rated(every, f"j{number}", 1.0)
+        for line in rated(every, f"j{number}", 1.0)
     ]
 
 
 def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
     """The search and its weights are repeated in every fold; else the best of 1,000 panels would look good."""
-    found = calibrate(judged.groups(60), noise_judges(12)).choice
+    found = calibrate(groups(60), noise_judges(12)).choice
     assert found is not None
     assert found.tried > 150
     assert float(np.nanmean(found.way.fidelity)) > 0.1
@@ -126,8 +111,8 @@ def test_the_best_of_many_panels_of_judges_that_know_nothing_is_not_believed():
 
 def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
     question = [{"role": "user", "content": "Who?"}]
-    every = [one | {"context": question} for one in judged.groups(40)]
-    found = calibrate(every, list(judged.rated(every, "j", 0.5)))
+    every = [one | {"context": question} for one in groups(40)]
+    found = calibrate(every, list(rated(every, "j", 0.5)))
     assert found.choice is not None
     assert (found.choice.fidelity, found.choice.interval) == (None, None)
     (told,) = [one.text for one in found.findings if one.kind == "one_prompt"]
@@ -136,8 +121,8 @@ def test_groups_of_one_prompt_have_no_held_out_figure_and_a_finding_says_so():
 
 
 def test_the_report_states_the_frontier_with_figures_of_other_prompts():
-    every = judged.groups(60)
-    said = [line for name in "ab" for line in judged.rated(every, name, 1.0, calls=2)]
+    every = groups(60)
+    said = [line for name in "ab" for line in rated(every, name, 1.0, calls=2)]
     choice = calibrate(every, said, per_group={"calls": 16}).to_dict()["search"]
     assert choice["measure"] == "calls"
     assert choice["ways_tried"] == 6
@@ -147,3 +132,117 @@ def test_the_report_states_the_frontier_with_figures_of_other_prompts():
         one["held_out_fidelity"] is not None and len(one["held_out_interval"]) == 2 for one in choice["frontier"]
     )
     assert calibrate(every, said, per_group={"usd": 1.0}).to_dict()["search"] is None
+
+
+FORTY = groups(40)
+USAGE = {"input_tokens": 100, "output_tokens": 10, "cost_usd": 0.001}
+
+
+def ways(*records: dict[str, Any]) -> list[Way]:
+    frame = Frame.of(map(as_group, FORTY))
+    series = build_series(map(as_record, records), frame)[0]
+    return measured_ways(series, [fidelity_curve(one, frame.gold[list(one.rows)]) for one in series], frame)
+
+
+def panels(*records: dict[str, Any]) -> list[Way]:
+    """Panels that the search finds, by rising price."""
+    frame = Frame.of(map(as_group, FORTY))
+    series = build_series(map(as_record, records), frame)[0]
+    contest = Contest(ways(*records), None, Judged(units_of(series, frame), frame, prompts(frame)))
+    return sorted(contest.panels(contest.common.groups), key=lambda way: way.cost.shown)
+
+
+def asked(found: list[Way]) -> list[tuple[str, int, int]]:
+    return [(way.protocol, way.orders, way.samples) for way in found]
+
+
+def test_lists_are_asked_in_orders_and_single_ones_in_samples():
+    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3, mode="listwise"))) == [("listwise", n, 1) for n in (1, 2, 3)]
+    assert asked(ways(*rated(FORTY, "j", 1.0, calls=3))) == [("pointwise", 1, n) for n in (1, 2, 3)]
+
+
+def test_pairs_have_one_order_or_both():
+    found = ways(*compared(FORTY, "j", bias=0.0, noise=0.5))
+    assert asked(found) == [("pairwise", 1, 1), ("pairwise", 2, 1)]
+    assert [way.cost.shown for way in found] == [12, 24]
+
+
+def test_a_price_is_a_groups():
+    one, two = ways(*rated(FORTY, "j", 1.0, calls=2, mode="listwise", usage=USAGE))
+    assert (one.cost.calls, one.cost.shown, one.cost.of("tokens")) == (1, 4, 110)
+    assert two.cost.cost_usd == pytest.approx(0.002)
+    (single, _) = ways(*rated(FORTY, "j", 1.0, calls=2))
+    assert (single.cost.calls, single.cost.of("tokens"), single.cost.cost_usd) == (4, None, None)
+
+
+def test_every_panel_of_a_few_judges_is_a_way_with_its_members_price():
+    found = panels(*(line for name in "abc" for line in rated(FORTY, name, 1.0)))
+    assert sorted(way.judges for way in found) == [("a", "b"), ("a", "b", "c"), ("a", "c"), ("b", "c")]
+    assert {len(way.judges): way.cost.shown for way in found} == {2: 8, 3: 12}
+    assert all(sum(way.weights or ()) == pytest.approx(1) for way in found)
+
+
+def test_asking_while_unsettled_is_a_way_where_it_surely_pays():
+    (way,) = [way for way in ways(*rated(FORTY, "j", 1.5, calls=8)) if way.resolve is not None]
+    assert (way.resolve, way.most, way.orders, way.samples) == (0.015, 8, 1, 1)
+    assert 1 <= way.cost.calls / 4 <= 8
+    assert not [way for way in ways(*rated(FORTY, "j", 0.0, calls=8)) if way.resolve is not None]
+
+
+GROUPS = groups(60)
+
+
+def space(*records: dict[str, Any], affordable: Callable[[Cost], bool] = lambda _: True) -> PanelSpace:
+    frame = Frame.of(map(as_group, GROUPS))
+    series = build_series(map(as_record, records), frame)[0]
+    return PanelSpace(units_of(series, frame), frame, np.ones(len(GROUPS), dtype=bool), affordable)
+
+
+def plans(of: PanelSpace) -> list[Plan]:
+    return of.plans(np.ones(len(GROUPS), dtype=bool))
+
+
+def test_the_search_loses_nothing_to_trying_every_panel():
+    of = space(*(one for n, name in enumerate("abcde") for one in rated(GROUPS, name, 0.4 + 0.4 * n)))
+    best = max(float(np.nanmean(of.fidelity(plan))) for plan in plans(of))
+    every = [
+        Plan(some, 1, (1 / size,) * size) for size in range(2, 6) for some in itertools.combinations(range(5), size)
+    ]
+    assert best >= max(float(np.nanmean(of.fidelity(plan))) for plan in every) - 1e-3
+
+
+def test_no_panel_costs_more_than_is_allowed_and_the_tried_ones_are_counted():
+    said = [one for name in "abc" for one in rated(GROUPS, name, 1.0, calls=2)]
+    of = space(*said, affordable=lambda cost: cost.calls <= 8)
+    assert {of.cost(plan).calls for plan in plans(of)} == {8}
+    assert of.tried == 3
+    everything = space(*said)
+    assert len(plans(everything)) == everything.tried == 8
+
+
+def test_a_judge_that_contradicts_gold_is_not_paid_for():
+    wrong = [
+        line | {"parsed": {"scores": {name: -value for name, value in line["parsed"]["scores"].items()}}}
+        for line in rated(GROUPS, "wrong", 0.3)
+    ]
+    of = space(*rated(GROUPS, "a", 0.5), *rated(GROUPS, "b", 0.5), *wrong)
+    assert [[of.units[place].key.judge for place in plan.units] for plan in plans(of)] == [["a", "b"]]
+
+
+def test_what_a_judge_did_not_score_leaves_its_panel_unmeasured_and_is_no_zero():
+    of = space(*rated(GROUPS[:40], "a", 0.5), *rated(GROUPS, "b", 0.5))
+    (plan,) = plans(of)
+    assert int(np.isnan(of.fidelity(plan)).sum()) == 0
+    found = calibrate(GROUPS, [*rated(GROUPS[:40], "a", 0.5), *rated(GROUPS, "b", 0.5)])
+    assert [way.to_dict()["groups"] for way in found.ways if len(way.judges) > 1] == [40]
+
+
+def test_judges_that_contradict_each_other_exactly_have_no_signal_together():
+    pairs = groups(40, names=("a", "b"))
+    opposite = [
+        line | {"judge": "b", "parsed": {"scores": {name: -value for name, value in line["parsed"]["scores"].items()}}}
+        for line in rated(pairs, "a", 0.5)
+    ]
+    found = calibrate(pairs, [*rated(pairs, "a", 0.5), *opposite])
+    assert found.choice is not None
+    assert found.choice.way.judges == ("a",)

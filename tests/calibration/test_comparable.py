@@ -1,13 +1,8 @@
-"""Judges are held against one another on the groups that all of them scored, and silence is said, not hidden."""
+"""Judges are compared on the groups that all of them scored, silence is said, and folds keep prompts together."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import Calibration, calibrate
-from calipers.calibration.comparable import MIN_GROUPS, common_groups
-from calipers.calibration.judges import Missing
+from calipers.calibration.comparable import FOLDS, MIN_GROUPS, common_groups, folds, prompts
+from calipers.calibration.metrics import Missing
+from calipers.calibration.series import Frame
+from calipers.inputs import as_group
 from judged import gold_of, groups, rated, record
 
 GROUPS = groups(40)
@@ -88,14 +85,6 @@ def test_both_figures_are_told_where_they_differ():
     assert texts["other"].endswith("is that of the other 38; on the 30 common groups it is 1.000")
 
 
-def test_one_scored_member_of_a_group_is_no_score_of_the_group():
-    lame = [
-        one | {"parsed": {"scores": {"a": 1, "b": None, "c": None, "d": None}}} if one["group_id"] in HARD else one
-        for one in honest("lame")
-    ]
-    assert judge_of(calibrate(GROUPS, lame), "lame").missing == Missing(failed=8)
-
-
 def test_the_recommended_judge_is_chosen_on_common_groups_and_its_silence_is_told():
     better = [one | {"judge": "better"} for one in rated(GROUPS, "better", 0.3) if one["group_id"] not in HARD]
     worse = list(rated(GROUPS, "worse", 2.0))
@@ -127,26 +116,7 @@ def test_a_judge_that_is_not_for_training_is_never_recommended(name: str):
     beside = calibrate(GROUPS, [*rated(GROUPS, name, 0.1), *rated(GROUPS, "model", 1.0)])
     assert tomllib.loads(beside.recommendation)["judge"] == ["model"]
     assert beside.choice is not None
-    assert all(name not in way.judges for way in (*beside.choice.frontier, *beside.choice.rivals))
-
-
-def test_a_status_that_there_is_not_is_refused():
-    (problem, *_) = calibrate(GROUPS, silent(status="skipped")).problems
-    assert "'status' is 'skipped'" in str(problem)
-
-
-def test_the_report_shows_what_is_missing(tmp_path: Path):
-    (tmp_path / "groups.jsonl").write_text("".join(json.dumps(one) + "\n" for one in GROUPS))
-    said = [*honest(), *silent(status="abstained")]
-    (tmp_path / "said.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
-    run = subprocess.run(
-        [sys.executable, "-m", "calipers", "calibrate", "groups.jsonl", "--judgments", "said.jsonl"],
-        cwd=tmp_path, env=os.environ | {"COLUMNS": "160"}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    assert "missing" in run.stdout
-    assert "8+0+0" in run.stdout
-    assert "honest (pointwise, v): 1.000 (1.000 to 1.000) on 32, 0.600 on all 40" in run.stdout
+    assert all(name not in way.judges for way in beside.choice.frontier)
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
@@ -168,3 +138,36 @@ def test_compared_rows_know_every_common_group_and_there_are_enough(known: list[
         assert all(kept or 2 * count < counts.max() for kept, count in zip(found.rows, counts, strict=True))
     else:
         assert found.rows.all()
+
+
+ANSWERS = [{"id": name, "messages": [{"role": "assistant", "content": name}]} for name in "ab"]
+
+
+def numbers(*contexts: list[dict[str, Any]]) -> list[int]:
+    every = [as_group({"group_id": f"g{n}", "context": one, "trajectories": ANSWERS}) for n, one in enumerate(contexts)]
+    return [int(one) for one in prompts(Frame.of(every))]
+
+
+def test_instructions_that_all_tasks_share_are_no_prompt_and_nor_is_nothing():
+    shared = [{"role": "system", "content": "You are an airline's agent."}]
+    assert numbers(shared, shared, [], []) == [0, 1, 2, 3]
+
+
+def test_a_question_inside_the_trajectories_counts():
+    members = [
+        {"id": name, "messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": name}]}
+        for name in "ab"
+    ]
+    every = [as_group({"group_id": f"g{n}", "trajectories": members}) for n in range(2)]
+    assert list(prompts(Frame.of(every))) == [0, 0]
+
+
+@given(st.lists(st.integers(0, 30), min_size=10, max_size=200))
+def test_no_prompt_is_in_two_folds_and_none_is_empty(sources: list[int]):
+    found = folds(sources)
+    if len(set(sources)) < FOLDS:
+        assert found is None
+        return
+    assert found is not None
+    assert set(found) == set(range(FOLDS))
+    assert len({(source, int(fold)) for source, fold in zip(sources, found, strict=True)}) == len(set(sources))

@@ -18,12 +18,6 @@ def drawn(*records: dict[str, object]):
     return fidelity_curve(series, frame.gold[list(series.rows)])
 
 
-def test_every_group_has_a_figure_for_every_number_of_calls():
-    found = drawn(*rated(GROUPS, "j", 1.0, calls=5))
-    assert {count: len(one) for count, one in found.by_count.items()} == dict.fromkeys(range(1, 6), 60)
-    assert [point.calls for point in found.points] == [1, 2, 3, 4, 5]
-
-
 def test_asking_until_settled_has_a_figure_for_every_group_and_a_summary():
     found = drawn(*rated(GROUPS, "j", 1.0, calls=5))
     assert found.stopped is not None
@@ -59,8 +53,3 @@ def test_ties_are_advised_where_some_are_noise_and_surely_cost_next_to_nothing()
         assert found is not None
         assert round(found.all_noise, 9) == 0.1
         assert found.may_tie == advised
-
-
-def test_without_a_group_that_both_can_tell_of_there_is_no_comparison():
-    nothing = np.full((2, 2), np.nan)
-    assert compare_with_fixed_calls(stopped([1.0, 1.0], [np.nan, np.nan], [0.0, 0.0]), nothing, tolerance=0.1) is None

@@ -39,24 +39,12 @@ def test_the_report_has_the_keys_it_promises_and_is_json_without_nan():
     report = json.loads(
         json.dumps(calibrate(GROUPS, list(rated(GROUPS, "a", 0.5, calls=4))).to_dict(), allow_nan=False)
     )
-    assert {"judges", "panel", "recommendation"} <= report.keys()
+    assert {"judges", "ways", "recommendation"} <= report.keys()
     (judge,) = report["judges"]
     assert judge.keys() >= JUDGE_KEYS
     assert [point.keys() for point in judge["by_calls"]] == [
         {"calls", "advantage_fidelity", "advantage_fidelity_interval"}
     ] * 4
-    assert report["panel"].keys() >= {"members", "weights", "advantage_fidelity", "by_calls"}
-    assert [point.keys() for point in report["panel"]["by_calls"]] == [{"calls_per_member", "advantage_fidelity"}] * 4
-
-
-def test_a_calibration_shows_fidelities_and_findings_in_one_line():
-    records = [*rated(GROUPS, "a", 0.5, calls=2), *rated(GROUPS, "b", 1.0, calls=2)]
-    found = calibrate(GROUPS, records)
-    fidelity = found.judges[0].advantage_fidelity
-    assert repr(found).startswith(f"Calibration(a fidelity {fidelity:.3f} on 40 groups; b fidelity ")
-    assert "; panel of 2 fidelity " in repr(found)
-    assert len(repr(found)) < 200
-    assert repr(calibrate(GROUPS, [])).startswith("Calibration(")
 
 
 def test_groups_in_memory_are_read_as_a_file_of_them_is():
@@ -96,7 +84,7 @@ def test_limits_and_targets_that_cannot_be_meant_are_refused(options: dict[str, 
 
 def test_nothing_to_measure_is_a_report_too():
     report = calibrate(GROUPS, []).to_dict()
-    assert (report["judges"], report["panel"]["members"]) == ([], [])
+    assert (report["judges"], report["ways"]) == ([], [])
     json.dumps(report, allow_nan=False)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.calibration import measures
-from calipers.calibration.arrays import Array
+from calipers.calibration.measures import Array
 
 NAN = math.nan
 GOLD = np.array([[3.0, 2.0, 1.0, 0.0]])

@@ -1,14 +1,15 @@
-"""The recommendation is TOML, and follows from the figures."""
+"""The recommendation is TOML, follows from the figures, and asks with the request settings that were measured."""
 
 import random
-import re
 import tomllib
 from typing import Any
 
-import numpy as np
-import pytest
-
-from calipers.calibration import calibrate, measures
+import calipers
+from calipers.calibration import calibrate
+from calipers.calibration.collect import collect_judgments
+from calipers.calibration.recommend import Asked, request_lines
+from calipers.calibration.records import Key
+from calipers.inputs import as_group
 from judged import compared, groups, rated
 
 GROUPS = groups(80)
@@ -30,20 +31,9 @@ def test_a_panel_is_recommended_where_it_surely_beats_its_best_member_at_equal_c
     assert (found["panel"], len(found["weights"].split(","))) == ("all", 3)
 
 
-def test_a_noisy_judge_is_asked_more_often_than_a_steady_one():
-    noisy = recommended(*rated(GROUPS, "j", 0.8, calls=3))
-    steady = recommended(*rated(GROUPS, "j", 0.05, calls=3))
-    assert noisy["samples"] > steady["samples"] == 1
-
-
 def test_a_group_is_asked_on_only_while_unsettled_where_that_surely_pays():
     noisy = recommended(*rated(GROUPS, "j", 1.5, calls=8))
     assert (noisy["samples"], noisy["resolve"], noisy["most"]) == (1, 0.015, 8)
-
-
-def test_lists_are_shown_in_several_orders_instead():
-    found = recommended(*rated(GROUPS, "j", 0.8, calls=3, mode="listwise"))
-    assert found["orders"] > found["samples"] == 1
 
 
 def test_a_biased_pairwise_judge_is_asked_in_both_orders():
@@ -53,10 +43,6 @@ def test_a_biased_pairwise_judge_is_asked_in_both_orders():
 def test_names_cannot_break_out_of_their_line():
     name = 'j"\nharm = true #'
     assert recommended(*rated(GROUPS, name, 0.2, prompt_variant="v\nharm = true"))["judge"] == [name]
-
-
-def test_without_gold_nothing_is_recommended():
-    assert recommended() == {}
 
 
 def test_a_judge_that_may_know_nothing_comes_with_a_warning():
@@ -81,12 +67,6 @@ def test_a_limit_decides_between_protocols_by_what_a_group_costs():
     assert "no measured way is known to cost at most 1 dollars" in none.recommendation
 
 
-def test_what_was_measured_on_other_groups_than_chosen_is_told():
-    text = calibrate(GROUPS, list(rated(GROUPS, "j", 0.8, calls=3))).recommendation
-    assert "On groups that had no part in the choice" in text
-    assert "transcripts read" in text
-
-
 def test_a_panels_related_errors_are_set_for_its_standard_errors():
     generator = random.Random("common")
     common = {
@@ -103,31 +83,6 @@ def test_a_panels_related_errors_are_set_for_its_standard_errors():
     assert 0.2 < found["error_correlation"] < 0.55
     apart = recommended(*(line for judge in ("a", "b", "c") for line in rated(GROUPS, judge, 0.9)))
     assert apart.get("error_correlation", 0.0) < 0.15
-
-
-def test_other_ways_are_named_whole_with_fidelity_and_cost():
-    """Judges of panels are no ways: what is named can be asked as it stands, and was measured in the interval."""
-    usage = {"input_tokens": 400, "output_tokens": 40}
-    records = [
-        line
-        for judge, noise in (("a", 0.9), ("b", 0.95), ("c", 6.0))
-        for line in rated(GROUPS, judge, noise, calls=4, mode="listwise", usage=usage)
-    ]
-    found = calibrate(GROUPS, records)
-    assert found.choice is not None
-    low, _ = measures.bootstrap_interval(found.choice.way.fidelity) or (0.0, 0.0)
-    _, started, rest = found.recommendation.partition("# Also within its interval, at no higher cost:\n")
-    assert started
-    named = [line.removeprefix("# - ") for line in rest.splitlines() if line.startswith("# - ")]
-    by_name = {way.name: way for way in found.ways}
-    for line in named:
-        name, level, cost = re.fullmatch(r"(.*): (0\.\d{3}) for (.*)", line).groups()  # type: ignore[union-attr]
-        way = by_name[name]
-        assert float(level) == pytest.approx(float(np.nanmean(way.fidelity)), abs=0.001)
-        assert low <= float(level) + 0.0005
-        assert f"{way.cost.calls:.3g} call" in cost
-        assert (way.cost.of("tokens") or 0) <= (found.choice.way.cost.of("tokens") or 0)
-    assert 1 <= len(named) <= 3
 
 
 def test_the_dearest_way_is_not_called_the_cheapest():
@@ -154,3 +109,64 @@ def test_comments_name_judges_without_their_servers_and_values_with_them():
     assert tomllib.loads(text)["judge"] == judges
     assert "# Weights, learned from gold: vllm/a 0." in text
     assert not [line for line in text.splitlines() if line.startswith("#") and "http" in line]
+
+
+def key(judge: str = "a", *, at: float | None = None, variant: str | None = None) -> Key:
+    return Key(judge, "listwise", variant, at, None)
+
+
+def settings(*keys: Key, **asked: Asked) -> tuple[dict[str, Any], str]:
+    """The settings that recommend these keys, as TOML reads them, and the whole text."""
+    text = "\n".join(request_lines(keys, {one: asked[one.judge] for one in keys if one.judge in asked}, {}))
+    return tomllib.loads(text), text
+
+
+def test_every_setting_that_was_measured_is_written():
+    asked = Asked({"temperature": 0.3, "stop": ["\n", '"'], "top_p": "0.5"}, True, (0.25, 2, 1e-7))
+    found, text = settings(key(at=0.3), a=asked)
+    assert found == {
+        "param": ["temperature=0.3", 'stop=["\\n", "\\""]', 'top_p="0.5"'],
+        "expected": True,
+        "price": "0.25,2,1e-07",
+    }
+    assert "do not say" not in text
+    judge = calipers.Judge.of({"judge": "vllm/m@http://127.0.0.1:9/v1", "ledger": None, **found})
+    assert Asked.of(judge.settings) == asked
+    judge.close()
+
+
+def test_of_recorded_answers_the_temperature_is_written_and_the_rest_is_said_to_be_unknown():
+    found, text = settings(key(at=0.0))
+    assert found == {"param": ["temperature=0"]}
+    assert "# a: recorded answers do not say with which param and expected" in text
+
+
+def test_a_panel_gets_what_its_judges_share_and_comments_on_the_rest():
+    first, other = Asked({"top_p": 0.5, "top_k": 3}, price=(1, 2)), Asked({"top_p": 0.5, "top_k": 4})
+    found, text = settings(key(at=0.0), key("b"), a=first, b=other)
+    assert found == {"param": ["top_p=0.5"]}
+    assert '# The judges were asked with different values of "top_k".' in text
+    assert "different temperatures" in text
+    found, text = settings(key(at=1.0), key("b", at=1.0), a=Asked({"temperature": 1}))
+    assert found == {"param": ["temperature=1"]}
+    assert "# b: recorded answers" in text
+
+
+def test_names_and_values_stay_inside_their_line():
+    judge = "j\nharm = true #"
+    keys = [key(judge, at=1.0), key("b", at=0.0)]
+    assert tomllib.loads("\n".join(request_lines(keys, {}, {}))) == {}
+    found = tomllib.loads("\n".join(request_lines([key()], {key(): Asked({'x"]\nharm = true #': 'y"]\n'})}, {})))
+    assert list(found) == ["param"]
+
+
+async def test_what_collect_judgments_asked_is_recommended_in_python():
+    texts = [
+        one | {"trajectories": [{**member, "messages": [{"role": "assistant", "content": member["id"]}]}
+                                for member in one["trajectories"]]}
+        for one in GROUPS[:4]
+    ]  # fmt: skip
+    every = [as_group(one) for one in texts]
+    params = {"temperature": 0.3, "top_p": 0.5}
+    answers = await collect_judgments(every, "embedded", params=params)
+    assert answers.asked_by_key == {Key("embedded", "listwise", None, 0.3, None): Asked(params)}

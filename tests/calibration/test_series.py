@@ -1,17 +1,19 @@
-"""Records to numbers: calls, windows, gaps, pairs."""
+"""Records to numbers: calls, windows, gaps, pairs; an answer that is recorded twice is no repeat."""
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calipers.calibration.records import Record, as_record
+from calipers.calibration import calibrate
+from calipers.calibration.records import as_record
 from calipers.calibration.series import Frame, Series, Swap, build_series
 from calipers.errors import InputError
 from calipers.inputs import as_group
-from judged import gold_of, group, groups, record
+from judged import gold_of, group, groups, rated, record
 
 ONE = group(1, {"a": 3.0, "b": 2.0, "c": 1.0})
 PAIR = group(2, {"a": 1.0, "b": 0.0})
@@ -34,12 +36,6 @@ def test_samples_are_calls_and_windows_go_round():
     assert series.scores(0, 3)[0].tolist() == [4.0, 5.0, 0.0]
 
 
-def test_records_of_single_members_make_one_call():
-    (series,) = built([ONE], *(record(ONE, "j", {"scores": {name: 1.0}}, order=[name]) for name in "abc"))
-    assert (series.most, series.records) == (1, 3)
-    assert series.scores(0, 1)[0].tolist() == [1.0, 1.0, 1.0]
-
-
 def test_a_missing_score_is_missing_and_never_a_number():
     (series,) = built(
         [ONE],
@@ -58,18 +54,6 @@ def test_both_orders_of_a_pair_are_two_calls_and_a_swap():
     assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
     assert series.swaps == (Swap(0, "a", "b", "first", "first"),)
     assert series.verdicts == {"first": 2}
-
-
-def test_a_tie_is_half_and_a_failure_nothing():
-    (series,) = built([PAIR], pair("a", "b", "tie"), pair("b", "a", None))
-    assert series.scores(0, 2)[0].tolist() == [0.5, 0.5]
-    assert series.swaps == ()
-    assert series.verdicts == {"tie": 1}
-
-
-def test_one_order_asked_twice_is_a_repeat():
-    (series,) = built([PAIR], pair("a", "b", "a"), pair("a", "b", "b", sample_index=1))
-    assert series.repeats == (("first", "second"),)
 
 
 def test_a_ranking_is_places_and_those_left_out_are_missing():
@@ -136,13 +120,12 @@ def test_what_a_place_is_worth_is_learned_from_lists_in_several_orders():
         for sample, order in enumerate((["a", "b", "c", "d"], ["d", "c", "b", "a"], ["b", "d", "a", "c"]))
     ]  # fmt: skip
     (series,) = built(every, *said)
-    assert series.place is not None
-    assert series.place.places is not None
-    assert series.place.turned == 30
-    assert series.place.places.curve(4) == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
+    assert series.places is not None
+    assert (series.places.turned, series.places.size) == (30, 4)
+    assert series.places.curve == pytest.approx([0.225, -0.075, -0.075, -0.075], abs=0.01)
     (one_order,) = built(every, *(line for line in said if line["sample_index"] == 0))
-    assert one_order.place is not None
-    assert (one_order.place.places, one_order.place.turned) == (None, 0)
+    assert one_order.places is not None
+    assert (one_order.places.curve, one_order.places.turned) == (None, 0)
 
 
 def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():
@@ -152,26 +135,7 @@ def test_mixed_scales_are_brought_to_one_and_what_states_none_is_left_out():
         record(ONE, "j", {"scores": {"a": 5, "b": 1, "c": 1}}, scale=[1, 5], sample_index=1),
         record(ONE, "j", {"scores": {"a": 0, "b": 77, "c": 0}}, sample_index=2),
     )
-    assert series.scales == 3
     assert series.scores(0, 3)[0].tolist() == [1.0, 0.0, 0.0]
-
-
-def test_scores_off_their_scale_are_counted():
-    (series,) = built([ONE], record(ONE, "j", {"scores": {"a": 11, "b": 1, "c": 5}}, scale=[1, 10]))
-    assert series.off_scale == 1
-
-
-def test_judges_questions_and_criteria_are_series_of_their_own():
-    scores = {"scores": {"a": 1.0}}
-    series = built(
-        [ONE],
-        record(ONE, "j", scores),
-        record(ONE, "k", scores),
-        record(ONE, "j", scores, prompt_variant="w"),
-        record(ONE, "j", scores, temperature=1.0),
-        record(ONE, "j", scores, criterion="style"),
-    )
-    assert len(series) == 5
 
 
 def test_judgments_of_other_groups_and_unknown_members_are_counted_and_not_used():
@@ -197,6 +161,54 @@ def test_the_order_of_lines_does_not_matter():
     assert one.swaps == other.swaps
 
 
-def test_no_judgments_make_no_series():
-    found: list[Record] = []
-    assert build_series(found, Frame.of([as_group(ONE)]))[0] == []
+GROUPS = groups(40)
+
+
+def noise(calls: int, **fields: Any) -> list[dict[str, Any]]:
+    """Lists by a judge whose scores are almost all noise."""
+    return list(rated(GROUPS, "j", 20.0, calls=calls, mode="listwise", **fields))
+
+
+def kept(lines: Sequence[dict[str, Any]]) -> int:
+    frame = Frame.of(as_group(one) for one in (*GROUPS, PAIR))
+    return build_series([as_record(one) for one in lines], frame)[1].used
+
+
+def without_index(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in one.items() if key != "sample_index"} for one in lines]
+
+
+def verdicts(*winners: str | None) -> list[dict[str, Any]]:
+    return [record(PAIR, "j", {"winner": winner}, mode="pairwise", order=["a", "b"]) for winner in winners]
+
+
+def test_a_file_joined_with_itself_shows_what_it_shows_once():
+    times = 3
+    once = calibrate(GROUPS, noise(2))
+    more = calibrate(GROUPS, noise(2) * times)
+    assert [way.name for way in more.ways] == [way.name for way in once.ways]
+    assert more.judges == once.judges
+    (finding,) = [one for one in more.findings if one.kind == "copies"]
+    are = "judgments are there already and not counted again"
+    assert finding.text.startswith(f"{80 * (times - 1)} {are}; number repeats of a question by 'sample_index'")
+    assert "copies" not in {one.kind for one in once.findings}
+
+
+def test_a_price_makes_no_other_answer_and_tokens_do():
+    (line,) = rated(GROUPS[:1], "j", 1.0)
+    priced = [line | {"usage": {"input_tokens": 9, "output_tokens": 3, "cost_usd": cost}} for cost in (None, 0.1)]
+    assert kept(priced) == 1
+    assert kept([*priced, line | {"usage": {"input_tokens": 9, "output_tokens": 4}}]) == 2
+
+
+def test_without_numbers_answers_that_differ_are_repeats():
+    lines = without_index(noise(2))
+    found = calibrate(GROUPS, lines)
+    assert found.judges[0].repeatability == calibrate(GROUPS, noise(2)).judges[0].repeatability
+    assert found.judges[0].calls_per_group == 2
+
+
+def test_without_numbers_verdicts_that_agree_are_repeats_where_some_differ():
+    """Agreeing verdicts must not vanish: a judge would look as if it never repeated itself."""
+    assert kept(without_index(verdicts("a", "a", "b"))) == 3
+    assert kept(without_index(verdicts("a", "a"))) == 1

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 import calipers
-from calipers.calibration.collect import Spent
-from calipers.cli.calibration_output import print_cost
 from judged import groups, rated
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
@@ -91,7 +89,6 @@ def test_a_bad_line_beside_a_good_one_is_reported_once_and_before_the_judge_is_a
     assert done.returncode == 1
     assert done.stderr.count("groups.jsonl:2: ") == 1
     assert done.stderr.index("groups.jsonl:2: ") < done.stderr.index("embedded: 8 answers")
-    assert "1 line could not be read" in done.stdout
 
 
 def test_without_gold_noise_is_measured_with_a_warning_first(tmp_path: Path):
@@ -112,23 +109,10 @@ def test_answers_from_the_ledger_are_not_told_as_if_paid_again(tmp_path: Path, f
     assert "vllm/m: 3 answers, " in first.stderr
     assert "ledger" not in first.stderr
     again = run(*asking, "1", cwd=tmp_path)
-    assert "vllm/m: 3 answers, all from the ledger: nothing was sent" in again.stderr
+    assert "vllm/m: 3 answers, 3 of them from the ledger, nothing was sent" in again.stderr
     more = run(*asking, "2", cwd=tmp_path)
     assert "vllm/m: 6 answers, 3 of them from the ledger, " in more.stderr
-    assert more.stderr.rstrip().endswith("cost unknown, as first paid")
-
-
-def test_costs_have_separators_and_judges_of_this_process_send_nothing(capsys: pytest.CaptureFixture[str]):
-    print_cost(Spent("openai/m", 1_234, 1_000_000, 2_000, 1_234.5, 0, 0, 1), "m", sent=True)
-    print_cost(Spent("profile:m", 12, 5_000, 100, None, 2), "profile:m", sent=False)
-    print_cost(Spent("openai/m", 14, 5_000, 100, None, 0, 12, 2), "m", sent=True)
-    told = capsys.readouterr().err.splitlines()
-    assert told[:2] == [
-        "m: 1,233 answers, 1 call to examine the server, 1,000,000 tokens in, 2,000 out, cost $1,234.5000",
-        "profile:m: 12 answers, computed here: nothing was sent, 2 trajectories without a score",
-    ]
-    probed = "m: 12 answers, all from the ledger, 2 calls to examine the server, 5,000 tokens in, 100 out"
-    assert told[2] == f"{probed}, cost unknown, as first paid"
+    assert more.stderr.rstrip().endswith("cost unknown as first paid")
 
 
 def test_judges_are_named_without_their_server_and_each_address_is_printed_once(two: Path):
@@ -140,8 +124,6 @@ def test_judges_are_named_without_their_server_and_each_address_is_printed_once(
     comments = [line for line in recommendation.splitlines() if line.startswith("#")]
     assert not [line for line in comments if "http" in line]
     assert tomllib.loads(recommendation.partition("\n")[2])["judge"] == list(PANEL)
-    assert "best member alone (vllm/" in report
-    assert "), with the same 2 calls: " not in report, "each was recorded once"
     same = [json.loads(line) for line in (two / "said.jsonl").read_text("utf-8").splitlines()]
     write(
         two / "said.jsonl",
@@ -178,7 +160,6 @@ def test_without_a_recommendation_no_file_is_written(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert "Warning: --recommendation best.toml: not written, since there is no recommendation" in done.stderr
     assert not (tmp_path / "best.toml").exists()
-    assert "# Answers of profiles are simulated: " in done.stdout
 
 
 def test_the_recommendation_comes_last_and_the_help_names_a_server_of_ones_own(two: Path):

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from command_line import run_in
 from distilled import groups_of, recorded_run
-
-
-def calipers(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", *map(str, arguments)], cwd=cwd, env=os.environ | {"COLUMNS": "160"},
-        capture_output=True, text=True, timeout=110, check=False,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -27,40 +18,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     groups = groups_of(40)
     (found / "groups.jsonl").write_text("\n".join(json.dumps(one.to_dict()) for one in groups), encoding="utf-8")
     recorded_run(found / "run.db", groups)
-    done = calipers("distill", "run.db", "-o", "judge", "--name", "words", cwd=found)
-    assert done.returncode == 0, done.stderr
-    assert "words-1: 40 groups of 30 prompts, taught by SimulatedJudge" in done.stdout
-    assert "agrees with the teacher" in done.stdout
-    assert "Wrote judge (words-1). Read judge/card.md; the judge is --judge local:judge" in done.stderr
+    done = run_in(found, "distill", "run.db", "-o", "judge", "--name", "words")
+    assert done.code == 0, done.err
+    assert "words-1: 40 groups of 30 prompts, taught by SimulatedJudge" in done.out
+    assert "agrees with the teacher" in done.out
+    assert "Wrote judge (words-1). Read judge/card.md; the judge is --judge local:judge" in done.err
     return found
 
 
 def test_it_scores_is_calibrated_and_examined(folder: Path) -> None:
-    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--judge", "local:judge", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    done = calipers("calibrate", "groups.jsonl", "--judge", "local:judge", "--orders", 1, "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    (judge,) = json.loads(done.stdout)["judges"]
+    done = run_in(folder, "score", "groups.jsonl", "-o", "out.jsonl", "--judge", "local:judge")
+    assert done.code == 0, done.err
+    done = run_in(folder, "calibrate", "groups.jsonl", "--judge", "local:judge", "--orders", 1, "--json")
+    assert done.code == 0, done.err
+    (judge,) = json.loads(done.out)["judges"]
     assert judge["judge"] == "local:judge"
-    done = calipers("doctor", "--judge", "local:judge", cwd=folder)
-    assert done.returncode in {0, 1}, done.stderr
-    assert "Traceback" not in done.stderr + done.stdout
+    done = run_in(folder, "doctor", "--judge", "local:judge")
+    assert done.code in {0, 1}, done.err
+    assert "Traceback" not in done.err + done.out
 
 
 def test_it_is_named_in_a_settings_file(folder: Path) -> None:
     (folder / "calipers.toml").write_text('judge = "local:judge"\n')
     try:
-        done = calipers("score", "groups.jsonl", "-o", "-", cwd=folder)
+        done = run_in(folder, "score", "groups.jsonl", "-o", "-")
     finally:
         (folder / "calipers.toml").unlink()
-    assert done.returncode == 0, done.stderr
-    first = json.loads(done.stdout.splitlines()[0])
+    assert done.code == 0, done.err
+    first = json.loads(done.out.splitlines()[0])
     assert any("local judge words-1" in one for one in first["warnings"])
 
 
 def test_the_figures_are_printed_as_json(folder: Path) -> None:
-    done = calipers("distill", "run.db", "-o", "again", "--json", cwd=folder)
-    assert json.loads(done.stdout) == json.loads((folder / "again" / "card.json").read_text(encoding="utf-8"))
+    done = run_in(folder, "distill", "run.db", "-o", "again", "--json")
+    assert json.loads(done.out) == json.loads((folder / "again" / "card.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -74,17 +65,17 @@ def test_the_figures_are_printed_as_json(folder: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_written(folder: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = calipers("distill", *arguments, cwd=folder)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    done = run_in(folder, "distill", *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert "Traceback" not in done.err
     assert not (folder / "new").exists()
 
 
 def test_a_damaged_judge_is_one_sentence(folder: Path) -> None:
     (folder / "broken").mkdir()
     (folder / "broken" / "model.json").write_text("{")
-    done = calipers("score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken", cwd=folder)
-    assert done.returncode == 2
-    assert "local:broken: model.json is damaged" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = run_in(folder, "score", "groups.jsonl", "-o", "none.jsonl", "--judge", "local:broken")
+    assert done.code == 2
+    assert "local:broken: model.json is damaged" in done.err
+    assert "Traceback" not in done.err

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from calipers.cli.doctor import Progress
-from calipers.cli.progress_line import ProgressLine
+from calipers.cli.progress import ProgressLine
 from calipers.types import Usage
 from doctor.probe_judges import MODELS, judge
 from servers.faulty_server import FaultyServer, said
@@ -54,7 +54,7 @@ def test_a_fit_judge_is_0_and_its_settings_are_those_a_run_takes(good: FaultySer
 def test_json_is_one_object_alone_on_stdout_and_progress_goes_to_stderr(good: FaultyServer, tmp_path: Path):
     done = doctor("--judge", "vllm/m", "--base-url", good.url, "--json", cwd=tmp_path)
     found = json.loads(done.stdout)
-    assert (found["verdict"], found["calls"]) == ("fit", 39)
+    assert (found["verdict"], found["calls"]) == ("fit", 35)
     assert found["checks"]["json_schema applied"]["applied"] is True
     assert found["checks"]["agreement"]["right"] == 36
     assert found["usage"]["cost_usd"] is None
@@ -101,12 +101,12 @@ def test_the_judge_may_come_from_the_settings_file_or_the_environment(tmp_path: 
 
 def test_progress_counts_answers_tokens_and_dollars_of_all_servers():
     now, out = [0.0], io.StringIO()
-    line = ProgressLine(Console(file=out, width=200), total=None, noun="answer", clock=lambda: now[0])
+    line = ProgressLine(Console(file=out, width=200), total=None, clock=lambda: now[0])
     progress = Progress(line, within=60, clock=lambda: now[0])
     progress.add(1, Usage(100, 20, cost_usd=0.01))
     now[0] = 20.0
     progress.add(1, Usage(200, 30, cost_usd=0.02))
-    assert out.getvalue() == "2 answers, 350 tokens, $0.03, 20 of at most 60 s, 10 s an answer\n"
+    assert out.getvalue() == "2 answers, 350 tokens, $0.03, 20 of at most 60 s, 6/min\n"
     now[0] = 40.0
     progress.add(1, Usage(200, 30))  # of an unknown price: no sum is shown, rather than a wrong one
     assert "3 answers, 580 tokens, 40 of at most 60 s" in out.getvalue()

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from servers.faulty_server import Answer, Asked, FaultyServer
 
+pytestmark = pytest.mark.slow  # started processes
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ROOT / "examples" / "groups.jsonl"
 

@@ -1,25 +1,17 @@
 """What calipers logs is printed from the level that is asked for; warnings stand above the progress line."""
 
 import logging
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from calipers.cli.logged import only_handler
+from calipers.cli.messages import only_handler
+from command_line import Calipers
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ROOT / "examples" / "groups.jsonl"
-
-
-def run(arguments: list[object], cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")} | environment
-    command = [sys.executable, "-m", "calipers", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, timeout=120, check=False)
 
 
 class BusyOnce:
@@ -36,23 +28,25 @@ class BusyOnce:
 
 
 @pytest.mark.parametrize("command", ["score", "calibrate"])
-def test_retries_are_printed_at_the_level_debug_alone(command: str, tmp_path: Path, faulty: FaultyServer):
-    asked = [command, GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
+def test_retries_are_printed_at_the_level_debug_alone(
+    command: str, tmp_path: Path, calipers: Calipers, faulty: FaultyServer
+):
+    asked: list[object] = [command, GROUPS, "--judge", f"vllm/m@{faulty.url}", "--orders", 1]
     asked += ["-o", "out.jsonl", "--force"] if command == "score" else []
     retry = re.compile(r"^\d\d:\d\d:\d\d debug calipers\.calls: .*a call failed", re.MULTILINE)
     faulty.script(BusyOnce())
-    assert not retry.search(run(["--log-level", "info", *asked], tmp_path).stderr)
+    assert not retry.search(calipers("--log-level", "info", *asked).err)
     for ledger in tmp_path.glob("*.db"):
         ledger.unlink()
     faulty.script(BusyOnce())
-    said = run(asked, tmp_path, CALIPERS_LOG_LEVEL="debug").stderr
+    said = calipers(*asked, CALIPERS_LOG_LEVEL="debug").err
     assert len(retry.findall(said)) == 1, said
 
 
-def test_an_unknown_level_is_refused_with_those_that_there_are(tmp_path: Path):
-    done = run(["--log-level", "loud", "score", GROUPS], tmp_path)
-    assert done.returncode == 2
-    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in done.stderr
+def test_an_unknown_level_is_refused_with_those_that_there_are(calipers: Calipers):
+    done = calipers("--log-level", "loud", "score", GROUPS)
+    assert done.code == 2
+    assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in done.err
 
 
 def test_handlers_and_level_are_put_back(caplog: pytest.LogCaptureFixture):

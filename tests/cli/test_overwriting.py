@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from calipers.cli.generate import require_writable_out
 from calipers.cli.output import require_replaceable
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger import Ledger
@@ -68,7 +67,6 @@ def test_no_command_destroys_a_file(folder: Path, calipers: Calipers):
         "calibrate groups.jsonl --judge embedded --save notes.txt",
         "calibrate groups.jsonl --judge embedded --save groups.jsonl --force",
         "rubric draft groups.jsonl -o notes.txt --judge vllm/x",
-        "ifeval --input groups.jsonl -o notes.txt --model vllm/x",
         "convert groups.jsonl -o notes.txt",
     ]
     assert mismatches(calipers, [(command.split(), "Error: ") for command in commands]) == []
@@ -91,15 +89,6 @@ def test_a_ledger_makes_no_tables_in_another_programs_database(tmp_path: Path):
     with pytest.raises(LedgerError, match="another program's database"):
         Ledger(tmp_path / "foreign.db")
     assert (tmp_path / "foreign.db").read_bytes() == before
-
-
-def test_generate_replaces_only_a_file_whose_responses_lie_beside_it(tmp_path: Path):
-    mine = tmp_path / "mine.jsonl"
-    mine.write_text('{"prompt": "p", "response": "r"}\n')
-    with pytest.raises(ConfigError, match="--force"):
-        require_writable_out("prompts.jsonl", str(mine), force=False)
-    (tmp_path / "mine.jsonl.samples.jsonl").write_text('{"key": "k", "text": "t", "finish_reason": "stop"}\n')
-    require_writable_out("prompts.jsonl", str(mine), force=False)
 
 
 def test_a_full_disk_is_one_sentence(folder: Path, calipers: Calipers):

@@ -79,8 +79,7 @@ def test_a_mistake_names_its_remedy_and_writes_nothing(recorded: Path) -> None:
     assert (recorded / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
-def test_shipped_profiles_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert calipers("judges", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["profiles"] == list(shipped_names())
+def test_shipped_profiles_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "gpt-5.4-mini" in shipped_names()
     assert calipers("profile", "gpt-5.4-mini") == 0
     assert "gpt-5.4-mini, pointwise, base, t=1" in capsys.readouterr().out

@@ -6,11 +6,9 @@ import io
 import re
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
-from calipers.cli.progress import Report
-from calipers.cli.progress_line import ProgressLine, pace_text
+from calipers.cli.progress import ProgressLine, Report, pace_text
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 ONE = GroupResult("g", "scored", (TrajectoryResult("a", "scored", 1.0, 1.0),), judge_calls=1)
@@ -36,7 +34,7 @@ def told(*seconds: float, total: int | None = 10) -> str:
 
 def test_groups_that_take_longer_than_is_looked_back_on_are_no_crash() -> None:
     said = told(25.0, 60.0, 60.0)
-    assert "1 of 10 groups, 0 tokens, 25 s a group, 3 min 45 s left" in said
+    assert "1 of 10 groups, 0 tokens, 2.4/min, 3 min 45 s left" in said
     assert "3 of 10 groups" in said
     assert "7 min 00 s left" in said
 
@@ -69,27 +67,15 @@ def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
     report.finished(GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
     assert (
         out.getvalue()
-        == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 11 s a group\n"
+        == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 5.5/min\n"
     )
 
 
-@pytest.mark.parametrize(
-    ("rate", "noun", "text"),
-    [
-        (4.71, "group", "4.7/s"),
-        (0.5, "group", "0.5/s"),
-        (0.49, "group", "2.0 s a group"),
-        (1 / 22, "answer", "22 s an answer"),
-        (1 / 59.7, "answer", "1 min 00 s an answer"),
-        (1 / 4020, "response", "1 h 07 min a response"),
-    ],
-)
-def test_a_slow_pace_is_told_in_seconds_for_one(rate: float, noun: str, text: str) -> None:
-    assert pace_text(rate, noun) == text
-
-
-def test_the_summary_of_a_slow_run_says_what_a_group_took() -> None:
-    assert "time           1 min 00 s, 30 s a group\n" in told(25.0, 35.0)
+def test_a_slow_pace_is_told_by_the_minute() -> None:
+    assert [pace_text(rate) for rate in (1234.0, 4.71, 0.5, 1 / 22, 1 / 400)] == [
+        "1,234.0/s", "4.7/s", "0.5/s", "2.7/min", "0.15/min",
+    ]  # fmt: skip
+    assert "time           1 min 00 s, 2 groups/min\n" in told(25.0, 35.0)
     assert "time           1.0 s, 2.0 groups/s\n" in told(0.5, 0.5)
 
 

@@ -81,7 +81,7 @@ def test_recorded_answers_bring_their_own_temperature(tmp_path: Path, faulty: Fa
     assert measured.returncode == 0, measured.stderr
     text = (tmp_path / "best.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["param"] == ["temperature=0"]
-    assert "# vllm/a: recorded answers do not say with which request settings the judge was asked." in text
+    assert "# vllm/a: recorded answers do not say with which param and expected" in text
     write(tmp_path / "one.jsonl", [with_texts(GROUPS[50])])
     done = run("--config", "best.toml", "score", "one.jsonl", "-o", "out.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

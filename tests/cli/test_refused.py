@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from calipers.types import GroupResult
+from command_line import Calipers, Ended
 from groups import FOUR, group_of
 from servers.dialects import verdict
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
@@ -26,60 +25,55 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def score(folder: Path, server: FaultyServer, *flags: str) -> subprocess.CompletedProcess[str]:
-    command = ["score", "groups.jsonl", "-o", "out.jsonl", "--judge", "vllm/judge", "--base-url", server.url, *flags]
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", *command],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def score(calipers: Calipers, server: FaultyServer, *flags: str) -> Ended:
+    at = ("--judge", "vllm/judge", "--base-url", server.url)
+    return calipers("score", "groups.jsonl", "-o", "out.jsonl", *at, *flags)
 
 
 @pytest.mark.parametrize("refusal", [GONE, error(401, "wrong key"), error(403, "no access")])
 def test_a_judge_that_refuses_every_question_is_a_mistake_and_costs_no_older_result(
-    folder: Path, faulty: FaultyServer, refusal: Answer
+    folder: Path, calipers: Calipers, faulty: FaultyServer, refusal: Answer
 ) -> None:
     (folder / "out.jsonl").write_text(OLDER)
     faulty.script(refusal)
-    done = score(folder, faulty, "--force")
-    assert done.returncode == 2
-    assert "Error: every question was refused, so nothing would be scored: vllm/judge: " in done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
+    done = score(calipers, faulty, "--force")
+    assert done.code == 2
+    assert "Error: every question was refused, so nothing would be scored: vllm/judge: " in done.err
+    assert "Traceback" not in done.err, done.err
     assert (folder / "out.jsonl").read_text() == OLDER
     assert len(faulty.posts) < 200
 
 
-def test_what_may_pass_is_written_down_as_failed(folder: Path, faulty: FaultyServer) -> None:
+def test_what_may_pass_is_written_down_as_failed(folder: Path, calipers: Calipers, faulty: FaultyServer) -> None:
     faulty.script(error(400, "this question cannot be answered"))
-    done = score(folder, faulty)
-    assert done.returncode == 1
+    done = score(calipers, faulty)
+    assert done.code == 1
     assert len((folder / "out.jsonl").read_text().splitlines()) == 200
 
 
-def test_where_the_ledger_has_answers_a_run_goes_on_with_them(folder: Path, faulty: FaultyServer) -> None:
+def test_where_the_ledger_has_answers_a_run_goes_on_with_them(
+    folder: Path, calipers: Calipers, faulty: FaultyServer
+) -> None:
     """The rest is written out as failed, and asked when the judge is back."""
 
     def some(asked: Asked) -> Answer:
         return said(verdict(asked)) if "for the 150th time" in str(asked.body) else error(400, "not now")
 
     faulty.script(some)
-    assert score(folder, faulty).returncode == 1
+    assert score(calipers, faulty).code == 1
     faulty.script(GONE)
-    assert score(folder, faulty).returncode == 1
+    assert score(calipers, faulty).code == 1
     results = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert [one["group_id"] for one in results if one["status"] == "scored"] == ["g150"]
     assert len(results) == 200
 
 
 def test_a_model_that_is_not_listed_and_refused_is_found_before_anything_is_asked(
-    folder: Path, faulty: FaultyServer
+    folder: Path, calipers: Calipers, faulty: FaultyServer
 ) -> None:
     faulty.get["/v1/models"] = Answer(body={"data": [{"id": "another"}]})
     faulty.script(GONE)
-    done = score(folder, faulty)
-    assert done.returncode == 2
-    assert "does not list 'judge' among its models (another)" in done.stderr
+    done = score(calipers, faulty)
+    assert done.code == 2
+    assert "does not list 'judge' among its models (another)" in done.err
     assert len(faulty.posts) == 1

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,20 +9,13 @@ from typing import Any
 import pytest
 
 from calipers import read_groups
+from command_line import Calipers
 from dataset_rows import ANSWERS, ROWS, RULES, SCORES
 from servers.checker import checker
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
 MODELS = Answer(body={"object": "list", "data": [{"id": "the-model"}]})
 DATA = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data") / "ruscarl"
-
-
-def calipers(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("CALIPERS_")}
-    return subprocess.run(
-        [sys.executable, "-m", "calipers", *map(str, arguments)],
-        cwd=cwd, env=clean | {"COLUMNS": "200"}, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
 
 
 def planets(asked: Asked) -> Answer:
@@ -41,7 +32,9 @@ def servers() -> Iterator[tuple[FaultyServer, FaultyServer]]:
         yield policy, judge
 
 
-def generated(folder: Path, out: str, policy: FaultyServer, row: dict[str, Any], *, packed: bool = False) -> Path:
+def generated(
+    calipers: Calipers, folder: Path, out: str, policy: FaultyServer, row: dict[str, Any], *, packed: bool = False
+) -> Path:
     """The file of responses to one row, which is read from Parquet where it is ``packed``."""
     if packed:
         import pyarrow as pa  # noqa: PLC0415 - an extra
@@ -53,64 +46,64 @@ def generated(folder: Path, out: str, policy: FaultyServer, row: dict[str, Any],
     key = ["--prompt-key", "question"] if "question" in row else []
     run = calipers(
         "generate", "rows.parquet" if packed else "rows.jsonl", "-o", out, "--base-url", policy.url, "--n", 2,
-        "--sampling-seed", 0, *key, cwd=folder,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
+        "--sampling-seed", 0, *key)  # fmt: skip
+    assert run.code == 0, run.err
     return folder / out
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["jsonl", "parquet"])
 @pytest.mark.parametrize("name", SCORES)
 def test_every_row_is_scored_by_what_it_asks_for(
-    servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str, *, packed: bool
+    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str, *, packed: bool
 ) -> None:
     if packed:
         pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     policy, judge = servers
     for out in ("out.jsonl", *(["out.parquet"] if packed else [])):
-        path = generated(tmp_path, out, policy, ROWS[name], packed=packed)
+        path = generated(calipers, tmp_path, out, policy, ROWS[name], packed=packed)
         combine = ["--combine", "verif_code"] if name in RULES else []
         run = calipers(
             "score", path, "-o", "scored.jsonl", "--judge", "vllm/judge", "--base-url", judge.url, "--protocol",
             "checklist",
             "--grading", "reward=score" if name not in RULES else "normaliser=all_or_nothing", "--force", *combine,
-            cwd=tmp_path,
         )  # fmt: skip
-        assert run.returncode == 0, run.stderr
-        assert "not used" not in run.stderr
+        assert run.code == 0, run.err
+        assert "not used" not in run.err
         (result,) = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text("utf-8").splitlines()]
         assert tuple(one["reward"] for one in result["trajectories"]) == pytest.approx(SCORES[name])
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_rules_that_are_not_run_are_told(servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str) -> None:
-    path = generated(tmp_path, "out.jsonl", servers[0], ROWS[name])
-    run = calipers("score", path, "-o", "scored.jsonl", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert "not used: the rules in " in run.stderr
-    assert "--combine" in run.stderr
+def test_rules_that_are_not_run_are_told(
+    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
+) -> None:
+    path = generated(calipers, tmp_path, "out.jsonl", servers[0], ROWS[name])
+    run = calipers("score", path, "-o", "scored.jsonl")
+    assert run.code == 0, run.err
+    assert "not used: the rules in " in run.err
+    assert "--combine" in run.err
 
 
 def test_rules_of_criteria_that_a_protocol_does_not_run_are_told(
-    servers: tuple[FaultyServer, FaultyServer], tmp_path: Path
+    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path
 ) -> None:
-    path = generated(tmp_path, "out.jsonl", servers[0], ROWS["verinstruct as a rubric, with a rule"])
-    run = calipers("score", path, "-o", "scored.jsonl", cwd=tmp_path)
-    assert "not run: the rules of the rubric's criteria" in run.stderr
+    path = generated(calipers, tmp_path, "out.jsonl", servers[0], ROWS["verinstruct as a rubric, with a rule"])
+    run = calipers("score", path, "-o", "scored.jsonl")
+    assert "not run: the rules of the rubric's criteria" in run.err
 
 
 @pytest.mark.parametrize("name", ["a plain answer", "rubrics as rewards"])
 def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
-    servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
+    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
 ) -> None:
     policy, judge = servers
     row = {key: item for key, item in ROWS[name].items() if key != "rubric"}
     judge.script(said('{"scores": {}}'))
-    path = generated(tmp_path, "out.jsonl", policy, row)
+    path = generated(calipers, tmp_path, "out.jsonl", policy, row)
     arguments = ("score", path, "-o", "scored.jsonl", "--judge", "vllm/judge", "--base-url", judge.url)
-    assert "not used: the reference in " in calipers(*arguments, cwd=tmp_path).stderr
-    run = calipers(*arguments, "--reference", cwd=tmp_path)
-    assert "not used" not in run.stderr
+    assert "not used: the reference in " in calipers(*arguments).err
+    run = calipers(*arguments, "--reference")
+    assert "not used" not in run.err
     assert "there is a reference, which no attempt was shown" in str(judge.posts[-1])
 
 
@@ -121,14 +114,16 @@ def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
     ({"extra_info": {"checkers": ["[llm] a"], "functions": [""]}}, "not used: the rules in extra_info.checkers"),
     ({"functions": ["def check_following(r): return True"]}, "not used: the rules in functions"),
 ])  # fmt: skip
-def test_what_a_group_asks_for_in_vain_is_told(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+def test_what_a_group_asks_for_in_vain_is_told(
+    calipers: Calipers, tmp_path: Path, more: dict[str, Any], words: str
+) -> None:
     group = {
         "context": [{"role": "user", "content": "?"}],
         "trajectories": [{"messages": [{"role": "assistant", "content": one}]} for one in "ab"],
     }
     (tmp_path / "groups.jsonl").write_text(json.dumps(group | more) + "\n", encoding="utf-8")
-    run = calipers("score", "groups.jsonl", "-o", "scored.jsonl", cwd=tmp_path)
-    assert words in " ".join(run.stderr.split())
+    run = calipers("score", "groups.jsonl", "-o", "scored.jsonl")
+    assert words in " ".join(run.err.split())
 
 
 @pytest.mark.parametrize(("more", "words"), [
@@ -139,18 +134,20 @@ def test_what_a_group_asks_for_in_vain_is_told(tmp_path: Path, more: dict[str, A
     ({"rubrics": "Be kind."}, "rubrics: it must be a list of criteria, not text"),
     ({"reward_model": '{"rubrics": [}'}, "reward_model: its JSON text is not JSON"),
 ])  # fmt: skip
-def test_what_cannot_be_told_loses_its_group_and_says_so(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_told_loses_its_group_and_says_so(
+    calipers: Calipers, tmp_path: Path, more: dict[str, Any], words: str
+) -> None:
     group = {"trajectories": [{"messages": [{"role": "assistant", "content": one}]} for one in "ab"]}
     (tmp_path / "groups.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (group | more, group)), "utf-8")
-    run = calipers("score", "groups.jsonl", "-o", "scored.jsonl", cwd=tmp_path)
-    assert run.returncode == 1
-    assert words in " ".join(run.stderr.split())
+    run = calipers("score", "groups.jsonl", "-o", "scored.jsonl")
+    assert run.code == 1
+    assert words in " ".join(run.err.split())
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["healthbench_val", "verinstruct_val", "verinstruct_verif_val"])
 def test_the_recorded_rows_go_all_the_way(
-    servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
+    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
 ) -> None:
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     if not DATA.is_dir():
@@ -158,17 +155,15 @@ def test_the_recorded_rows_go_all_the_way(
     for out in ("out.jsonl", "out.parquet"):
         run = calipers(
             "generate", DATA / f"{name}.parquet", "-o", out, "--base-url", servers[0].url, "--n", 2, "--sampling-seed",
-            0,
-            cwd=tmp_path,
-        )  # fmt: skip
-        assert run.returncode == 0, run.stderr
+            0)  # fmt: skip
+        assert run.code == 0, run.err
         groups = list(read_groups(tmp_path / out))
         assert len(groups) == (120 if name == "healthbench_val" else 60)
         if name != "verinstruct_verif_val":
             assert all(group.rubric is not None and not isinstance(group.rubric, str) for group in groups)
             continue
-        scored = calipers("score", out, "-o", "scored.jsonl", "--combine", "verif_code", "--force", cwd=tmp_path)
+        scored = calipers("score", out, "-o", "scored.jsonl", "--combine", "verif_code", "--force")
         results = [json.loads(line) for line in (tmp_path / "scored.jsonl").read_text("utf-8").splitlines()]
         rules = sum(group.extra["reward_model"]["ground_truth"].count("[rule]") for group in groups)
         assert rules > 60
-        assert sum(len(one["trajectories"][0]["checks"]["rules"]) for one in results) == rules, scored.stderr
+        assert sum(len(one["trajectories"][0]["checks"]["rules"]) for one in results) == rules, scored.err

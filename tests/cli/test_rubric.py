@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import calipers
-from calipers.cli import main
+from calipers import read_rubric
+from command_line import Calipers
 from groups import FOUR, group_of
 from servers.faulty_server import Answer, Asked, FaultyServer, said
 
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs ``calipers rubric`` in a folder with groups: exit code, stdout, stderr."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path) -> Path:
+    """A folder with groups."""
     groups = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, once more ({n})?") for n in range(3)]
     lines = (json.dumps(group.to_dict()) + "\n" for group in groups)
     (tmp_path / "groups.jsonl").write_text("".join(lines), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(calipers: Calipers) -> Run:
+    """Run ``calipers rubric``: exit code, stdout, stderr."""
 
     def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["calipers", "rubric", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out, told.err
+        ended = calipers("rubric", *arguments)
+        return ended.code, ended.out, ended.err
 
     return call
 
@@ -54,7 +55,7 @@ def test_a_draft_is_a_rubric_with_its_figures_and_costs_nothing_twice(run: Run, 
     assert "4 proposals, 1 criteria kept, 1 dropped" in told
     written = Path("r.toml").read_text(encoding="utf-8")
     assert "# it never separates the trajectories of a group" in written
-    assert [one.text for one in calipers.read_rubric("r.toml").criteria] == ["States the sum 42."]
+    assert [one.text for one in read_rubric("r.toml").criteria] == ["States the sum 42."]
     calls = len(faulty.posts)
     assert calls == 2 + 2 * 4 * 2
     assert run(*flags, "--force")[0] == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from calipers.cli.rubric_score import score
+from calipers.cli.rubric import score
 from calipers.errors import InputError
 
 RUBRIC = {"criteria": [{"id": "c", "text": "Kind?", "points": 1}]}
@@ -104,7 +104,7 @@ def test_tags_control_no_terminal(tmp_path: Path):
             [{"group_id": "p1", "trajectories": [{"id": "a", "criteria": {"other": {"met": True}}}]}],
             r"r\.jsonl:1: group 'p1': its rubric has no criterion 'other'; it was scored with another one",
         ),
-        ([result("p1", nope=VOTES)], r"r\.jsonl:1: group 'p1' has no response 'nope'"),
+        ([result("p1", nope=VOTES)], r"r\.jsonl:1: group 'p1': response 'nope' is not in GROUPS"),
         ([result("p3", a=VOTES)], r"r\.jsonl:1: group 'p3' is not in GROUPS"),
         ([{"group_id": "p1", "trajectories": 5}], r"r\.jsonl:1: has no list of trajectories"),
         ([{"group_id": "p1", "trajectories": [{"id": "a"}]}], "holds no verdicts on criteria"),

@@ -1,14 +1,13 @@
 """``calipers score --rules --combine``, run as a person runs it."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from calipers.cli import main
+from command_line import Calipers
 
 Score = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
@@ -42,17 +41,12 @@ def write(folder: Path, name: str, *rows: Any) -> None:
 
 
 @pytest.fixture
-def score(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Score:
-    """Runs ``calipers score`` in the folder: exit code, results, stderr."""
-    monkeypatch.chdir(folder)
+def score(folder: Path, calipers: Calipers) -> Score:
+    """Run ``calipers score`` in the folder: exit code, results, stderr."""
 
     def call(*arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-        command = ["calipers", "score", "groups.jsonl", "-o", "-", "--judge", "scripted:judge.jsonl", *arguments]
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), [json.loads(line) for line in told.out.splitlines()], told.err
+        ended = calipers("score", "groups.jsonl", "-o", "-", "--judge", "scripted:judge.jsonl", *arguments)
+        return ended.code, [json.loads(line) for line in ended.out.splitlines()], ended.err
 
     return call
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from calipers.cli import main
+from command_line import Calipers
 from groups import FOUR, group_of
 
 RUBRIC = '[[criteria]]\nid = "sum"\ntext = "Gives 42."\npoints = 2\n\n[[criteria]]\ntext = "Apologises."\npoints = -1\n'
@@ -19,24 +18,21 @@ Score = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "groups.jsonl").write_text(json.dumps(group_of(FOUR).to_dict()) + "\n", encoding="utf-8")
     (tmp_path / "r.toml").write_text(RUBRIC, encoding="utf-8")
     rows = [{"text": json.dumps({f"{{{{{name}}}}}": {"met": met} for name, met in said.items()})} for said in SAID]
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def score(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Score:
-    """Runs ``calipers COMMAND`` with these arguments: exit code, and what it said."""
+def score(calipers: Calipers) -> Score:
+    """Run ``calipers COMMAND`` with these arguments: exit code, and what it printed."""
 
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["calipers", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().err
+        ended = calipers(*arguments)
+        return ended.code, ended.err
 
     return run
 

@@ -2,20 +2,21 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from calipers.cli.terminal import Terminal
+from calipers.cli.terminal import Terminal, print_figures
 from calipers.judging.describe import describe_result
 from calipers.types import GroupResult, TrajectoryResult
 from calipers.types.encoding import printable
+from command_line import Calipers
 from groups import FOUR, group_of
 
 HOSTILE = "id\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202egpj"
@@ -51,14 +52,53 @@ def test_what_a_person_reads_of_a_result_holds_no_command() -> None:
     assert not any(sign in shown for sign in COMMANDS)
 
 
-def test_a_group_id_does_not_command_the_terminal_of_a_run(tmp_path: Path) -> None:
+def test_a_group_id_does_not_command_the_terminal_of_a_run(tmp_path: Path, calipers: Calipers) -> None:
     groups = [group_of(FOUR, group_id=HOSTILE).to_dict(), {"group_id": HOSTILE, "trajectories": HOSTILE}]
     (tmp_path / "groups.jsonl").write_text("".join(json.dumps(one) + "\n" for one in groups), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "calipers", "score", "groups.jsonl", "-o", "out.jsonl", "-vv"],
-        cwd=tmp_path, capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
-    shown = done.stderr.decode()
+    shown = calipers("score", "groups.jsonl", "-o", "out.jsonl", "-vv").err
     assert "\\x1b[2J" in shown
     assert not any(sign in shown for sign in COMMANDS)
     assert json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["group_id"] == HOSTILE
+
+
+def figures(width: int, *table: Any, together: int = 1) -> list[str]:
+    out = io.StringIO()
+    print_figures(Console(file=out, width=width, highlight=False), *table, together=together)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_names_and_figures_stand_side_by_side_where_there_is_room_else_each_name_above_its_figures() -> None:
+    rows = [("openai/m", "listwise", "0.578", "0.427 to 0.706", "0.296"), ("[bold]odd", "", "0.700", "", "-")]
+    table = ("Judges", ("judge", "asked"), ("fidelity", "", "sign err"), rows)
+    title, head, first, second = figures(100, *table)
+    assert (title, head.split()) == ("Judges", ["judge", "asked", "fidelity", "sign", "err"])
+    assert first.split() == ["openai/m", "listwise", "0.578", "0.427", "to", "0.706", "0.296"]
+    assert second.split() == ["[bold]odd", "0.700", "-"]
+    assert figures(40, *table) == figures(10, *table) == [
+        "Judges",
+        "openai/m: listwise",
+        "  fidelity  0.578  0.427 to 0.706",
+        "  sign err  0.296",
+        "[bold]odd",
+        "  fidelity  0.700",
+        "  sign err      -",
+    ]  # fmt: skip
+
+
+def test_figures_with_their_differences_have_one_heading() -> None:
+    heads = ("truth", "less control", "can see", "length", "less control", "can see")
+    rows = [
+        ("content", "", "0.693", "", "", "9.31", "", ""),
+        ("arrival", "against [content]", "0.692", "-0.001 ± 0.012", "0.02", "4.59", "-4.72 ± 1.3", "1.7"),
+    ]
+    assert len(figures(120, "Order", ("arm", ""), heads, rows, together=3)) == 4
+    assert figures(80, "Order", ("arm", ""), heads, rows, together=3) == [
+        "Order",
+        "                   less control  can see",
+        "content",
+        "  truth   0.693",
+        "  length   9.31",
+        "arrival: against [content]",
+        "  truth   0.692  -0.001 ± 0.012     0.02",
+        "  length   4.59     -4.72 ± 1.3      1.7",
+    ]

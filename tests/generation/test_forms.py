@@ -100,7 +100,7 @@ def test_groups_files_and_repeated_ids_are_prompts_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "content", "complaint"), [
     ("none.jsonl", None, "there is no such file"), ("empty.jsonl", b"", "holds no prompts"),
     ("x.jsonl", b"{}", "1: has none of prompt"),
-    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "no such file"),
+    ("x.parquet", b"no", "not a readable Parquet"), ("none.parquet", None, "not a readable Parquet"),
     ("x.jsonl", b"\xff", "1: not UTF-8"),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, content: bytes | None, complaint: str) -> None:

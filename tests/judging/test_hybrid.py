@@ -304,8 +304,8 @@ def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) ->
 
 
 @pytest.mark.parametrize(("options", "known"), [
-    ({}, True), ({"reward": "score"}, True), ({"reward": "rank"}, False), ({"reward": "min_max"}, False),
-    ({"reward": "shrunk"}, False), ({"reward": {"ties": 9}}, False),
+    ({}, True), ({"reward": "score"}, True), ({"reward": "rank"}, False),
+    ({"reward": "shrunk"}, False),
     ({"protocol": "pairwise"}, False),
 ])  # fmt: skip
 async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else(

@@ -167,19 +167,6 @@ def test_the_browser_itself_refuses_what_the_page_does_not_do(browser: Browser, 
     assert browser.run("return window.evaluated") == "refused"
 
 
-def test_a_text_of_a_megabyte_on_one_line_is_shown_in_pieces(browser: Browser, tmp_path: Path):
-    long = "x" * 2**20
-    members = tuple(Trajectory(name, ({"role": "assistant", "content": name + long},)) for name in "ab")
-    group = TrajectoryGroup("g", members, context=({"role": "user", "content": long},))
-    results = write_lines(tmp_path / "r.jsonl", [result_of("g", member("a", explanation=long), member("b"))])
-    browser.open(report_of(tmp_path, results, groups=write_lines(tmp_path / "g.jsonl", [group.to_dict()])))
-    browser.group("g")
-    assert len(browser.text(".candidate .message .text")) < 30_000
-    browser.click(".candidate .message .more")
-    assert len(browser.text(".candidate .message .text")) > 100_000
-    assert browser.run(FITS)
-
-
 async def test_a_hostile_reply_of_a_judge_is_text(browser: Browser, tmp_path: Path):
     text = f"<img src=x onerror='{RUN}'></script><script>{RUN}</script>"
     group = TrajectoryGroup(

@@ -32,7 +32,6 @@ def test_a_calibration_is_shown_with_its_answer_recommendation_and_figures(tmp_p
     (steady,) = (one for one in written["judges"] if one["judge"] == "steady")
     assert rows["steady"]["value"] == steady["advantage_fidelity"]
     assert [rows["steady"]["low"], rows["steady"]["high"]] == steady["advantage_fidelity_interval"]
-    assert "hasty 0.10, steady 0.90" in rows["panel of 2"]["note"]
     assert len(card(found, "Position bias")["rows"]) == 8
     assert len(card(found, "Cost and fidelity")["rows"]) == len(written["search"]["frontier"])
 
@@ -57,7 +56,7 @@ def test_the_page_claims_what_paired_differences_show_and_not_what_intervals_sug
     assert calibration_of(str(tmp_path / "c.json"))["answer"] == "better agrees better with gold than worse."
 
 
-def test_verdicts_on_criteria_are_shown_and_reasons_are_redacted(tmp_path: Path):
+def test_verdicts_on_criteria_are_shown(tmp_path: Path):
     judge = {"judge": "j", "rows": 40, "ungraded": 10, "reasons": {"said xsecretx": 10},
              "overall": {"balanced_f1": 0.7, "interval": [0.6, 0.8]}}  # fmt: skip
     (tmp_path / "c.json").write_text(json.dumps({"judges": [judge], "among": 40}), encoding="utf-8")
@@ -65,7 +64,6 @@ def test_verdicts_on_criteria_are_shown_and_reasons_are_redacted(tmp_path: Path)
     assert card(found, "Verdicts on criteria")["rows"][0]["value"] == 0.7
     assert card(found, "Without a readable answer")["rows"][0]["value"] == 0.25
     assert "xsecretx" in json.dumps(found)
-    assert "xsecretx" not in json.dumps(calibration_of(str(tmp_path / "c.json"), redact=True))
 
 
 def test_a_damaged_calibration_is_shown_or_refused_in_a_sentence(tmp_path: Path):
@@ -96,13 +94,3 @@ async def test_health_tells_each_judge_of_a_panel_and_says_when_groups_are_too_f
     assert unreadable[1] > 0.2
     assert found["alarms"] == [], "alarms about replies need 32 groups"
     assert any("parse_failure_rate" in one and "32 groups" in one for one in found["early"])
-
-
-async def test_a_source_without_a_ledger_has_the_health_of_its_rewards(tmp_path: Path):
-    groups = [group_of(FOUR, group_id=f"g{n}", question=f"{n}?") for n in range(40)]
-    results, _ = await judged(tmp_path, groups, [SimulatedJudge(QUALITY, Flaky(timeout=0.9), seed=1)])
-    (found,) = data_of(report_of(tmp_path, results))["judge"]
-    assert [one["title"] for one in found["cards"]] == ["Rewards", "No reward, because"]
-    assert any("failure_rate" in one for one in found["alarms"])
-    (redacted,) = data_of(report_of(tmp_path, results, redact=True))["judge"]
-    assert [one["title"] for one in redacted["cards"]] == ["Rewards"]

@@ -56,13 +56,6 @@ async def test_a_result_read_back_from_its_line_is_the_result(tmp_path: Path):
         assert [one.reason for one in again.trajectories] == [one.reason for one in result.trajectories]
 
 
-def test_a_result_of_unknown_kinds_holds_no_invented_number():
-    line = {"group_id": "g", "status": "new", "trajectories": [{"id": 1, "status": "scored", "reward": "high"}]}
-    result = recorded_result(line | {"usage": {"cost_usd": float("inf"), "input_tokens": True}})
-    assert (result.status, result.rewards) == ("failed", [None])
-    assert (result.usage.cost_usd, result.usage.input_tokens) == (None, 0)
-
-
 async def test_a_run_is_followed_while_it_grows_and_nothing_is_written(tmp_path: Path):
     path = tmp_path / "l.db"
     run = FollowedRun(str(path))

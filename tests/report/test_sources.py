@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import calipers
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.report import open_sources
 from calipers.report.sources import is_ledger
@@ -51,15 +50,6 @@ async def test_a_ledger_of_other_groups_is_said_to_have_none(tmp_path: Path):
     (about,) = data_of(report_of(tmp_path, results, ours, other))["about"]
     names = [f"{tmp_path.name}/{ours.name}", f"other/{other.name}"]
     assert [(run["source"], run["is_used"]) for run in about["runs"]] == [(names[0], True), (names[1], False)]
-
-
-async def test_a_ledger_that_a_run_is_writing_to_is_shown_as_far_as_it_is(tmp_path: Path):
-    ledger = tmp_path / "runs.db"
-    async with calipers.Judge(SimulatedJudge(QUALITY), ledger=str(ledger)) as judge:
-        await judge.score_group(group_of(FOUR, group_id="a"))
-        assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a"]
-        await judge.score_group(group_of(FOUR, group_id="b"))
-        assert [one["id"] for one in details_in(report_of(tmp_path, ledger))] == ["a", "b"]
 
 
 async def test_options_that_no_source_can_satisfy_are_refused(tmp_path: Path):

@@ -130,12 +130,6 @@ def test_one_left_over_alone_is_left_out_too(faulty: FaultyServer) -> None:
     assert final(rewarded(step, judge_at(faulty))) == [None, None, 0.1, 0.3]
 
 
-def test_a_step_of_which_nothing_could_be_scored_is_even(faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    step = [completed("a", "worth 20", final_reward=1.0), completed("a", "worth 90", final_reward=0.0)]
-    assert final(rewarded(step, judge_at(faulty))) == [0.5, 0.5]
-
-
 def test_validation_is_left_as_it_is_unless_the_judge_is_absolute(faulty: FaultyServer) -> None:
     faulty.script(worth(never=(50,)))
     step = [completed("a", "worth 20", final_reward=1.0), completed("b", "worth 50")]
@@ -340,14 +334,6 @@ def test_a_lost_sibling_changes_no_advantage(agents: Agents, faulty: FaultyServe
     judge = judge_at(faulty)
     found = advantages(step_of(agents, judge, {"says": ["worth 20", None, "worth 90"]}, mode=mode))
     assert found == advantages(step_of(agents, judge, {"says": ["worth 20", "worth 90"]}, mode=mode))
-
-
-@with_engine
-@imports_verl
-def test_a_judge_that_is_down_leaves_every_advantage_at_zero(agents: Agents, faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    found = advantages(step_of(agents, judge_at(faulty), {"says": texts(20, 90, 70), "reports": [1.0, 0.0, 1.0]}))
-    assert set(found.values()) == {0.0}
 
 
 @with_engine

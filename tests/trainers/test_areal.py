@@ -15,7 +15,7 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.areal import conversation_of, judged_group, no_reward
 from http_judge import judge_at, worth
-from servers.faulty_server import FaultyServer, error
+from servers.faulty_server import FaultyServer
 
 HERE = importlib.util.find_spec("areal") is not None
 with_areal = pytest.mark.skipif(not HERE, reason="AReaL is not installed (.ci/engines makes an environment)")
@@ -72,11 +72,6 @@ def test_what_was_sampled_is_the_assistants_and_what_stood_between_the_users() -
 
 def test_a_rollout_that_sampled_nothing_has_nothing_to_judge() -> None:
     assert conversation_of(DATA, episode(("<user>Tell a joke.", False)), Characters()) == []
-
-
-def test_data_without_messages_needs_a_conversation_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="pass a function as judged_group"):
-        conversation_of({"prompt": "Tell a joke."}, episode(("Ha.", True)), Characters())
 
 
 def workflow(*says: Any, own: Sequence[float] = ()) -> type:
@@ -145,12 +140,6 @@ def test_a_group_that_lacks_a_rollout_is_rejected_before_the_judge_is_paid(fault
     assert faulty.posts == []
 
 
-def test_a_group_with_a_rollout_that_is_not_scored_is_rejected(faulty: FaultyServer) -> None:
-    for answer in (worth(never=(90,)), worth(down="worth")):
-        faulty.script(answer)
-        assert played(judge_at(faulty), "worth 20", "worth 90") is None
-
-
 def test_another_reward_that_is_not_finite_is_an_error_before_the_judge_is_asked(faulty: FaultyServer) -> None:
     with pytest.raises(InputError, match="rollout 2 has a reward of nan of its own"):
         played(judge_at(faulty), "worth 20", "worth 90", own=[0.0, math.nan])
@@ -164,17 +153,6 @@ def test_what_is_no_rollout_in_tensors_is_refused(faulty: FaultyServer) -> None:
 
     with pytest.raises(ConfigError, match="not with agents behind AReaL's proxy"):
         asyncio.run(judged_group(Agent, "embedded", size=2)().arun_episode(None, DATA))
-
-
-def test_settings_that_cannot_work_are_refused() -> None:
-    for settings, told in (
-        ({"size": 0}, "size=0"),
-        ({"size": 2.5}, "size=2.5"),
-        ({"size": 2, "weight": math.inf}, "inf"),
-    ):
-        with pytest.raises(ConfigError, match=told):
-            judged_group(object, "embedded", **settings)
-    assert no_reward("prompt", "completion", answer=4) == 0.0
 
 
 # --- through AReaL --------------------------------------------------------------------------------------------------
@@ -267,14 +245,3 @@ def test_areals_own_single_turn_workflow_becomes_a_judged_group(faulty: FaultySe
     batch = asyncio.run(made.arun_episode(Engine(), DATA))
     assert batch["rewards"].tolist() == pytest.approx([0.2, 0.9, 0.55])
     assert batch["loss_mask"].sum(-1).tolist() == [8, 8, 8]
-
-
-def test_stop_is_what_ends_areal_which_rejects_the_episode_of_whatever_raises(faulty: FaultyServer) -> None:
-    faulty.script(error(404, "The model `judge` does not exist"))
-    stopped: list[int] = []
-    judge, stop = judge_at(faulty), lambda: stopped.append(1)
-    for _ in range(2):
-        with pytest.raises(ConfigError, match="every question was refused"):
-            played(judge, "worth 20", "worth 90", stop=stop)
-    assert stopped == [1]
-    assert len(faulty.posts) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -93,8 +92,10 @@ class Worth:
 
 
 @pytest.fixture
-def timers() -> Timers:
-    return Timers()
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    made = Timers()
+    monkeypatch.setattr(cohort_module, "_call_later", made.later)
+    return made
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ async def test_a_rollout_is_prepared_when_it_comes_and_its_group_is_judged_while
 
         return prepare
 
-    async with Cohorts(judge, size=2, preparing=preparing, later=timers.later) as cohorts:
+    async with Cohorts(judge, size=2, preparing=preparing) as cohorts:
         first, *_ = begin(cohorts, "a", [1], group=GROUP)
         other, *_ = begin(cohorts, "b", [7], group=GROUP)
         await settle()
@@ -155,43 +156,18 @@ async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timer
 
         return prepare
 
-    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
+    async with Cohorts(judge, size=3, preparing=preparing) as cohorts:
         one, broken, three = begin(cohorts, "a", [1, 2, 3])
         with pytest.raises(RuntimeError, match="no room"):
             await broken
         assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), InputError("no role")])
-async def test_a_server_waits_for_who_may_come_again_and_not_for_who_can_never_be_prepared(
-    timers: Timers, judge: Worth, error: Exception
-) -> None:
-    failing, comes_again = [error], isinstance(error, MemoryError)
-
-    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        def prepare(member: Trajectory) -> Trajectory:
-            if failing and "worth 2" in str(member.messages):
-                raise failing.pop()
-            return member
-
-        return prepare
-
-    async with Cohorts(judge, size=3, preparing=preparing, later=timers.later) as cohorts:
-        one = cohorts.enter("a", says(1))
-        with pytest.raises(type(error)):
-            cohorts.enter("a", says(2))
-        three = cohorts.enter("a", says(3))
-        assert cohorts.is_open("a") is comes_again
-        again = await cohorts.enter("a", says(2)) if comes_again else None
-        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
-        assert again is None or again.reward == 0.02
-
-
 # --- whole groups ---------------------------------------------------------------------------------------------------
 
 
 async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     shares = await asyncio.gather(*begin(cohorts, "u1", (30, 90, 60), group=GROUP))
     assert [share.reward for share in shares] == [0.3, 0.9, 0.6]
     assert len(judge.seen) == 1
@@ -201,18 +177,17 @@ async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
     assert [share.required() for share in shares] == [0.3, 0.9, 0.6]
     assert {share.rewarded for share in shares} == {3}
     assert timers.alive == 0
-    assert cohorts.waiting == 0
 
 
 async def test_who_comes_first_changes_nothing_that_the_judge_sees(timers: Timers, judge: Worth) -> None:
     for order in ((1, 2, 3), (3, 1, 2), (2, 3, 1)):
-        cohorts = Cohorts(judge, size=3, later=timers.later)
+        cohorts = Cohorts(judge, size=3)
         await asyncio.gather(*begin(cohorts, "u", order, group=GROUP))
     assert judge.seen[0] == judge.seen[1] == judge.seen[2]
 
 
 async def test_ids_and_the_groups_name_are_kept_where_they_are_given(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     members = (says(5, id="2"), says(6), says(7))
     shares = await asyncio.gather(*(cohorts.join("u", one, group={"group_id": "mine"}) for one in members))
     assert judge.seen[0].group_id == "mine"
@@ -221,7 +196,7 @@ async def test_ids_and_the_groups_name_are_kept_where_they_are_given(timers: Tim
 
 async def test_a_member_the_judge_had_no_score_for_gets_the_reason_alone(timers: Timers, judge: Worth) -> None:
     judge.without = frozenset({20})
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
     assert [share.reward for share in shares] == [0.1, None, 0.3]
     assert shares[1].reason == "abstained: no opinion"
@@ -232,7 +207,7 @@ async def test_a_member_the_judge_had_no_score_for_gets_the_reason_alone(timers:
 
 async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, judge: Worth) -> None:
     judge.without = frozenset({20, 30})
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     shares = await asyncio.gather(*begin(cohorts, "u", (10, 20, 30)))
     assert [share.reward for share in shares] == [None] * 3
     assert {share.rewarded for share in shares} == {0}
@@ -245,7 +220,7 @@ async def test_where_too_few_were_scored_nobody_gets_a_reward(timers: Timers, ju
 async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_lost(
     timers: Timers, judge: Worth
 ) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    cohorts = Cohorts(judge, size=3, deadline=None)
     joined = begin(cohorts, "u", (10, 20))
     await settle()
     timers.pass_time(1e9)
@@ -258,28 +233,8 @@ async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_l
 # --- lost, late, and the next group ---------------------------------------------------------------------------------
 
 
-async def test_a_sibling_that_is_told_to_be_lost_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, later=timers.later)
-    joined = begin(cohorts, "u", (10, 20, 30))
-    await settle()
-    cohorts.report_lost("u")
-    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
-    assert timers.alive == 0
-
-
-async def test_at_the_deadline_a_quorum_is_judged_without_the_missing(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60, later=timers.later)
-    joined = begin(cohorts, "u", (10, 20, 30))
-    await settle()
-    timers.pass_time(59)
-    await settle()
-    assert judge.seen == []
-    timers.pass_time(1)
-    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
-
-
 async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60, later=timers.later)
+    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60)
     joined = begin(cohorts, "u", (10, 20))
     await settle()
     timers.pass_time(60)
@@ -295,20 +250,8 @@ async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers,
     assert judge.seen == []
 
 
-async def test_a_quorum_that_can_no_longer_be_reached_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, quorum=3, later=timers.later)
-    joined = begin(cohorts, "u", (10,))
-    await settle()
-    cohorts.report_lost("u")
-    cohorts.report_lost("u")
-    share = (await asyncio.gather(*joined))[0]
-    assert share.reward is None
-    assert share.reason is not None
-    assert "1 of 4, with 2 lost" in share.reason
-
-
 async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, deadline=60, later=timers.later)
+    cohorts = Cohorts(judge, size=4, deadline=60)
     joined = begin(cohorts, "u", (10, 20))
     await settle()
     timers.pass_time(60)
@@ -322,18 +265,8 @@ async def test_late_members_get_an_outcome_of_their_own_and_join_no_other_group(
     assert timers.alive == 0
 
 
-async def test_after_grace_a_key_is_free_though_some_never_came(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
-    joined = begin(cohorts, "u", (10, 20))
-    await settle()
-    timers.pass_time(60)
-    await asyncio.gather(*joined)
-    timers.pass_time(60)
-    assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (1, 2, 3)))] == [0.01, 0.02, 0.03]
-
-
 async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    cohorts = Cohorts(judge, size=3, deadline=60)
     joined = [asyncio.ensure_future(cohorts.join("u", says(10, id=name))) for name in ("0", "1")]
     await settle()
     timers.pass_time(60)
@@ -344,7 +277,7 @@ async def test_a_member_who_was_there_already_is_the_next_groups_first(timers: T
 
 async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cohort_module, "_REMEMBERED", 5)
-    cohorts = Cohorts(judge, size=3, deadline=60, later=timers.later)
+    cohorts = Cohorts(judge, size=3, deadline=60)
     joined = [task for number in range(50) for task in begin(cohorts, f"u{number}", (10, 20))]
     await settle()
     timers.pass_time(60)
@@ -369,7 +302,7 @@ async def test_what_is_remembered_is_bounded(timers: Timers, judge: Worth, monke
 async def test_a_bad_member_knows_at_once_and_its_siblings_do_not_wait(
     timers: Timers, judge: Worth, member: Any, reason: str
 ) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     share = await cohorts.join("u", member)
     assert share.reward is None
     assert share.reason is not None
@@ -378,7 +311,7 @@ async def test_a_bad_member_knows_at_once_and_its_siblings_do_not_wait(
 
 
 async def test_a_member_of_another_size_group_or_id_is_refused(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     first = asyncio.ensure_future(cohorts.join("u", says(10, id="a"), group=GROUP))
     await settle()
     with pytest.raises(InputError, match=r"group 'u' has 3 members, but this member joins a group of 2"):
@@ -394,7 +327,7 @@ async def test_a_member_of_another_size_group_or_id_is_refused(timers: Timers, j
 async def test_a_group_that_cannot_be_read_is_refused_and_nobody_waits_for_that_member(
     timers: Timers, judge: Worth
 ) -> None:
-    cohorts = Cohorts(judge, size=3, deadline=None, later=timers.later)
+    cohorts = Cohorts(judge, size=3, deadline=None)
     with pytest.raises(InputError, match="'rubric' must be text"):
         await cohorts.join("u", says(20), group={"rubric": 7})
     assert [share.reward for share in await asyncio.gather(*begin(cohorts, "u", (10, 20)))] == [0.1, 0.2]
@@ -410,7 +343,7 @@ def test_settings_that_cannot_work_are_refused(judge: Worth, wrong: dict[str, An
 
 
 async def test_a_waiter_who_is_cancelled_leaves_and_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
+    cohorts = Cohorts(judge, size=3)
     gone, *stay = begin(cohorts, "u", (10, 20, 30)[:2])
     await settle()
     gone.cancel()
@@ -423,14 +356,13 @@ async def test_a_waiter_who_is_cancelled_leaves_and_is_not_waited_for(timers: Ti
 
 async def test_when_all_have_left_the_judge_is_not_kept_busy(timers: Timers) -> None:
     judge = Worth()
-    cohorts = Cohorts(judge, size=2, later=timers.later)
+    cohorts = Cohorts(judge, size=2)
     joined = begin(cohorts, "u", (10, 20))
     await settle()
     for task in joined:
         task.cancel()
     await settle()
     assert judge.cancelled == 1
-    assert cohorts.waiting == 0
 
 
 @pytest.mark.parametrize("error", [LedgerError("the disk is full"), RuntimeError("a bug")])
@@ -438,38 +370,13 @@ async def test_what_the_judge_raises_is_raised_to_each_who_waits(timers: Timers,
     async def broken(_: TrajectoryGroup) -> GroupResult:
         raise error
 
-    joined = begin(Cohorts(broken, size=3, later=timers.later), "u", (1, 2, 3))
+    joined = begin(Cohorts(broken, size=3), "u", (1, 2, 3))
     assert await asyncio.gather(*joined, return_exceptions=True) == [error] * 3
-
-
-async def test_a_waiter_cancelled_in_the_moment_of_the_error_leaves_no_error_unseen(timers: Timers) -> None:
-    unseen: list[dict[str, Any]] = []
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: unseen.append(context))
-
-    async def broken(_: TrajectoryGroup) -> GroupResult:
-        loop.call_soon(joined[0].cancel)  # its turn is between the error's and the waiter's
-        raise RuntimeError("a bug")
-
-    joined = begin(Cohorts(broken, size=2, later=timers.later), "u", (1, 2))
-    await asyncio.gather(*joined, return_exceptions=True)
-    assert joined[0].cancelled()
-    joined.clear()
-    gc.collect()
-    assert unseen == []
-
-
-async def test_a_judge_that_is_cancelled_from_elsewhere_leaves_nobody_waiting(timers: Timers) -> None:
-    async def quits(_: TrajectoryGroup) -> GroupResult:
-        raise asyncio.CancelledError
-
-    shares = await asyncio.gather(*begin(Cohorts(quits, size=2, later=timers.later), "u", (1, 2)))
-    assert shares == [MemberResult(None, "the judging of its group was cancelled")] * 2
 
 
 async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> None:
     judge = Worth()
-    async with Cohorts(judge, size=2, later=timers.later) as cohorts:
+    async with Cohorts(judge, size=2) as cohorts:
         judged, alone = begin(cohorts, "u", (10, 20)), begin(cohorts, "v", (30,))
         await settle()
     shares = await asyncio.gather(*judged, *alone)
@@ -477,22 +384,8 @@ async def test_closing_ends_all_waiting_and_leaves_no_task(timers: Timers) -> No
         *["the judging of its group was cancelled"] * 2,
         "the cohorts were closed before its group was judged",
     ]
-    assert (judge.cancelled, timers.alive, cohorts.waiting) == (1, 0, 0)
+    assert (judge.cancelled, timers.alive) == (1, 0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-async def test_a_seat_that_is_left_empty_tells_the_group(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=3, later=timers.later)
-
-    async def roll_out(worth: int | None) -> float | None:
-        async with cohorts.reserve("u", group=GROUP) as join:
-            if worth is None:
-                raise ValueError("the tool crashed")
-            return (await join(says(worth))).reward
-
-    done = await asyncio.gather(roll_out(10), roll_out(None), roll_out(30), return_exceptions=True)
-    assert [done[0], type(done[1]), done[2]] == [0.1, ValueError, 0.3]
-    assert timers.alive == 0
 
 
 # --- event loops ----------------------------------------------------------------------------------------------------
@@ -520,7 +413,7 @@ def _open() -> Worth:
 
 
 async def test_a_second_event_loop_at_the_same_time_is_refused(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=2, later=timers.later)
+    cohorts = Cohorts(judge, size=2)
     waiting = begin(cohorts, "u", (10,))
     await settle()
     with pytest.raises(CalipersError, match="must join in one event loop"):
@@ -550,9 +443,11 @@ _event = st.one_of(
 def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
     events: list[tuple[str, int, int]], size: int, quorum: int
 ) -> None:
+    timers = Timers()
+
     async def play() -> None:
-        timers, judge = Timers(), _open()
-        cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60, later=timers.later)
+        judge = _open()
+        cohorts = Cohorts(judge, size=size, quorum=quorum, deadline=60)
         joined: list[tuple[int, int, asyncio.Task[MemberResult]]] = []
         for kind, which, amount in events:
             if kind == "join":
@@ -569,7 +464,6 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
             await settle()
         timers.pass_time(60)
         await settle()
-        assert cohorts.waiting == 0
         for which, amount, task in joined:
             if not task.cancelled():
                 share = task.result()
@@ -581,7 +475,9 @@ def test_whatever_happens_everyone_gets_their_own_reward_or_a_reason(
         assert (timers.alive, cohorts._open, cohorts._closed, cohorts._judging) == (0, {}, {}, {})
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    asyncio.run(play())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cohort_module, "_call_later", timers.later)
+        asyncio.run(play())
 
 
 # --- for servers -----------------------------------------------------------------------------------------------------
@@ -599,7 +495,7 @@ async def test_a_group_that_is_not_judged_within_its_limit_gets_no_reward_and_th
 
 async def test_a_member_that_was_entered_stays_though_its_waiter_leaves(timers: Timers, judge: Worth) -> None:
     closed: list[object] = []
-    async with Cohorts(judge, size=2, later=timers.later, on_closed=closed.append) as cohorts:
+    async with Cohorts(judge, size=2, on_closed=closed.append) as cohorts:
         first = cohorts.enter("a", says(1), group=GROUP)
         waiter = asyncio.ensure_future(asyncio.shield(first))
         await settle()
@@ -615,7 +511,7 @@ async def test_abandoned_groups_raise_in_their_members_and_groups_at_the_judge_g
     timers: Timers, judge: Worth
 ) -> None:
     judge.gate.clear()
-    async with Cohorts(judge, size=2, later=timers.later) as cohorts:
+    async with Cohorts(judge, size=2) as cohorts:
         at_the_judge = begin(cohorts, "a", [1, 2], group=GROUP)
         (waiting,) = begin(cohorts, "b", [3], group=GROUP)
         await settle()

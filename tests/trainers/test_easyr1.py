@@ -25,23 +25,6 @@ def overall(scores: Sequence[dict[str, float]]) -> list[float]:
     return [one["overall"] for one in scores]
 
 
-def test_shuffled_rows_are_judged_group_by_group_and_come_back_in_their_places(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    rows = [row("worth 20"), row("worth 30", "b"), row("worth 90"), row("worth 10", "b"), row("worth 55")]
-    scores = batch_reward(judge_at(faulty))(rows)
-    assert overall(scores) == [0.2, 0.3, 0.9, 0.1, 0.55]
-    assert {one["judge_scored"] for one in scores} == {1.0}
-    assert len(faulty.posts) == 2
-
-
-def test_a_failed_judgment_costs_its_group_and_no_other(faulty: FaultyServer) -> None:
-    faulty.script(worth(never=[90]))
-    rows = [row("worth 20"), row("worth 30", "b"), row("worth 90"), row("worth 10", "b"), row("worth 55")]
-    scores = batch_reward(judge_at(faulty))(rows)
-    assert overall(scores) == [0.5, 0.3, 0.5, 0.1, 0.5]
-    assert [one["judge_scored"] for one in scores] == [0, 1, 0, 1, 0]
-
-
 def test_the_answer_column_may_be_an_object_with_messages_and_a_rubric(faulty: FaultyServer) -> None:
     faulty.script(worth())
     column = {"id": 7, "prompt": [{"role": "user", "content": "Sing."}], "rubric": "Only rhymes."}
@@ -63,20 +46,9 @@ def test_another_answer_column_is_told_what_to_hold(faulty: FaultyServer, column
         batch_reward(judge_at(faulty))([{"response": "x", "response_length": 1, "ground_truth": column}])
 
 
-def test_one_id_with_several_prompts_is_no_group(faulty: FaultyServer) -> None:
-    rows = [row("worth 20"), row("worth 90", prompt="Another question?")]
-    with pytest.raises(InputError, match="rows with the id 'a' have several prompts"):
-        batch_reward(judge_at(faulty))(rows)
-
-
 def test_a_sequential_reward_function_cannot_compare(faulty: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="takes a whole batch"):
         batch_reward(judge_at(faulty))(row("worth 20"))  # type: ignore[arg-type]  # wrong on purpose
-
-
-def test_a_validation_row_alone_gets_the_middle_without_a_call(faulty: FaultyServer) -> None:
-    assert overall(batch_reward(judge_at(faulty))([row("worth 20")])) == [0.5]
-    assert faulty.posts == []
 
 
 # --- inside EasyR1 ----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,33 +23,13 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group
-from calipers.trainers.ms_swift import JudgeReward, positions_of_groups, register
+from calipers.trainers.ms_swift import JudgeReward, register
 from http_judge import judge_at, worth
 from servers.dialects import verdict
 from servers.faulty_server import FaultyServer, error, said
 
 HERE = importlib.util.find_spec("swift") is not None
 with_swift = pytest.mark.skipif(not HERE, reason="ms-swift is not installed (.ci/engines makes an environment)")
-
-
-# --- which rows are judged together ---------------------------------------------------------------------------------
-
-
-def test_a_prompts_rows_are_a_group() -> None:
-    assert positions_of_groups(["a", "a", "b", "b"], list("1234"), size=2) == [[0, 1], [2, 3]]
-
-
-def test_a_prompt_that_stands_in_the_batch_twice_is_two_groups() -> None:
-    assert positions_of_groups(["a", "a", "b", "b", "a", "a"], list("123456"), size=2) == [[0, 1], [4, 5], [2, 3]]
-
-
-def test_rows_of_one_rollout_count_once_and_as_its_last() -> None:
-    assert positions_of_groups(["a", "a", "a", "b"], ["1", "1", "2", "3"], size=2) == [[1, 2], [3]]
-
-
-def test_an_evaluation_with_groups_of_another_size_has_whole_prompts_as_groups() -> None:
-    assert positions_of_groups(["a", "b"], list("12"), size=8) == [[0], [1]]
-    assert positions_of_groups(["a"] * 5, list("12345"), size=4) == [[0, 1, 2, 3, 4]]
 
 
 # --- what is returned -----------------------------------------------------------------------------------------------
@@ -67,11 +48,6 @@ async def rewards(reward: JudgeReward, *texts: str, **columns: Any) -> list[floa
     return await reward(texts, **{"trainer_state": None, **given})
 
 
-async def test_rewards_come_in_the_order_of_the_completions(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    assert await rewards(JudgeReward(judge_at(faulty), size=3), "worth 20", "worth 90", "worth 55") == [0.2, 0.9, 0.55]
-
-
 async def test_the_trainers_step_is_recorded(faulty: FaultyServer, tmp_path: Path) -> None:
     faulty.script(worth())
     judge = judge_at(faulty, ledger=tmp_path / "runs.db")
@@ -82,14 +58,6 @@ async def test_the_trainers_step_is_recorded(faulty: FaultyServer, tmp_path: Pat
         assert recorded_group(reader, 1, 0)["step"] == 7
 
 
-async def test_one_row_without_a_score_makes_its_whole_group_none_and_no_other(faulty: FaultyServer) -> None:
-    faulty.script(worth(never=(50,)))
-    found = await rewards(
-        JudgeReward(judge_at(faulty), size=2), "worth 20", "worth 50", "worth 30", "worth 90", prompt_id=list("aabb")
-    )
-    assert found == [None, None, 0.3, 0.9]
-
-
 async def test_all_rows_of_one_rollout_have_its_reward(faulty: FaultyServer) -> None:
     faulty.script(worth())
     texts = ("so far: worth 11", "worth 20", "worth 90")
@@ -97,9 +65,22 @@ async def test_all_rows_of_one_rollout_have_its_reward(faulty: FaultyServer) -> 
     assert found == [0.2, 0.2, 0.9]
 
 
-async def test_a_group_of_one_has_an_even_reward_without_a_call(faulty: FaultyServer) -> None:
-    assert await rewards(JudgeReward(judge_at(faulty), size=8), "worth 20") == [0.5]
-    assert faulty.posts == []
+@pytest.mark.parametrize(
+    ("prompts", "size", "groups"),
+    [
+        ("aabb", 2, ["12", "34"]),
+        ("aabbaa", 2, ["12", "56", "34"]),  # a prompt that stands in the batch twice is two groups
+        ("ab", 8, ["1", "2"]),  # in evaluation, whole prompts
+        ("aaaaa", 4, ["12345"]),
+    ],
+)
+async def test_a_prompts_rows_are_a_group(faulty: FaultyServer, prompts: str, size: int, groups: list[str]) -> None:
+    faulty.script(worth())
+    reward = JudgeReward(judge_at(faulty), size=size)
+    texts = [f"answer {number}, worth {number}0" for number in range(1, len(prompts) + 1)]
+    await rewards(reward, *texts, prompt_id=list(prompts))
+    shown = [re.findall(r"answer (\d)", str(post["messages"])) for post in faulty.posts]
+    assert sorted("".join(sorted(one)) for one in shown) == sorted(one for one in groups if len(one) > 1)
 
 
 async def test_the_rubric_may_stand_in_the_data_set(faulty: FaultyServer) -> None:
@@ -107,7 +88,7 @@ async def test_the_rubric_may_stand_in_the_data_set(faulty: FaultyServer) -> Non
     reward = JudgeReward(judge_at(faulty), size=2)
     await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better."] * 2)
     assert "Shorter is better." in str(faulty.posts[0]["messages"])
-    with pytest.raises(InputError, match="the rows of one prompt have 2 different rubrics"):
+    with pytest.raises(InputError, match="have different rubrics"):
         await rewards(reward, "worth 20", "worth 90", rubric=["Shorter is better.", "Longer is."])
 
 
@@ -184,13 +165,6 @@ def test_beside_another_reward_function_that_one_decides_alone(faulty: FaultySer
     faulty.script(worth(down="worth"))
     found = advantages(scored(judge_at(faulty), *GOOD, size=3, other=other), size=3, **settings)
     assert found == advantages(torch.tensor(other).unsqueeze(1), size=3, **settings)
-
-
-@with_swift
-def test_gdpo_leaves_a_group_that_is_not_scored_out_of_the_judges_column(faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    found = advantages(scored(judge_at(faulty), *GOOD, size=3, other=[1.0, 0.0, 1.0]), size=3, scale_rewards="gdpo")
-    assert found[0] == found[2] > 0 > found[1]
 
 
 @with_swift

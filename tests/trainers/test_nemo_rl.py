@@ -13,7 +13,6 @@ import pytest
 
 from calipers.errors import ConfigError, InputError
 from calipers.trainers import nemo_rl
-from calipers.trainers.no_signal.run import complete_cohorts, run_for_floats
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer
 
@@ -22,70 +21,41 @@ def log(text: str, prompt: str = "Joke?") -> list[dict[str, str]]:
     return [{"role": "user", "content": prompt}, {"role": "assistant", "content": text}]
 
 
-async def rewards(faulty: FaultyServer, *logs: Any, size: int = 3, deadline: float = 30) -> list[float]:
-    run = run_for_floats(judge_at(faulty))
-    async with complete_cohorts(run, size=size, deadline=deadline) as cohorts:
-        return await nemo_rl._rewards(run, cohorts, logs, "Only puns.")
+@pytest.fixture
+def environment(faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An environment for groups of three, with lists in place of NeMo-RL's records and tensors."""
+    interfaces = SimpleNamespace(EnvironmentInterface=object, EnvironmentReturn=SimpleNamespace)
+    torch = SimpleNamespace(tensor=lambda row, **_: row, ones=lambda count, **_: [True] * count)
+    torch.float32 = torch.bool = None
+    engine = {"torch": torch, "nemo_rl.environments.interfaces": interfaces}
+    monkeypatch.setattr(nemo_rl, "import_engine", lambda module, **_: engine[module])
+    return nemo_rl.judge_environment(partial(judge_at, faulty), group_size=3, rubric="Only puns.")({})
 
 
-async def test_a_batch_is_judged_prompt_by_prompt(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    got = await rewards(faulty, log("worth 20"), log("worth 90"), log("worth 30", "Song?"), log("worth 10", "Song?"))
-    assert got == [0.2, 0.9, 0.3, 0.1]
-    assert len(faulty.posts) == 2
-    assert all("Only puns." in str(post["messages"]) for post in faulty.posts)
-
-
-async def test_what_the_rows_ask_for_is_used_or_told_of(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    run = run_for_floats(judge_at(faulty))
+async def test_a_batch_is_judged_prompt_by_prompt_by_its_rows_rubrics(faulty: FaultyServer, environment: Any) -> None:
+    faulty.script(worth(never=[90]))
     own, rules = {"rubric": "Only limericks."}, {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
     logs = [log("worth 20"), log("worth 90"), log("worth 30", "Song?"), log("worth 10", "Song?")]
-    async with complete_cohorts(run, size=2, deadline=30) as cohorts:
-        with pytest.warns(UserWarning, match="the rules in instruction_id_list"):
-            await nemo_rl._rewards(run, cohorts, logs, "Only puns.", [own, own, rules, rules])
-        await nemo_rl._rewards(run, cohorts, logs, "Only puns.", [None] * 4)
+    with pytest.warns(UserWarning, match="the rules in instruction_id_list"):
+        done = await environment.step(logs, [own, own, rules, rules])
+    assert done.rewards == [0.5, 0.5, 0.3, 0.1]
     asked = [str(post["messages"]) for post in faulty.posts]
-    assert sum("Only limericks." in one for one in asked) == 1
-    assert sum("Only puns." in one for one in asked) == 3
+    assert {("Only limericks." in one, "Only puns." in one) for one in asked} == {(True, False), (False, True)}
 
 
-async def test_a_failed_judgment_costs_its_prompt_and_no_other(faulty: FaultyServer) -> None:
-    faulty.script(worth(never=[90]))
-    got = await rewards(faulty, log("worth 20"), log("worth 90"), log("worth 30", "Song?"), log("worth 10", "Song?"))
-    assert got == [0.5, 0.5, 0.3, 0.1]
-
-
-async def test_generations_that_come_one_by_one_wait_for_their_group(faulty: FaultyServer) -> None:
+async def test_generations_that_come_one_by_one_wait_for_their_group(faulty: FaultyServer, environment: Any) -> None:
     faulty.script(worth())
-    run = run_for_floats(judge_at(faulty))
-    async with complete_cohorts(run, size=3, deadline=30) as cohorts:
-        texts = ("worth 20", "worth 90", "worth 55")
-        got = await asyncio.gather(*(nemo_rl._rewards(run, cohorts, [log(text)], None) for text in texts))
-    assert got == [[0.2], [0.9], [0.55]]
+    steps = (environment.step([log(text)], [None]) for text in ("worth 20", "worth 90", "worth 55"))
+    assert [done.rewards for done in await asyncio.gather(*steps)] == [[0.2], [0.9], [0.55]]
     assert len(faulty.posts) == 1
-
-
-async def test_a_log_without_a_prompt_is_no_group(faulty: FaultyServer) -> None:
     with pytest.raises(InputError, match="so it has no prompt"):
-        await rewards(faulty, [{"role": "assistant", "content": "x"}])
-
-
-def test_a_judge_with_its_connections_cannot_be_sent_to_an_actor(faulty: FaultyServer) -> None:
-    with pytest.raises(ConfigError, match="cannot be sent to its Ray actor"):
-        nemo_rl.judge_environment(judge_at(faulty), group_size=4)
+        await environment.step([[{"role": "assistant", "content": "x"}]], [None])
 
 
 @pytest.mark.skipif(find_spec("nemo_rl") is not None, reason="NeMo-RL is installed here")
 def test_without_nemo_rl_the_environment_says_so() -> None:
     with pytest.raises(ConfigError, match="NeMo-RL is needed"):
         nemo_rl.judge_environment("embedded", group_size=4)
-
-
-@pytest.mark.parametrize("options", [{"group_size": 0}, {"group_size": 4, "deadline": 0}])
-def test_settings_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"group_size|deadline"):
-        nemo_rl.judge_environment("embedded", **options)
 
 
 # --- inside NeMo-RL ---------------------------------------------------------------------------------------------------

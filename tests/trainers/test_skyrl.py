@@ -63,14 +63,6 @@ async def rewards(faulty: FaultyServer, instances: str, texts: Sequence[str], ow
     return (await made.generate(batch(instances)))["rewards"]
 
 
-async def test_trajectories_of_an_instance_are_judged_together_wherever_they_stand(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    texts = ["worth 20", "worth 30", "worth 90", "worth 10"]
-    assert await rewards(faulty, "abab", texts, [0.0] * 4) == [0.2, 0.3, 0.9, 0.1]
-    assert len(faulty.posts) == 2
-    assert all("Only puns." in json.dumps(post) for post in faulty.posts)
-
-
 async def test_a_rubric_in_a_rows_extras_comes_before_that_of_the_run_and_rules_are_told_of(
     faulty: FaultyServer,
 ) -> None:
@@ -92,17 +84,6 @@ async def test_the_environments_own_rewards_are_kept_a_token_or_a_trajectory_eac
     assert await rewards(faulty, "aa", texts, [[1.0, 0.0], [0.0, 0.25]]) == [[1.0, 0.2], [0.0, pytest.approx(1.15)]]
 
 
-async def test_a_failed_judgment_adds_the_same_to_all_of_its_group(faulty: FaultyServer) -> None:
-    faulty.script(worth(never=[90]))
-    texts = ["worth 20", "worth 30", "worth 90", "worth 10"]
-    assert await rewards(faulty, "abab", texts, [1.0, 0.0, 0.0, 0.0]) == [1.5, 0.3, 0.5, 0.1]
-
-
-async def test_a_lone_trajectory_is_its_environments_as_in_evaluation(faulty: FaultyServer) -> None:
-    assert await rewards(faulty, "ab", ["worth 20", "worth 30"], [1.0, 0.0]) == [1.0, 0.0]
-    assert faulty.posts == []
-
-
 async def test_what_cannot_be_compared_is_refused(faulty: FaultyServer) -> None:
     made = judged(Plain, judge_at(faulty))
     two = (["worth 20", "worth 90"], [0.0, 0.0])
@@ -111,7 +92,7 @@ async def test_what_cannot_be_compared_is_refused(faulty: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="no trajectory_ids"):
         await made(*two).generate(batch("aa", trajectory_ids=None))
     other = batch("aa", prompts=[[{"role": "user", "content": text}] for text in ("one", "two")])
-    with pytest.raises(InputError, match="instance a has several prompts"):
+    with pytest.raises(InputError, match="different prompts"):
         await made(*two).generate(other)
     with pytest.raises(InputError, match="a reward of nan"):
         await made(["worth 20", "worth 90"], [float("nan"), 0.0]).generate(batch("aa"))

@@ -28,12 +28,6 @@ def sample(text: str, *, prompt: Any = PROMPT, status: str = "completed", **meta
 GROUP = SimpleNamespace(group_rm=True)
 
 
-async def test_a_group_gets_its_rewards_in_order(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    samples = [sample("worth 20"), sample("worth 90", status="truncated"), sample("worth 55")]
-    assert await group_rm(judge_at(faulty))(GROUP, samples) == [0.2, 0.9, 0.55]
-
-
 async def test_the_rubric_of_the_data_comes_before_that_of_the_run(faulty: FaultyServer) -> None:
     faulty.script(worth())
     reward = group_rm(judge_at(faulty), rubric="Only puns.")
@@ -183,15 +177,6 @@ async def test_equal_scores_are_no_advantage_to_the_last_bit(
     samples = await rolled_out(engine, module, judge_at(faulty), [f"worth {points}{'!' * n}" for n in range(8)])
     assert [one.reward for one in samples] == pytest.approx([points / 100] * 8, rel=2e-5)
     assert advantages(engine, samples) == [0.0] * 8
-
-
-async def test_a_group_of_one_is_no_advantage_without_a_call(
-    engine: Any, module: ModuleType, faulty: FaultyServer
-) -> None:
-    samples = await rolled_out(engine, module, judge_at(faulty), ["worth 20"])
-    # slime itself switches the deviation off for one sample a prompt.
-    assert advantages(engine, samples, grpo_std_normalization=False) == [0.0]
-    assert faulty.posts == []
 
 
 async def test_a_file_of_two_lines_is_what_the_flag_names(

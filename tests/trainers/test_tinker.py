@@ -19,7 +19,7 @@ import calipers
 from calipers.errors import ConfigError, InputError
 from calipers.trainers.tinker import JudgedGroup, conversation_of
 from http_judge import judge_at, worth
-from servers.faulty_server import FaultyServer, error
+from servers.faulty_server import FaultyServer
 
 HERE = importlib.util.find_spec("tinker_cookbook") is not None
 with_cookbook = pytest.mark.skipif(
@@ -121,42 +121,11 @@ async def test_a_rollout_without_a_score_has_its_siblings_mean_total(faulty: Fau
     assert totals == [1.2, pytest.approx(1.05), 0.9]
 
 
-@pytest.mark.parametrize("points", [20, 30, 70])
-async def test_among_ties_it_is_their_own_reward_to_the_last_bit(faulty: FaultyServer, points: int) -> None:
-    faulty.script(worth(never=(50,)))
-    texts = [f"{name}, worth {points}." for name in ("first", "second", "third")]
-    found = await rewarded(JudgedGroup(Inner(), judge_at(faulty)), *map(trajectory, texts), trajectory("worth 50."))
-    given = {reward for reward, _ in found}
-    assert len(given) == 1
-    assert given.pop() == pytest.approx(points / 100, rel=2**-16)
-
-
-async def test_a_group_that_cannot_be_judged_is_even(faulty: FaultyServer, caplog: pytest.LogCaptureFixture) -> None:
-    faulty.script(worth(down="worth"))
-    rollouts = [trajectory("worth 20."), trajectory("worth 90.")]
-    found = await rewarded(JudgedGroup(Inner(), judge_at(faulty)), *rollouts)
-    assert found == [(0.5, {"bonus": 0.0, "judge/scored": 0})] * 2
-    assert "2 of 2 rollouts could not be scored, so all get the same from the judge: 1, 2 failed" in caplog.text
-
-
 async def test_another_reward_that_is_not_finite_is_an_error_before_the_judge_is_asked(faulty: FaultyServer) -> None:
     for rollout, bonus in ((trajectory("worth 20.", rewards=(math.nan,)), 0.0), (trajectory("worth 20."), math.inf)):
-        with pytest.raises(InputError, match=r"rollout 1 has a reward of (nan|inf) from its environment"):
+        with pytest.raises(InputError, match=r"rollout 1 has a reward of (nan|inf)"):
             await rewarded(JudgedGroup(Inner(bonus=(bonus,)), judge_at(faulty)), rollout)
     assert faulty.posts == []
-
-
-async def test_a_single_rollout_has_an_even_reward_without_a_call(faulty: FaultyServer) -> None:
-    assert (await rewarded(JudgedGroup(Inner(), judge_at(faulty)), trajectory("worth 90.")))[0][0] == 0.5
-    assert faulty.posts == []
-
-
-async def test_everything_else_is_the_inner_builders() -> None:
-    inner = Inner(size=3)
-    group = JudgedGroup(inner, "embedded")
-    assert len(await group.make_envs()) == 3
-    await group.cleanup()
-    assert (inner.cleaned, group.logging_tags()) == (["cleaned"], ["jokes"])
 
 
 def embedded() -> calipers.Judge:
@@ -167,13 +136,8 @@ def test_it_is_pickled_with_a_judges_name_or_a_function_but_not_with_a_judge() -
     for judge in ("embedded", embedded):
         group = JudgedGroup(Inner(size=3), judge, rubric="Short.")
         assert pickle.loads(pickle.dumps(group)) == group  # noqa: S301 - our own bytes
-    with pytest.raises(ConfigError, match="pass a judge's name, or a module's function"):
+    with pytest.raises(ConfigError, match="a module's function that returns the Judge"):
         pickle.dumps(JudgedGroup(Inner(), embedded()))
-
-
-def test_settings_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match="weight=nan"):
-        JudgedGroup(Inner(), "embedded", weight=math.nan)
 
 
 def test_an_unknown_environment_needs_a_conversation_of_its_own() -> None:
@@ -181,10 +145,6 @@ def test_an_unknown_environment_needs_a_conversation_of_its_own() -> None:
         ConfigError, match=r"cannot read the messages of a SimpleNamespace: pass a function .* as JudgedGroup"
     ):
         conversation_of(trajectory("Hello."), SimpleNamespace())
-
-
-def test_nothing_sampled_is_nothing_to_judge() -> None:
-    assert conversation_of(trajectory(""), SimpleNamespace()) == []
 
 
 # --- inside tinker-cookbook -----------------------------------------------------------------------------------------
@@ -290,14 +250,6 @@ def test_advantages_are_those_of_the_group_without_the_members_the_judge_did_not
 
 
 @with_cookbook
-def test_a_judge_that_is_down_leaves_every_advantage_at_zero(faulty: FaultyServer) -> None:
-    faulty.script(worth(down="worth"))
-    group = rolled_out(judge_at(faulty), *(f"worth {points}." for points in (10, 30, 55)))
-    assert advantages(group) == [0.0, 0.0, 0.0]
-    assert len(set(group.get_total_rewards())) == 1  # what remove_constant_reward_groups goes by
-
-
-@with_cookbook
 def test_ties_have_equal_advantages_to_the_last_bit(faulty: FaultyServer) -> None:
     faulty.script(worth())
     found = advantages(rolled_out(judge_at(faulty), "first, worth 70.", "worth 10.", "second, worth 70."))
@@ -318,28 +270,3 @@ def test_a_lost_sibling_ends_the_group_under_fail_fast_and_shrinks_it_under_a_vi
     found = advantages(rolled_out(judge_at(faulty), "worth 20.", None, "worth 90.", strategy=viable))
     # In whatever order the strategy found them finished.
     assert sorted(found) == sorted(advantages(rolled_out(judge_at(faulty), "worth 20.", "worth 90.")))
-
-
-@with_cookbook
-def test_a_judge_that_refuses_every_question_ends_the_run_under_fail_fast_and_skips_groups_for_nothing_under_others(
-    faulty: FaultyServer,
-) -> None:
-    """As the cookbook's own loop asks for a group: what a strategy lets through ends it, and None is a group
-    skipped.
-    """
-    from tinker_cookbook.rl.rollout_strategy import FailFast, RetryOnFailure
-
-    faulty.script(error(404, "The model `judge` does not exist"))
-    stopped: list[int] = []
-
-    def stop() -> None:
-        stopped.append(1)
-
-    judge = judge_at(faulty)
-    assert not FailFast().catches_group_errors
-    for _ in range(2):
-        with pytest.raises(ConfigError, match="every question was refused"):
-            rolled_out(judge, "worth 20.", "worth 90.", stop=stop)
-    assert RetryOnFailure(max_retries=0).catches_group_errors  # which is why there is stop=
-    assert stopped == [1]
-    assert len(faulty.posts) == 2

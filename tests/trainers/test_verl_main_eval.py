@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -18,8 +17,7 @@ import pytest
 from calipers.errors import InputError
 from calipers.generation.main_eval import row_for_main_eval
 from calipers.rubric.dataset_standards import read_standards
-from calipers.trainers.verl import compute_score, rubric_batch, verif
-from calipers.trainers.verl.eval import Graded
+from calipers.trainers.verl import compute_score
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES
 from servers.checker import checker
 from servers.faulty_server import FaultyServer
@@ -59,9 +57,10 @@ def test_the_ground_truth_alone_says_all_that_a_row_asks_for(name: str) -> None:
     assert (after.rubric is None, after.rules is None) == (before.rubric is None, before.rules is None)
     with FaultyServer() as server:
         server.script(checker)
-        function: Any = verif if name in RULES else rubric_batch
         told: dict[str, Any] = {"judge": "vllm/judge", "base_url": server.url}
-        assert sum(function("planets", answer, truth, **told) for answer in ANSWERS) / 2 == pytest.approx(mean(name))
+        recipe = "verif" if name in RULES else "rubric_batch"
+        scores = [compute_score("planets", answer, truth, recipe=recipe, **told) for answer in ANSWERS]
+        assert sum(scores) / 2 == pytest.approx(mean(name))
         assert all(0 <= compute_score("planets", answer, truth, **told) <= 1 for answer in ANSWERS)
 
 
@@ -77,20 +76,6 @@ def test_an_answer_beside_a_rubric_becomes_its_reference() -> None:
     assert truth["rubrics"][0]["criterion"] == "Says 42."
 
 
-def test_a_rows_score_averages_as_a_number_and_travels() -> None:
-    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
-    graded = [Graded(score=score, acc=False, ground_truth="") for score in (0.75, 0.25)]
-    assert numpy.mean(graded) == 0.5
-    assert numpy.mean(graded[:1]) == 0.75
-    assert isinstance(graded[0], dict)
-    assert pickle.loads(pickle.dumps(graded[0])) == graded[0]  # noqa: S301 - our own, just made; Ray does the same
-    with FaultyServer() as server:
-        server.script(checker)
-        row = ROWS["ruscarl, both places, tags as objects"]["extra_info"]
-        told = [rubric_batch("planets", one, "", row, judge="vllm/judge", base_url=server.url) for one in ANSWERS]
-    assert numpy.mean(told) == 0.375
-
-
 def test_without_the_row_the_remedy_is_told() -> None:
     with pytest.raises(InputError, match=r"main_eval passes .*: calipers generate -o OUT\.parquet"):
-        rubric_batch("planets", "Mars", "", judge="embedded")
+        compute_score("planets", "Mars", "", judge="embedded", recipe="rubric_batch")

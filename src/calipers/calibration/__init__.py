@@ -1,8 +1,7 @@
 """Measure how reliable a judge is, on groups with gold scores, from recorded judgments.
 
-``calibrate`` does everything for recorded judgments; ``collect.collect_judgments`` obtains them from a judge. The rest
-is pure statistics, apart from reading files. Importing this package imports numpy, so calipers imports the package only
-where it is used.
+``calibrate`` does everything for recorded judgments; ``collect.collect_judgments`` obtains them from a judge. Importing
+this package imports numpy, so calipers imports the package only where it is used.
 """
 
 from __future__ import annotations
@@ -12,47 +11,38 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from calipers.calibration import curves, judges, panels, series, ways
-from calipers.calibration.asked import Asked
-from calipers.calibration.choice import Choice, Judged, choose_way
-from calipers.calibration.costs import Measure
-from calipers.calibration.differences import Difference, answer_of, paired_differences
+from calipers.calibration import curves, metrics, series
+from calipers.calibration.choice import Choice, Judged, Way, choose_way, measured_ways
+from calipers.calibration.comparable import prompts
 from calipers.calibration.findings import (
     Finding,
     findings_about_choice,
     findings_about_input,
     findings_about_series,
 )
-from calipers.calibration.folds import prompts
-from calipers.calibration.judges import JudgeFigures
-from calipers.calibration.panel_space import units_of
-from calipers.calibration.panels import PanelFigures
-from calipers.calibration.recommend import recommendation_toml
-from calipers.calibration.records import Key, Record, as_records
-from calipers.calibration.ways import Way
+from calipers.calibration.metrics import Difference, JudgeFigures, plain
+from calipers.calibration.panels import units_of
+from calipers.calibration.recommend import Asked, recommendation_toml
+from calipers.calibration.records import Key, Measure, Record, as_records
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import read_groups
 from calipers.types import TrajectoryGroup
 from calipers.types.encoding import counted, finite_number
 
-__all__ = ["Calibration", "Finding", "JudgeFigures", "PanelFigures", "Record", "Way", "calibrate"]
-
-_MOST_SHOWN = 6
-"""The most judges that a calibration's ``repr`` shows."""
+__all__ = ["Calibration", "Finding", "JudgeFigures", "Record", "Way", "calibrate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The result of a calibration: the figures of each judge in ``judges`` and of their ``panel``.
+    """The result of a calibration: the figures of each judge in ``judges``.
 
     ``recommendation`` is TOML for calipers.toml, and ``findings`` are warnings. ``ways`` are all measured ways to query
-    judges; ``choice`` is the way that the recommendation describes (None if there is nothing to choose). ``problems``
-    are the lines that could not be read. ``differences`` compare every two rows of
+    judges, with the best panels of them; ``choice`` is the way that the recommendation describes (None if there is
+    nothing to choose). ``problems`` are the lines that could not be read. ``differences`` compare every two rows of
     ``judges`` on the same groups.
     """
 
     judges: tuple[JudgeFigures, ...]
-    panel: PanelFigures
     recommendation: str
     findings: tuple[Finding, ...]
     ways: tuple[Way, ...] = ()
@@ -61,48 +51,37 @@ class Calibration:
     differences: tuple[Difference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the calibration's JSON report: plain objects, with None for unknown figures."""
+        """Return the JSON report: plain objects, with None for unknown figures."""
+        answer = metrics.difference_lines(self.differences, {})[-1:]
         return {
             "judges": [one.to_dict() for one in self.judges],
-            "answer": answer_of(self.differences),
-            "differences": [judges.rounded_floats(one.to_dict()) for one in self.differences],
-            "panel": self.panel.to_dict(),
+            "answer": answer[0] if answer else None,
+            "differences": plain(self.differences),
             "recommendation": self.recommendation,
-            "ways": [judges.rounded_floats(one.to_dict()) for one in self.ways],
-            "search": None if self.choice is None else judges.rounded_floats(self.choice.to_dict()),
+            "ways": [plain(one.to_dict()) for one in self.ways],
+            "search": None if self.choice is None else plain(self.choice.to_dict()),
             "findings": [one.to_dict() for one in self.findings],
         }
 
     def __repr__(self) -> str:
-        """Show the fidelity of each judge and of the panel in one line; ``to_dict`` has all figures."""
-        shown = [f"{one.judge} {_fidelity(one.advantage_fidelity, one.groups)}" for one in self.judges[:_MOST_SHOWN]]
-        if len(self.judges) > _MOST_SHOWN:
-            shown.append(f"{len(self.judges) - _MOST_SHOWN} more")
-        if len(self.panel.members) > 1:
-            shown.append(
-                f"panel of {len(self.panel.members)} {_fidelity(self.panel.advantage_fidelity, self.panel.groups)}"
-            )
-        shown.append(counted(len(self.findings), "finding"))
-        return f"Calibration({'; '.join(shown)})"
+        """Show the fidelity of each judge in one line; ``to_dict`` has all figures."""
+        shown = []
+        for one in self.judges:
+            level = one.advantage_fidelity
+            known = "unknown" if level is None else f"{level:.3f}"
+            shown.append(f"{one.judge} fidelity {known} on {counted(one.groups, 'group')}")
+        return f"Calibration({'; '.join([*shown, counted(len(self.findings), 'finding')])})"
 
     def _repr_html_(self) -> str:
         """Return the judges' figures, the findings and the recommendation for a notebook."""
         from calipers.types import markup  # noqa: PLC0415 - only notebooks need it
 
-        names = ("judge", "asked", "fidelity", "95 % interval", "top-1", "flips", "repeatability", "failed", "groups")
-        rows = [
-            (
-                one.judge,
-                one.asked,
-                one.advantage_fidelity,
-                "" if (ends := one.advantage_fidelity_interval) is None else f"{ends[0]:.3f} to {ends[1]:.3f}",
-                *(one.top1, one.order_flip_rate, one.repeatability, one.failure_rate, one.groups),
-            )
-            for one in self.judges
-        ]
-        said = [one.text if one.judge is None else f"{one.judge} ({one.variant}): {one.text}" for one in self.findings]
+        heads = [one for one in metrics.METRICS if one.head]
+        rows = [(one.judge, one.asked, *(one.values[head.name] for head in heads)) for one in self.judges]
+        lines = [one.text if one.judge is None else f"{one.judge} ({one.variant}): {one.text}" for one in self.findings]
         top = markup.heading("Calibration", "agreement with gold, over all calls of a group")
-        return top + markup.table(names, rows) + markup.lines(said) + markup.code(self.recommendation)
+        table = markup.table(("judge", "asked", *(head.head for head in heads)), rows)
+        return top + table + markup.lines(lines) + markup.code(self.recommendation)
 
 
 def calibrate(
@@ -125,7 +104,7 @@ def calibrate(
     judgments may also be data frames or datasets. Raises InputError for a missing or empty file, ConfigError for a
     limit that cannot be meant.
     """
-    _require_target(per_group)
+    _require_limit(per_group)
     problems: list[InputError] = []
 
     def complain(error: InputError) -> None:
@@ -135,34 +114,23 @@ def calibrate(
 
     frame = series.Frame.of(_groups(groups, complain))
     built, tally = series.build_series(as_records(judgments, on_error=complain), frame)
-    drawn = [curves.fidelity_curve(one, frame.gold[list(one.rows)]) for one in built]
-    measured = judges.figures_of_series(built, frame, drawn)
-    panel = panels.panel_figures(built, frame)
-    found = list(findings_about_input(frame, tally, len(problems)))
-    for one, figures in zip(built, measured, strict=True):
-        found += findings_about_series(one, figures)
-    if len(panel.members) > 1 and not panel.groups:
-        found.append(Finding("no_panel", "no group with gold was judged by all judges: the panel cannot be measured"))
-    alone = ways.measured_ways(built, drawn, frame)
-    units = units_of(built, frame)
-    choice = choose_way(alone, per_group, Judged(units, frame, prompts(frame)))
-    every = [*alone, *(choice.panels if choice else ())]
-    found += findings_about_choice(choice, frame)
-    words = recommendation_toml(choice, measured, per_group, rubrics, asked)
+    drawn = [curves.fidelity_curve(one, one.gold(frame)) for one in built]
+    measured = metrics.figures_of_series(built, frame, drawn)
+    alone = measured_ways(built, drawn, frame)
+    choice = choose_way(alone, per_group, Judged(units_of(built, frame), frame, prompts(frame)))
+    findings = list(findings_about_input(frame, tally))
+    for one, judge in zip(built, measured, strict=True):
+        findings += findings_about_series(one, judge)
+    findings += findings_about_choice(choice, frame)
     return Calibration(
         measured,
-        panel,
-        words,
-        tuple(found),
-        tuple(every),
+        recommendation_toml(choice, measured, per_group, rubrics, asked),
+        tuple(findings),
+        (*alone, *(choice.panels if choice else ())),
         choice,
         tuple(problems),
-        paired_differences(built, measured, frame),
+        metrics.paired_differences(built, measured, frame),
     )
-
-
-def _fidelity(value: float | None, groups: int) -> str:
-    return f"fidelity {'unknown' if value is None else f'{value:.3f}'} on {counted(groups, 'group')}"
 
 
 def _groups(
@@ -171,7 +139,7 @@ def _groups(
     return [] if isinstance(groups, list | tuple) and not groups else read_groups(groups, on_error=complain)
 
 
-def _require_target(per_group: object) -> None:
+def _require_limit(per_group: object) -> None:
     """Raise ConfigError for a limit that cannot be meant."""
     limits = per_group if isinstance(per_group, Mapping) else {} if per_group is None else {None: None}
     known = get_args(Measure)

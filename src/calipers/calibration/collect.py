@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from calipers.backends.names import name_without_password
-from calipers.calibration.asked import Asked
+from calipers.calibration.recommend import Asked
 from calipers.calibration.records import Key
 from calipers.config.settings import Settings
 from calipers.errors import InputError
+from calipers.interfaces import Backend
 from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
 from calipers.rubric import Rubric
@@ -27,7 +28,6 @@ from calipers.types import (
     JudgeRequest,
     Rating,
     Reading,
-    RenderedGroup,
     TrajectoryGroup,
     Usage,
 )
@@ -70,62 +70,64 @@ class JudgeAnswers:
     probed: tuple[int, Usage] = (0, Usage(cost_usd=0.0))
     reused: int = 0
 
+    @classmethod
+    def of(cls, judge: str | Backend, protocol: str, prompt_variant: str | None = None) -> JudgeAnswers:
+        """Return the answers of a judge that was not asked yet; its name has no password."""
+        name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
+        return cls(name, protocol, prompt_variant)
+
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Record one answer of the judge for calibration."""
-        ids = _candidate_ids(request.view)
-        self.answered_groups.add(request.view.group_id)
-        self.judgments.append(
-            {
-                "group_id": request.view.group_id,
-                "judge": self.judge,
-                "prompt_variant": self.prompt_variant,
-                "temperature": self.temperature,
-                **(_verdict_of_pair if self.protocol == "pairwise" else _scores_of_answer)(request.ask, reading, ids),
-                "shown": len(request.ask.order),
-                "usage": _usage(completion.usage),
-            }
-        )
+        """Record one answer of the judge."""
+        view, usage = request.view, completion.usage
+        ids = [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
+        self.answered_groups.add(view.group_id)
+        counted = usage.input_tokens or usage.output_tokens  # else the judge's server does not report it
+        names = ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")
+        answer = (_verdict_of_pair if self.protocol == "pairwise" else _scores_of_answer)(request.ask, reading, ids)
+        shown = {
+            "shown": len(request.ask.order),
+            "usage": {one: getattr(usage, one) for one in names} if counted else None,
+        }
+        self.judgments.append(self._record(view.group_id, {**answer, **shown}))
 
     def record_unanswered(self, result: GroupResult) -> None:
-        """Record a group without any answer for calibration: not sent, refused, or every call failed."""
+        """Record a group without any answer: not sent, refused, or every call failed."""
         if result.status not in ("abstained", "failed") or result.group_id in self.answered_groups:
             return
         ids = [one.id for one in result.trajectories]
-        pairs = self.protocol == "pairwise"
-        self.judgments.append(
-            {
-                "group_id": result.group_id,
-                "judge": self.judge,
-                "prompt_variant": self.prompt_variant,
-                "temperature": self.temperature,
-                "mode": self.protocol if pairs or self.protocol == "pointwise" else "listwise",
-                "order": ids[:2] if pairs else ids,
-                "parsed": None,
-                "status": result.status,
-                "reason": next((one.reason for one in result.trajectories if one.reason), None),
-                "shown": 0,
-            }
-        )
+        unanswered = {
+            "mode": self.protocol if self.protocol in ("pairwise", "pointwise") else "listwise",
+            "order": ids[:2] if self.protocol == "pairwise" else ids,
+            "parsed": None,
+            "status": result.status,
+            "reason": next((one.reason for one in result.trajectories if one.reason), None),
+            "shown": 0,
+        }
+        self.judgments.append(self._record(result.group_id, unanswered))
+
+    def _record(self, group_id: str, answer: dict[str, Any]) -> dict[str, Any]:
+        asked = {"prompt_variant": self.prompt_variant, "temperature": self.temperature}
+        return {"group_id": group_id, "judge": self.judge, **asked, **answer}
 
     @property
     def asked_by_key(self) -> dict[Key, Asked]:
-        """How the judge was asked, for calibration, by the keys of its judgments."""
+        """How the judge was asked, by the keys of its judgments."""
         asked = Asked() if self.settings is None else Asked.of(self.settings)
         modes = {one["mode"] for one in self.judgments}
         return {Key(self.judge, mode, self.prompt_variant, self.temperature, None): asked for mode in modes}
 
     def spent(self) -> Spent:
-        """Return the cost of the judge's answers in this calibration so far."""
-        more, also = self.probed
+        """Return the cost of the judge's answers so far."""
+        probes, probing = self.probed
         unscored = sum(reward is None for one in self.results for reward in one.rewards)
-        calls = more + sum(one.judge_calls for one in self.results)
-        usage = Usage.total([also, *(one.usage for one in self.results)])
+        calls = probes + sum(one.judge_calls for one in self.results)
+        usage = Usage.total([probing, *(one.usage for one in self.results)])
         tokens = usage.input_tokens, usage.output_tokens
-        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, more)
+        return Spent(self.judge, calls, *tokens, usage.cost_usd, unscored, self.reused, probes)
 
 
 def require_askable(name: str, **options: Any) -> None:
-    """Raise ConfigError unless a calibration can ask the judge ``name`` with these ``options``; asks nothing."""
+    """Raise ConfigError unless the judge ``name`` can be asked with these ``options``; asks nothing."""
     Judge.of({"judge": name, **options, "ledger": None}).close()
 
 
@@ -138,65 +140,44 @@ async def collect_judgments(
     prompt_variant: str | None = None,
     **options: Any,
 ) -> JudgeAnswers:
-    """Query the judge ``name`` about ``groups`` for calibration, and return its judgments.
-
-    A ``rubric`` replaces the groups' own.
+    """Query the judge ``name`` about ``groups`` and return its judgments; a ``rubric`` replaces the groups' own.
 
     ``options`` are those of ``Judge.of``. Raises ConfigError before any question is sent, if settings are invalid or a
     judge cannot be reached whose answers are not in the ledger, and if a judge refuses every question. Raises
     InputError if no group has two trajectories with messages.
     """
     judgeable = judgeable_groups(groups, rubric=rubric)
-    asked = JudgeAnswers(name_without_password(name), protocol, prompt_variant)
-    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": asked.observe, **options})
-    asked.settings = judge.settings
+    answers = JudgeAnswers.of(name, protocol, prompt_variant)
+    judge = Judge.of({"judge": name, "protocol": protocol, "rubric": rubric, "observer": answers.observe, **options})
+    answers.settings = judge.settings
     temperature = (judge.settings.calls.params or {}).get("temperature")
-    asked.temperature = temperature if isinstance(temperature, int | float) else None
+    answers.temperature = temperature if isinstance(temperature, int | float) else None
     try:
         for warning in await check_or_continue(judge):
             _log.warning("%s", warning)
         async for result in judge.score_groups(judgeable):
             await judge.require_answering()
-            asked.results.append(result)
-            asked.record_unanswered(result)
-        asked.reused = judge.store.reused
+            answers.results.append(result)
+            answers.record_unanswered(result)
+        answers.reused = judge.store.reused
     finally:
         judge.close()
-    asked.probed = judge.probed
-    return asked
+    answers.probed = judge.probed
+    return answers
 
 
 def judgeable_groups(groups: Iterable[TrajectoryGroup], *, rubric: str | Rubric | None) -> list[TrajectoryGroup]:
-    """Return the groups that calibration asks a judge about; a ``rubric`` replaces the groups' own.
+    """Return the groups that a judge is asked about; a ``rubric`` replaces the groups' own.
 
     Raises InputError if there is none.
     """
-    shown = list(groups)
-    found = [group for group in shown if sum(bool(one.messages) for one in group.trajectories) > 1]
-    if not found:
-        none = "no group has two trajectories with messages: there is nothing to ask a judge about"
-        raise InputError(none + _meant(shown))
-    return found if rubric is None else [without_rubrics(group) for group in found]
-
-
-def _meant(groups: Iterable[TrajectoryGroup]) -> str:
-    """Return how to write what trajectories have in place of messages; empty if nothing is found."""
-    held = [key for group in groups for one in group.trajectories for key in _TEXTS if one.extra.get(key)]
-    if not held:
-        return ""
-    return f'. Write {held[0]!r} as "messages": [{{"role": "assistant", "content": "..."}}]'
-
-
-def _usage(usage: Usage) -> dict[str, Any] | None:
-    """Return the usage of an answer for its record; None if the judge's server does not report it."""
-    if not usage.input_tokens and not usage.output_tokens:
-        return None
-    return {name: getattr(usage, name) for name in ("input_tokens", "output_tokens", "cached_tokens", "cost_usd")}
-
-
-def _candidate_ids(view: RenderedGroup) -> list[list[str]]:
-    """Return the ids of the trajectories that each candidate represents."""
-    return [[view.ids[member] for member in candidate.members] for candidate in view.candidates]
+    every = list(groups)
+    judgeable = [group for group in every if sum(bool(one.messages) for one in group.trajectories) > 1]
+    if not judgeable:
+        keys = [key for group in every for one in group.trajectories for key in _TEXTS if one.extra.get(key)]
+        remedy = f'. Write {keys[0]!r} as "messages": [{{"role": "assistant", "content": "..."}}]' if keys else ""
+        raise InputError(f"no group has two trajectories with messages: there is nothing to ask a judge about{remedy}")
+    return judgeable if rubric is None else [without_rubrics(group) for group in judgeable]
 
 
 def _scores_of_answer(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -217,7 +198,9 @@ def _verdict_of_pair(ask: Ask, reading: Reading, ids: Sequence[Sequence[str]]) -
     A candidate that represents several identical trajectories has the id of the first.
     """
     first, second = (ids[item][0] for item in ask.order)
-    said = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
-    winner = None if said is None else "tie" if said.margin == 0 else first if said.margin > 0 else second
-    parsed = None if said is None else {"winner": winner, "margin": abs(said.margin)}
+    verdict = next((one for one in reading.judgments if isinstance(one, Comparison)), None)
+    parsed = None
+    if verdict is not None:
+        winner = "tie" if verdict.margin == 0 else first if verdict.margin > 0 else second
+        parsed = {"winner": winner, "margin": abs(verdict.margin)}
     return {"mode": "pairwise", "order": [first, second], "sample_index": ask.sample, "parsed": parsed}

@@ -1,19 +1,28 @@
-"""Find the groups on which judges can be compared: those that all judges scored.
+"""Which groups figures are compared on: those that all judges scored, and folds that no prompt is in two of.
 
-A judge that does not score the hard groups looks better on the rest.
+A judge that does not score the hard groups looks better on the rest. Groups of one prompt are alike: what is chosen on
+some of them looks good on the others.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from calipers.calibration.arrays import Array, Flags
+from calipers.calibration.measures import Array, Flags
+from calipers.calibration.series import Frame
+from calipers.types import TrajectoryGroup
+from calipers.types.encoding import to_json_text
 
-MIN_GROUPS = 30
+MIN_GROUPS: Final = 30
 """The fewest groups for a choice: with fewer groups, intervals are too wide."""
+FOLDS: Final = 5
+Folds: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +38,7 @@ class Common:
 
 
 def common_groups(table: Array) -> Common:
-    """Return the part of ``table`` (rows, groups; NaN where unknown) that calibration can compare.
+    """Return the part of ``table`` (rows, groups; NaN where unknown) that can be compared.
 
     All rows must share at least ``MIN_GROUPS`` groups, or half as many groups as the largest row has. If they share
     fewer, rows with less than half as many groups as the largest row are omitted.
@@ -44,3 +53,40 @@ def common_groups(table: Array) -> Common:
         if rows.any() and int(groups.sum()) >= need:
             return Common(np.asarray(rows), groups, shared=True)
     return Common(every, np.asarray(known.any(axis=0)), shared=False)
+
+
+def prompts(frame: Frame) -> Folds:
+    """Return a number for each group; groups with the same prompt have the same number."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(prompt_of(one), len(numbers)) for one in frame.groups], dtype=np.int64)
+
+
+def prompt_of(group: TrajectoryGroup) -> str:
+    """Return what tells the prompt of a group from others: what precedes the first answer.
+
+    Without a message of a user, as where all tasks share instructions, it is no prompt, and the group is on its own.
+    """
+    first = group.trajectories[0].messages if group.trajectories else ()
+    before = [*group.context, *itertools.takewhile(lambda message: message.get("role") != "assistant", first)]
+    if any(message.get("role") == "user" for message in before):
+        return f"prompt {to_json_text([dict(one) for one in before])}"
+    return f"group {group.group_id}"
+
+
+def folds(sources: Sequence[int] | Folds) -> Folds | None:
+    """Return the fold (0 to 4) of each group, from its prompt's number and a fixed seed.
+
+    Prompts with the most groups are dealt first, each to the fold that has the fewest groups. None if there are fewer
+    than ten groups, or fewer than five prompts.
+    """
+    given = np.asarray(sources, dtype=np.int64)
+    names, place, counts = np.unique(given, return_inverse=True, return_counts=True)
+    if len(given) < 2 * FOLDS or len(names) < FOLDS:
+        return None
+    shuffled = np.random.default_rng(0).permutation(len(names))
+    sizes, dealt = np.zeros(FOLDS), np.zeros(len(names), dtype=np.int64)
+    for name in sorted(shuffled, key=lambda one: -counts[one]):
+        fold = int(sizes.argmin())
+        dealt[name] = fold
+        sizes[fold] += counts[name]
+    return np.asarray(dealt[place])

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from calipers.calibration import measures, repeats
-from calipers.calibration.arrays import Array, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.repeats import Stopped
 from calipers.calibration.series import Series
 
-TOLERANCE = 0.015
+TOLERANCE: Final = 0.015
 """The default tolerance of ``resolve``. With this value, a group gets two of eight calls on average in the development
 half of the fidelity benchmark.
 """
-
-TIE_COST = 0.005
+TIE_COST: Final = 0.005
 """Tying groups whose differences are all noise is recommended if it costs at most this much fidelity."""
-
-CURVE = (*range(1, 9), 12, 16, 24, 32, 48, 64)
+_COUNTS: Final = (*range(1, 9), 12, 16, 24, 32, 48, 64)
 """Numbers of calls at which the curve has points, up to the number of recorded calls, which is the last point."""
 
-Interval = tuple[float, float]
+Interval: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +73,15 @@ class Curve:
     @property
     def points(self) -> tuple[ByCalls, ...]:
         """The mean over groups by number of calls."""
-        found = ((count, measures.mean_over_groups(one), one) for count, one in self.by_count.items())
+        means = ((count, measures.mean_over_groups(one), one) for count, one in self.by_count.items())
         return tuple(
-            ByCalls(count, level, measures.bootstrap_interval(one)) for count, level, one in found if level is not None
+            ByCalls(count, level, measures.bootstrap_interval(one)) for count, level, one in means if level is not None
         )
 
 
 def fidelity_curve(series: Series, gold: Array) -> Curve:
-    """Return a judge's fidelity curve in calibration, over groups with ``gold`` (groups, members).
-
-    Its last point uses all calls.
-    """
-    counts = sorted({*(one for one in CURVE if one < series.most), series.most})
+    """Return a judge's fidelity curve over groups with ``gold`` (groups, members); its last point uses all calls."""
+    counts = sorted({*(one for one in _COUNTS if one < series.most), series.most})
     by_count = {count: fidelity_over_windows(series, gold, count) for count in counts}
     stopped = None if series.key.mode == "pairwise" else _stopped_by_rule(series, gold)
     if stopped is None:
@@ -98,14 +94,11 @@ def fidelity_curve(series: Series, gold: Array) -> Curve:
 
 
 def fidelity_over_windows(series: Series, gold: Array, count: int) -> Array:
-    """Return each group's fidelity to gold from ``count`` calls, in calibration.
-
-    It is the mean over cyclic windows of the group's calls.
-    """
+    """Return each group's fidelity to gold from ``count`` calls, the mean over cyclic windows of the group's calls."""
     depth = np.array(series.depth)
     starts = series.most if count < series.most else 1
-    found = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
-    return mean_of_known(np.where(np.arange(starts)[:, None] < depth[None, :], found, np.nan), axis=0)
+    levels = np.array([measures.fidelity(series.scores(start, count), gold) for start in range(starts)])
+    return mean_of_known(np.where(np.arange(starts)[:, None] < depth[None, :], levels, np.nan), axis=0)
 
 
 def _stopped_by_rule(series: Series, gold: Array) -> Stopped | None:
@@ -115,37 +108,36 @@ def _stopped_by_rule(series: Series, gold: Array) -> Stopped | None:
     """
     if series.most < 4 or not len(gold):
         return None
-    found = np.full((4, len(gold)), np.nan)
+    figures = np.full((4, len(gold)), np.nan)
     half = np.random.default_rng(0).permutation(len(gold)) < len(gold) // 2
-    shared = series.key.mode != "pointwise"
     for learning, asking in ((half, ~half), (~half, half)):
-        learned = repeats.learn_noise(series.calls[learning], shared=shared)
+        learned = repeats.learn_noise(series.calls[learning], shared=series.shared)
         if learned is None or learned.noise.variance <= 0:
             return None
         rule = learned.rule(tolerance=TOLERANCE, budget=series.most)
-        part = repeats.simulate_stopping(series.calls[asking], gold[asking], learned, rule, shared=shared)
-        found[:, asking] = part.calls, part.fidelity, part.all_noise, part.tie_cost
-    return Stopped(*found)
+        part = repeats.simulate_stopping(series.calls[asking], gold[asking], learned, rule, shared=series.shared)
+        figures[:, asking] = part.calls, part.fidelity, part.all_noise, part.tie_cost
+    return Stopped(*figures)
 
 
 def compare_with_fixed_calls(stopped: Stopped, by_group: Array, *, tolerance: float) -> Resolved | None:
-    """Return, in calibration, how stopping early compares with the same average number of calls for each group.
+    """Return how stopping early compares with the same average number of calls for each group.
 
     ``by_group`` has the shape (number of calls, groups).
     """
     known = ~np.isnan(stopped.fidelity) & ~np.isnan(by_group).any(axis=0)
     if not known.any():
         return None
-    calls, found, lost = (one[known] for one in (stopped.calls, stopped.fidelity, stopped.tie_cost))
+    calls, levels, lost = (one[known] for one in (stopped.calls, stopped.fidelity, stopped.tie_cost))
     below = min(int(calls.mean()), len(by_group) - 1)
     part = float(calls.mean()) - below
-    level = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
+    fixed = (1 - part) * by_group[below - 1, known] + part * by_group[below, known]
     return Resolved(
         tolerance,
         float(calls.mean()),
-        float(found.mean()),
-        float(level.mean()),
-        measures.bootstrap_interval(found - level),
+        float(levels.mean()),
+        float(fixed.mean()),
+        measures.bootstrap_interval(levels - fixed),
         float(stopped.all_noise[known].mean()),
         float(lost.mean()),
         measures.bootstrap_interval(lost),

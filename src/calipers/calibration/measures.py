@@ -7,13 +7,23 @@ group, NaN if the group cannot be measured.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
-from calipers.calibration.arrays import Array, Flags
+Array: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _EDGE = 1e-9
 _RESAMPLES = 1000
+
+
+def mean_of_known(values: Array, *, axis: int) -> Array:
+    """Return the mean of the known values in an array over ``axis``; NaN if there are none."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=axis)
+    total = np.where(known, values, 0.0).sum(axis=axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def measurable_groups(scores: Array, gold: Array) -> Flags:
@@ -28,14 +38,14 @@ def measurable_groups(scores: Array, gold: Array) -> Flags:
 
 
 def centred_values(values: Array, known: Flags) -> Array:
-    """Return, for calibration, scores minus their mean over the ``known`` members of a group; 0 for the others."""
+    """Return scores minus their mean over the ``known`` members of a group; 0 for the others."""
     count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
     filled = np.where(known, values, 0.0)
     return np.where(known, filled - filled.sum(axis=-1, keepdims=True) / count, 0.0)
 
 
 def fidelity(scores: Array, gold: Array) -> Array:
-    """Return the correlation (Pearson) of scores and gold within each group, for calibration.
+    """Return the correlation (Pearson) of scores and gold within each group.
 
     It is in [-1, 1], and 0 if all scores are equal.
     """
@@ -47,7 +57,7 @@ def fidelity(scores: Array, gold: Array) -> Array:
 
 
 def top1(scores: Array, gold: Array) -> Array:
-    """Return, for calibration, 1 if the best-scored member has the best gold, else 0.
+    """Return 1 if the best-scored member has the best gold, else 0.
 
     Among equal best scores it is the share that have it.
     """
@@ -63,7 +73,7 @@ def _best(values: Array, known: Flags) -> Flags:
 
 
 def pair_signs(values: Array, known: Flags) -> Array:
-    """Return, for calibration, the sign of each difference of two members, (groups, members, members).
+    """Return the sign of each difference of two members, (groups, members, members).
 
     It is 0 for ties and unknown values.
     """
@@ -73,7 +83,7 @@ def pair_signs(values: Array, known: Flags) -> Array:
 
 
 def tau_b(scores: Array, gold: Array) -> Array:
-    """Return Kendall's tau-b of scores and gold within each group, for calibration (*Biometrika* 33, 1945).
+    """Return Kendall's tau-b of scores and gold within each group (*Biometrika* 33, 1945).
 
     It is in [-1, 1], and 0 if all scores are equal.
     """
@@ -85,7 +95,7 @@ def tau_b(scores: Array, gold: Array) -> Array:
 
 
 def sign_error(scores: Array, gold: Array) -> Array:
-    """Return, against gold, the share of members whose advantage has the wrong sign, in [0, 1], for calibration.
+    """Return the share of members whose advantage has the wrong sign, in [0, 1].
 
     The advantage is the score minus the group's mean.
 
@@ -102,7 +112,7 @@ def sign_error(scores: Array, gold: Array) -> Array:
 
 
 def kappa(scores: Array, gold: Array, *, ties: bool) -> float | None:
-    """Return, for calibration, chance-corrected agreement with gold on pairs of members (Cohen 1960).
+    """Return chance-corrected agreement with gold on pairs of members (Cohen 1960).
 
     It is pooled over groups, and None without such pairs.
 
@@ -149,6 +159,6 @@ def bootstrap_interval(by_group: Array) -> tuple[float, float] | None:
 
 @lru_cache(maxsize=8)
 def resample_weights(count: int) -> Array:
-    """Return, for calibration, weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
+    """Return weights of ``count`` groups in each of 1,000 resamples; each row sums to 1."""
     draws = np.random.default_rng(count).multinomial(count, np.full(count, 1 / count), size=_RESAMPLES)
     return np.asarray(draws / count, dtype=np.float64)

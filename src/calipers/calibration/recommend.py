@@ -4,29 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
 
 from calipers.backends.names import is_stand_in, short_names
 from calipers.calibration import measures
-from calipers.calibration.asked import Asked, request_lines
-from calipers.calibration.choice import SHARE_OF_BEST, Choice
+from calipers.calibration.choice import SHARE_OF_BEST, Choice, Way
 from calipers.calibration.comparable import MIN_GROUPS
-from calipers.calibration.costs import Cost, Measure
-from calipers.calibration.judges import JudgeFigures
-from calipers.calibration.records import Key
-from calipers.calibration.ways import Way
+from calipers.calibration.curves import Interval
+from calipers.calibration.metrics import JudgeFigures
+from calipers.calibration.records import Cost, Key, Measure
+from calipers.config.settings import Settings
 
-_NEAR = 3
-"""The most ways that are named beside the chosen one."""
-_UNRELATED = 0.005
+_UNRELATED: Final = 0.005
 """A lower correlation of errors would be written as 0."""
-_MOST_RELATED = 0.99
-
-_UNITS: Mapping[Measure, str] = {
+_MOST_RELATED: Final = 0.99
+_UNITS: Final[Mapping[Measure, str]] = {
     "usd": "dollars",
     "tokens": "tokens",
     "shown": "transcripts read",
     "calls": "calls",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a calibration asked a judge, as far as its answers do not say it: settings of ``Judge`` by flat names."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    expected: bool = False
+    price: Sequence[float] | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Asked:
+        """Return what a judge with these ``settings`` was asked with."""
+        price = settings.calls.price
+        single = None if isinstance(price, Mapping) else price
+        return cls(dict(settings.calls.params or {}), settings.question.expected, single)
 
 
 def recommendation_toml(
@@ -36,7 +52,7 @@ def recommendation_toml(
     rubrics: Mapping[str, str] | None = None,
     asked: Mapping[Key, Asked] | None = None,
 ) -> str:
-    """Return calibration's recommendation: a block of TOML for calipers.toml, with a reason above every line.
+    """Return the recommendation: a block of TOML for calipers.toml, with a reason above every line.
 
     ``rubrics`` are the files of prompt variants, by the variant's name. ``asked`` says how judges were asked, as far as
     their answers do not say it.
@@ -44,18 +60,11 @@ def recommendation_toml(
     if choice is None:
         return _no_recommendation(judges, limit)
     way, names = choice.way, short_names(one.judge for one in judges)
-    lines = [
-        *_measured(choice, names),
-        *_unscored(way, judges, names),
-        *_price(choice, limit, names),
-        *_near_ways(choice, names),
-    ]
-    if len(way.judges) > 1:
-        lines += _panel(way, names)
-    else:
-        lines.append(f"judge = [{json.dumps(way.judges[0], ensure_ascii=False)}]")
-    lines += [*request_lines(way.keys, asked or {}, names), *_rubrics(way, rubrics or {})]
-    lines += [*_questions(way, judges), *_tie_lines(way, judges)]
+    figures = _figures_of(way, judges)
+    lines = [*_measured(choice, names), *_unscored(figures, names), *_price(choice, limit, names)]
+    lines += _panel(way, names) if len(way.judges) > 1 else [f"judge = [{_text(way.judges[0])}]"]
+    lines += [*request_lines(way.keys, asked or {}, names), *_rubric(way, rubrics or {})]
+    lines += [*_questions(way, figures), *_ties(way, figures)]
     return "\n".join(lines) + "\n"
 
 
@@ -64,82 +73,70 @@ def _no_recommendation(judges: Sequence[JudgeFigures], limit: Mapping[Measure, f
     if measured and all(is_stand_in(one.judge) for one in measured):
         names = sorted({_comment(one.judge) for one in measured})
         are = "is" if len(names) == 1 else "are"
-        simulated = any(name.startswith("profile:") for name in names)
-        return (
-            f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
-            + simulated * "# Answers of profiles are simulated: these figures say little about the models themselves.\n"
-        )
+        return f"# No recommendation: {', '.join(names)} {are} for tests, not for training. Measure a model.\n"
     if limit and measured:
-        most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
         return (
-            f"# No recommendation: no measured way is known to cost at most {most} a group.\n"
+            f"# No recommendation: no measured way is known to cost at most {_limits(limit)} a group.\n"
             "# Raise the limit, or set it in a unit that the recorded answers contain.\n"
         )
     return "# No recommendation: agreement with gold could not be measured.\n"
 
 
-def _measured(choice: Choice, called: Mapping[str, str]) -> list[str]:
-    way = choice.way
-    known = int((way.fidelity == way.fidelity).sum())  # only NaN differs from itself
-    groups = f"{known} group{'' if known == 1 else 's'}"
-    low_high = measures.bootstrap_interval(way.fidelity)
-    fidelity = f"{measures.mean_over_groups(way.fidelity):.3f}{_interval(low_high)}"
+def _limits(limit: Mapping[Measure, float]) -> str:
+    return " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
+
+
+def _measured(choice: Choice, names: Mapping[str, str]) -> list[str]:
+    fidelity = choice.way.fidelity
+    known = len(fidelity) - int(np.isnan(fidelity).sum())
+    interval = measures.bootstrap_interval(fidelity)
+    level = f"{measures.mean_over_groups(fidelity):.3f}{_interval(interval)}"
     tried = f"The best of {choice.tried:,} ways tried. " if choice.tried > 1 else ""
-    lines = [f"# {tried}Measured on {groups}: advantage fidelity {fidelity}."]
+    lines = [f"# {tried}Measured on {known} group{'s' * (known != 1)}: advantage fidelity {level}."]
     if choice.fidelity is not None:
-        held_out = f"{choice.fidelity:.3f}{_interval(choice.interval)}"
-        lines.append(f"# On groups that had no part in the choice: {held_out}.")
+        lines.append(f"# On groups that had no part in the choice: {choice.fidelity:.3f}{_interval(choice.interval)}.")
     if known < MIN_GROUPS:
         lines.append(f"# Fewer than {MIN_GROUPS} groups: too few for a reliable choice.")
-    if low_high and low_high[1] < 0:
+    if interval and interval[1] < 0:
         lines.append("# Better members get lower scores. Do not train on it.")
-    elif low_high and low_high[0] <= 0:
+    elif interval and interval[0] <= 0:
         lines.append("# Its interval includes 0: it may be no better than chance. Do not train on it.")
     if not choice.shared:
         lines.append("# Not all ways were measured on the same groups: each was compared on its own.")
     elif choice.common_groups < known and choice.common_fidelity is not None:
-        lines.append(
-            f"# On the {choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}."
-        )
-    names = sorted({_name(one.judges[0], called) for one in choice.aside if len(one.judges) == 1})
-    if names:
-        lines.append(f"# Not compared, because they scored too few groups: {', '.join(names)}.")
-    return lines
+        common = f"{choice.common_groups} groups on which all ways were compared: {choice.common_fidelity:.3f}"
+        lines.append(f"# On the {common}.")
+    aside = sorted({_name(one.judges[0], names) for one in choice.aside})
+    return [*lines, *([f"# Not compared, because they scored too few groups: {', '.join(aside)}."] if aside else [])]
 
 
-def _unscored(way: Way, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> list[str]:
-    """Return comment lines about groups that the judges of a way did not score; these groups teach nothing."""
+def _unscored(figures: Sequence[JudgeFigures], names: Mapping[str, str]) -> list[str]:
+    """Return comments about groups that the judges of a way did not score; these groups teach nothing."""
     return [
         f"# {_name(one.judge, names)} gave no score in {one.missing.total} of {one.missing.total + one.groups} groups: "
         f"{one.missing.as_text()}."
-        for one in _figures_of(way, judges)
+        for one in figures
         if one.missing.total
     ]
 
 
-def _interval(low_high: tuple[float, float] | None) -> str:
-    return "" if low_high is None else f" [{low_high[0]:.3f}, {low_high[1]:.3f}]"
+def _interval(ends: Interval | None) -> str:
+    return "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
 
 
 def _price(choice: Choice, limit: Mapping[Measure, float] | None, names: Mapping[str, str]) -> list[str]:
     way, dearest = choice.way, choice.frontier[-1]
     lines = [f"# A group costs {_as_text(way.cost)}."]
     if limit:
-        most = " and ".join(f"{amount:g} {_UNITS[kind]}" for kind, amount in limit.items())
-        lines.append(f"# The best way that costs at most {most} a group.")
-    elif dearest is not way:
-        lines += [
-            f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity.",
-            f"# The best way costs more: {_way(dearest, names)}.",
-        ]
-    return lines
-
-
-def _way(way: Way, names: Mapping[str, str]) -> str:
-    """Return a whole way as text: what it is called, its fidelity, and the cost of a group."""
-    level = measures.mean_over_groups(way.fidelity)
-    fidelity = "unknown" if level is None else f"{level:.3f}"
-    return f"{_comment(way.called(names))}: {fidelity} for {_as_text(way.cost)}"
+        return [*lines, f"# The best way that costs at most {_limits(limit)} a group."]
+    if dearest is way:
+        return lines
+    level = f"{measures.mean_over_groups(dearest.fidelity):.3f} for {_as_text(dearest.cost)}"
+    return [
+        *lines,
+        f"# It is the cheapest, in {_UNITS[choice.measure]}, with {SHARE_OF_BEST:.1%} of the best way's fidelity.",
+        f"# The best way costs more: {_comment(dearest.called(names))}: {level}.",
+    ]
 
 
 def _as_text(cost: Cost) -> str:
@@ -150,83 +147,84 @@ def _as_text(cost: Cost) -> str:
     return ", ".join(parts)
 
 
-def _near_ways(choice: Choice, names: Mapping[str, str]) -> list[str]:
-    """Return comment lines with other ways in the chosen way's interval, at no higher cost: the cheapest first, then
-    those that are better than all before them.
-    """
-    low = (measures.bootstrap_interval(choice.way.fidelity) or (1.0, 1.0))[0]
-    near: list[Way] = []
-    for one in choice.rivals:
-        level = measures.mean_over_groups(one.fidelity)
-        best = measures.mean_over_groups(near[-1].fidelity) if near else None
-        if one is not choice.way and level is not None and level >= low and (best is None or level > best):
-            near.append(one)
-    if not near:
-        return []
-    return ["# Also within its interval, at no higher cost:", *(f"# - {_way(one, names)}" for one in near[:_NEAR])]
-
-
 def _panel(way: Way, names: Mapping[str, str]) -> list[str]:
     weights = way.weights or ()
     shares = ", ".join(f"{names.get(one, one)} {share:.2f}" for one, share in zip(way.judges, weights, strict=True))
-    return [
+    lines = [
         "# Together they beat the best single judge of no higher price by more than one standard error.",
         f"# Weights, learned from gold: {_comment(shares)}.",
         f"judge = {json.dumps(list(way.judges), ensure_ascii=False)}",
         'panel = "all"',
         f'weights = "{",".join(f"{share:.4g}" for share in weights)}"',
-        *_related_errors(way),
     ]
-
-
-def _related_errors(way: Way) -> list[str]:
-    """Return lines about the correlation of a panel's errors, by which a run corrects its standard errors."""
-    if way.error_correlation is None or way.effective_votes is None or way.error_correlation < _UNRELATED:
-        return []
+    related, votes = way.error_correlation, way.effective_votes
+    if related is None or votes is None or related < _UNRELATED:
+        return lines
     return [
-        f"# Their errors go together: they are as good as {way.effective_votes:.1f} judges with unrelated errors.",
-        f"error_correlation = {min(way.error_correlation, _MOST_RELATED):.2g}",
+        *lines,
+        f"# Their errors go together: they are as good as {votes:.1f} judges with unrelated errors.",
+        f"error_correlation = {min(related, _MOST_RELATED):.2g}",
     ]
 
 
-def _rubrics(way: Way, files: Mapping[str, str]) -> list[str]:
+def request_lines(keys: Sequence[Key], asked: Mapping[Key, Asked], names: Mapping[str, str]) -> list[str]:
+    """Return lines that ask the judges of a way as calibration did; ``asked`` lacks judges of recorded answers."""
+    known = [asked[key] for key in keys if key in asked]
+    unknown = ", ".join(_name(key.judge, names) for key in keys if key not in asked)
+    lines = (
+        [f"# {unknown}: recorded answers do not say with which param and expected; set them as they were then."]
+        if unknown
+        else []
+    )
+    params: dict[str, Any] = {}
+    for name, value in ((name, value) for one in known for name, value in one.params.items()):
+        if all(one.params.get(name) == value for one in known):
+            params[name] = value
+        elif (differs := f"# The judges were asked with different values of {_text(name)}.") not in lines:
+            lines.append(differs)
+    heats = {key.temperature for key in keys}
+    if len(heats) > 1:
+        params.pop("temperature", None)
+        lines.append("# They were measured at different temperatures; a run has one for all judges.")
+    elif (heat := heats.pop()) is not None and params.get("temperature") != heat:
+        params["temperature"] = int(heat) if heat.is_integer() else heat
+    texts = [_text(f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in params.items()]
+    lines += [f"param = [{', '.join(texts)}]"] if texts else []
+    lines += ["expected = true"] if any(one.expected for one in known) else []
+    if len(keys) == 1 and known and known[0].price is not None:  # in settings files, a panel has no price
+        lines.append(f'price = "{",".join(f"{amount:.15g}" for amount in known[0].price)}"')
+    return lines
+
+
+def _rubric(way: Way, files: Mapping[str, str]) -> list[str]:
     """Return lines with the rubric that the judges of a way were asked with, if it is one whose file is known."""
     variant = way.prompt_variant
     if not variant:
         return []
-    lines = [f"# Measured with the prompt variant {_comment(variant)}."]
-    return [*lines, f"rubric = {_text(files[variant])}" if variant in files else _unknown_file(variant)]
+    unknown = (
+        f"# Its rubric is not known here: calibrate --rubric FILE, with the file named {_comment(variant)}, adds it."
+    )
+    return [
+        f"# Measured with the prompt variant {_comment(variant)}.",
+        f"rubric = {_text(files[variant])}" if variant in files else unknown,
+    ]
 
 
-def _unknown_file(variant: str) -> str:
-    return f"# Its rubric is not known here: calibrate --rubric FILE, with the file named {_comment(variant)}, adds it."
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    lines = []
-    if way.criterion:
-        lines.append(f"# Measured for the criterion {_comment(way.criterion)}.")
+def _questions(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
+    lines = [f"# Measured for the criterion {_comment(way.criterion)}."] if way.criterion else []
     lines.append(f'protocol = "{way.protocol}"')
     orders = way.orders
     if way.protocol == "pairwise":
-        rates = [one.order_flip_rate for one in _figures_of(way, judges)]
-        known = [one for one in rates if one is not None]
-        if known:
-            lines.append(f"# {max(known):.0%} of pairs flip when the order is swapped.")
+        rates = [one.order_flip_rate for one in figures if one.order_flip_rate is not None]
+        if rates:
+            lines.append(f"# {max(rates):.0%} of pairs flip when the order is swapped.")
         else:
             orders = 2
             lines.append("# Position bias is unknown: ask both orders, at twice the price, until it is known.")
     lines += [f"orders = {orders}", f"samples = {way.samples}"]
     if way.resolve is not None:
         lines += [
-            (
-                "# calipers stops asking once more calls would not change the ranking; as many calls for every group "
-                "are worse."
-            ),
+            "# calipers stops asking once more calls would not change the ranking.",
             "# Measured with the judge's noise known from earlier answers; until it is, every group is asked twice.",
             f"resolve = {way.resolve:g}",
             f"most = {way.most}",
@@ -235,25 +233,17 @@ def _questions(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
 
 
 def _figures_of(way: Way, judges: Sequence[JudgeFigures]) -> list[JudgeFigures]:
-    own = {key.judge: key.prompt_variant for key in way.members}
-    variants = {judge: own.get(judge, way.prompt_variant) for judge in way.judges}
-    return [
-        one
-        for one in judges
-        if one.judge in way.judges
-        and one.mode.removesuffix("_scores") == way.protocol
-        and one.prompt_variant == variants[one.judge]
-    ]
+    asked = {(key.judge, key.protocol, key.prompt_variant) for key in way.keys}
+    return [one for one in judges if (one.judge, one.key.protocol, one.key.prompt_variant) in asked]
 
 
-def _tie_lines(way: Way, judges: Sequence[JudgeFigures]) -> list[str]:
-    """Return comment lines about groups whose differences are all noise."""
-    figures = _figures_of(way, judges)[:1]
-    lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures]
-    found = figures[0].resolve if figures and way.resolve is not None else None
-    if found is not None and found.all_noise:
-        costs = f"{found.tie_cost:.4f}{_interval(found.tie_cost_interval)}"
-        lines.append(f"# In {found.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
+def _ties(way: Way, figures: Sequence[JudgeFigures]) -> list[str]:
+    """Return comments about groups whose differences are all noise."""
+    lines = [f"# {one.dead_groups} of {one.groups_judged} groups have all scores tied." for one in figures[:1]]
+    resolved = figures[0].resolve if figures and way.resolve is not None else None
+    if resolved is not None and resolved.all_noise:
+        costs = f"{resolved.tie_cost:.4f}{_interval(resolved.tie_cost_interval)}"
+        lines.append(f"# In {resolved.all_noise:.1%} of groups all differences are noise; tying them costs {costs}.")
     return lines
 
 
@@ -264,3 +254,7 @@ def _name(judge: str, names: Mapping[str, str]) -> str:
 def _comment(text: str) -> str:
     """Return text on one line, so that it stays inside its TOML comment."""
     return " ".join(text.split())
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)

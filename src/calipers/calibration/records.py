@@ -1,7 +1,6 @@
-"""Read a file of recorded judgments: each line is an answer of a judge about a group.
+"""Read recorded judgments: each is an answer of a judge about a group, with its cost.
 
-Lines are checked, not interpreted: ``series`` turns winners and rankings into numbers. Reading is the only I/O of this
-package.
+Lines are checked, not interpreted: ``series`` turns winners and rankings into numbers.
 """
 
 from __future__ import annotations
@@ -12,23 +11,76 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
-from calipers.calibration.costs import NOTHING, Cost
-from calipers.calibration.raw_replies import parse_raw_reply
-from calipers.errors import InputError
-from calipers.inputs import jsonl
-from calipers.inputs.parquet import is_table, table_rows
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import records
 from calipers.inputs.plain import type_in_words
+from calipers.inputs.records import is_table, table_rows
+from calipers.replies.compare import extract_choice, extract_ranking
+from calipers.replies.formats.known import format_named
+from calipers.replies.scores import extract_scores
+from calipers.replies.verdict import extract_verdict
 from calipers.types import GroupStatus
 from calipers.types.encoding import LARGEST
 
 Mode: TypeAlias = Literal["pointwise", "pairwise", "pairwise_scores", "listwise"]
-TIE = "tie"
+Measure: TypeAlias = Literal["usd", "tokens", "shown", "calls"]
+"""The unit of a cost: US dollars; tokens in and out; transcripts, counted each time a judge reads them; judge calls."""
+TIE: Final = "tie"
 _JSON_COLUMNS: Final[Mapping[str, Any]] = {"parsed": {}, "scale": {}, "usage": {}}
 """Columns of a data frame of judgments that may be JSON text."""
-_SHAPE = (
+_SHAPE: Final = (
     '{"group_id": "g1", "judge": "...", "mode": "pointwise", "order": ["a", "b"], '
     '"parsed": {"scores": {"a": 7, "b": 4}}}'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """``calls`` of a judge, ``shown`` transcripts that it read in them, tokens and dollars; None is unknown, not 0."""
+
+    calls: float
+    shown: float
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    cost_usd: float | None = None
+
+    def times(self, factor: float) -> Cost:
+        """Return the cost multiplied by ``factor``."""
+        priced = (None if one is None else one * factor for one in self._priced())
+        return Cost(self.calls * factor, self.shown * factor, *priced)
+
+    def of(self, measure: Measure) -> float | None:
+        """Return the amount of ``measure``; None if unknown."""
+        if measure == "tokens":
+            read, written = self.input_tokens, self.output_tokens
+            return None if read is None or written is None else read + written
+        return self.cost_usd if measure == "usd" else self.shown if measure == "shown" else self.calls
+
+    def _priced(self) -> tuple[float | None, ...]:
+        return self.input_tokens, self.output_tokens, self.cost_usd
+
+    @staticmethod
+    def total(costs: Iterable[Cost]) -> Cost:
+        """Return the sum; tokens and dollars are unknown if they are unknown in any of ``costs``."""
+        every = list(costs)
+        priced = [[one._priced()[place] for one in every] for place in range(3)]  # noqa: SLF001 - one class
+        sums = (None if None in part else sum(one for one in part if one is not None) for part in priced)
+        return Cost(sum(one.calls for one in every), sum(one.shown for one in every), *sums)
+
+
+NOTHING: Final = Cost(0, 0)
+"""The cost of a group without any answer."""
+
+
+def shared_measure(costs: Iterable[Cost]) -> Measure:
+    """Return the measure that all ``costs`` have: dollars, otherwise tokens, otherwise transcripts."""
+    every = list(costs)
+    candidates: tuple[Measure, ...] = ("usd", "tokens")
+    for measure in candidates:
+        known = [one.of(measure) for one in every]
+        if any(known) and None not in known:
+            return measure
+    return "shown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +98,21 @@ class Key:
         """The protocol of a run that asks this kind of question."""
         return self.mode.removesuffix("_scores")
 
+    @property
+    def asked(self) -> str:
+        """How the judge was asked, as text: "listwise, v2, t=0.7"."""
+        parts = [self.mode, self.prompt_variant, self.criterion]
+        parts += [] if self.temperature is None else [f"t={self.temperature:g}"]
+        return ", ".join(part for part in parts if part)
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """An answer. Exactly one of ``scores``, ``winner`` and ``ranking`` is set, or none if the answer could not be read.
 
     ``order`` holds the ids in the prompt's order; ``winner`` is one of them or "tie", by ``margin`` (0-1; 1 if only the
-    winner is known). Scores are finite and in units of ``scale``. ``cost`` is the answer's cost. ``status`` says why
-    there is no answer. ``numbered`` is False if the file has no sample index, and ``sample`` is then 0.
+    winner is known). Scores are finite and in units of ``scale``. ``status`` says why there is no answer. ``numbered``
+    is False if the file has no sample index, and ``sample`` is then 0.
     """
 
     group_id: str
@@ -76,27 +135,25 @@ def read_judgments(
     format: str | None = None,  # noqa: A002 - what people call it
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[Record]:
-    """Yield the judgments to calibrate of a ``.jsonl`` or ``.jsonl.gz`` file, in order.
-
-    ``format`` is for lines that name none.
+    """Yield the judgments of a ``.jsonl`` or ``.jsonl.gz`` file, in order; ``format`` is for lines that name none.
 
     A bad line is passed to ``on_error`` as an InputError with file, line and remedy, and skipped; without ``on_error``,
     it is raised. Raises InputError for a file that cannot be read or is empty.
     """
-    found = False
+    lines = 0
 
     def record(value: Mapping[str, Any] | str, _: int) -> Record:
-        nonlocal found
-        found = True
+        nonlocal lines
+        lines += 1
         return as_record(value, format=format)
 
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
-    if not found:
+    yield from records.convert_rows(records.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
+    if not lines:
         raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
 
 
 def as_records(judgments: object, *, on_error: Callable[[InputError], None] | None = None) -> Iterator[Record]:
-    """Yield records to calibrate from a path, or from an iterable of objects of a judgments file or of Records.
+    """Yield records from a path, a data frame, or an iterable of objects of a judgments file or of Records.
 
     Raises InputError for anything else.
     """
@@ -117,12 +174,7 @@ def as_records(judgments: object, *, on_error: Callable[[InputError], None] | No
 
 
 def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A002 - what people call it
-    """Return an object of a judgments file, checked for calibration.
-
-    Raises InputError with the problem and what was expected.
-
-    ``format`` is the reply format of an unparsed ``raw_text`` that names none.
-    """
+    """Return an object of a judgments file, checked. Raises InputError with the problem and what was expected."""
     if isinstance(value, str):
         raise InputError(value)
     if not isinstance(value, Mapping):
@@ -130,36 +182,113 @@ def as_record(value: object, *, format: str | None = None) -> Record:  # noqa: A
     order = value.get("order")
     if not isinstance(order, list | tuple) or not order:
         raise InputError(f"'order' must list the ids as shown; expected {_SHAPE}")
-    ids = tuple(_text(one, "an id in 'order'") for one in order)
-    if len(set(ids)) < len(ids):
-        raise InputError("'order' names an id twice")
+    ids = _ids(order, "order")
     form = value.get("format", format)
     if form is not None and value.get("parsed") is None and value.get("raw_text") is not None:
-        value = {**value, **parse_raw_reply(value, ids, _text(form, "'format'"))}
-    parsed = value.get("parsed")
-    if parsed is not None and not isinstance(parsed, Mapping):
-        raise InputError("'parsed' must be an object with 'scores', 'winner' or 'ranking', or null")
-    read = _parsed_answer(parsed or {}, ids)
+        value = {**value, **_parse_raw_reply(value, ids, _text(form, "'format'"))}
+    answer = _answer(value.get("parsed"), ids)
     sample = value.get("sample_index")
     if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int)):
         raise InputError("'sample_index' must be an integer")
-    key = _key(value, read)
-    group_id = _text(value.get("group_id"), "'group_id'")
     status = value.get("status")
     if status is not None and status not in get_args(GroupStatus):
         raise InputError(f"'status' is {status!r:.40}; known: {', '.join(get_args(GroupStatus))}")
-    cost = NOTHING if status and not read and value.get("usage") is None else _cost(value, key, ids)
+    key = _key(value, answer)
     return Record(
-        group_id,
+        _text(value.get("group_id"), "'group_id'"),
         key,
         ids,
         sample or 0,
-        scale=_scale(value),
-        cost=cost,
+        scale=_scale(value.get("scale")),
+        cost=NOTHING if status and not answer and value.get("usage") is None else _cost(value, key, ids),
         status=status,
         numbered=sample is not None,
-        **read,
+        **answer,
     )
+
+
+def _key(value: Mapping[str, Any], answer: Mapping[str, Any]) -> Key:
+    mode = value.get("mode")
+    if mode is None:
+        mode = "pairwise" if "winner" in answer else "listwise" if "ranking" in answer else "pointwise"
+    if mode not in get_args(Mode):
+        raise InputError(f"'mode' is {mode!r}; known: {', '.join(get_args(Mode))}")
+    if mode in ("pairwise", "pairwise_scores") and len(value["order"]) != 2:
+        raise InputError(f"'mode' is {mode} but 'order' names {len(value['order'])} ids instead of 2")
+    variant, criterion = (
+        None if value.get(name) is None else _text(value[name], f"{name!r}") for name in ("prompt_variant", "criterion")
+    )
+    temperature = value.get("temperature")
+    heat = None if temperature is None else _finite(temperature, "'temperature'")
+    return Key(_text(value.get("judge"), "'judge'"), cast("Mode", mode), variant, heat, criterion)
+
+
+def _answer(parsed: object, order: tuple[str, ...]) -> dict[str, Any]:
+    """Return the parsed answer, by the name of a Record's field; empty if there is none."""
+    if parsed is None:
+        return {}
+    if not isinstance(parsed, Mapping):
+        raise InputError("'parsed' must be an object with 'scores', 'winner' or 'ranking', or null")
+    scores, winner, ranking = parsed.get("scores"), parsed.get("winner"), parsed.get("ranking")
+    if scores is not None:
+        if not isinstance(scores, Mapping):
+            raise InputError("'parsed.scores' must be an object of numbers by id")
+        known = {name: score for name, score in scores.items() if score is not None}
+        return {
+            "scores": {_text(name, "an id in 'scores'"): _finite(score, "a score") for name, score in known.items()}
+        }
+    if ranking is not None:
+        if not isinstance(ranking, list | tuple):
+            raise InputError("'parsed.ranking' must list ids, best first")
+        return {"ranking": _ids(ranking, "parsed.ranking")}
+    if winner is None:
+        return {}
+    return _winner(_text(winner, "'parsed.winner'"), parsed.get("margin"), order)
+
+
+def _winner(name: str, margin: object, order: tuple[str, ...]) -> dict[str, Any]:
+    if name == TIE and TIE in order:
+        raise InputError('an id in \'order\' is "tie", so the winner "tie" would be ambiguous')
+    if len(order) != 2 or name not in (*order, TIE):
+        raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
+    size = 1.0 if margin is None else _finite(margin, "'parsed.margin'")
+    if not 0 <= size <= 1:
+        raise InputError(f"'parsed.margin' is {size:g}; it must be a number from 0 to 1")
+    return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
+
+
+def _parse_raw_reply(value: Mapping[str, Any], order: Sequence[str], name: str) -> Mapping[str, Any]:
+    """Return ``parsed``, ``mode`` and ``scale`` of a line whose ``raw_text`` is in the format ``name``."""
+    try:
+        form = format_named(name)
+    except ConfigError as error:
+        raise InputError(str(error)) from None
+    raw, mode = value.get("raw_text"), value.get("mode")
+    if not isinstance(raw, str):
+        raise InputError("'format' describes 'raw_text', which must be text")
+    if "choice" in form.reads and len(order) == 2 and mode in (None, "pairwise"):
+        choice = extract_choice(raw, order, format=form.name)
+        parsed = None if choice.choice is None else {"winner": choice.choice, "margin": choice.margin}
+        return {"mode": "pairwise", "parsed": parsed}
+    if "ranking" in form.reads and mode in (None, "listwise"):
+        ranking = extract_ranking(raw, order, format=form.name).ranking
+        return {"mode": "listwise", "parsed": {"ranking": list(ranking)} if ranking else None}
+    if "scores" in form.reads and mode != "pairwise":
+        scale = form.scale if value.get("scale") is None else _scale(value["scale"])
+        if scale is None:
+            raise InputError(f"format {form.name!r} has no scale: add 'scale', as [lowest, highest]")
+        scores = extract_scores(raw, order, scale=scale, format=form.name).scores
+        mode = mode or ("pointwise" if len(order) == 1 else "listwise")
+        return {"mode": mode, "scale": list(scale), "parsed": {"scores": scores} if scores else None}
+    if "verdict" in form.reads and mode in (None, "pointwise") and len(order) == 1:
+        met = extract_verdict(raw, format=form.name).met
+        return {
+            "mode": "pointwise",
+            "scale": [0, 1],
+            "parsed": None if met is None else {"scores": {order[0]: int(met)}},
+        }
+    holds = " and ".join(form.reads)
+    raise InputError(f"format {form.name!r} holds {holds}, which is nothing for mode {mode!r} with {len(order)} ids")
 
 
 def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:
@@ -167,14 +296,13 @@ def _cost(value: Mapping[str, Any], key: Key, order: Sequence[str]) -> Cost:
     usage = value.get("usage")
     if usage is not None and not isinstance(usage, Mapping):
         raise InputError("'usage' must be an object with 'input_tokens', 'output_tokens' and 'cost_usd', or null")
-    spent = [_amount(usage, name) for name in ("input_tokens", "output_tokens", "cost_usd")]
+    spent = [_amount(usage or {}, name) for name in ("input_tokens", "output_tokens", "cost_usd")]
     shown = _amount(value, "shown")
-    calls = len(order) if key.mode == "pointwise" else 1
-    return Cost(calls, len(order) if shown is None else shown, *spent)
+    return Cost(len(order) if key.mode == "pointwise" else 1, len(order) if shown is None else shown, *spent)
 
 
-def _amount(value: Mapping[str, Any] | None, name: str) -> float | None:
-    if value is None or value.get(name) is None:
+def _amount(value: Mapping[str, Any], name: str) -> float | None:
+    if value.get(name) is None:
         return None
     amount = _finite(value[name], f"{name!r}")
     if amount < 0:
@@ -182,68 +310,22 @@ def _amount(value: Mapping[str, Any] | None, name: str) -> float | None:
     return amount
 
 
-def _key(value: Mapping[str, Any], read: Mapping[str, Any]) -> Key:
-    mode = value.get("mode")
-    if mode is None:
-        mode = "pairwise" if "winner" in read else "listwise" if "ranking" in read else "pointwise"
-    if mode not in get_args(Mode):
-        raise InputError(f"'mode' is {mode!r}; known: {', '.join(get_args(Mode))}")
-    if mode in ("pairwise", "pairwise_scores") and len(value["order"]) != 2:
-        raise InputError(f"'mode' is {mode} but 'order' names {len(value['order'])} ids instead of 2")
-    temperature = value.get("temperature")
-    return Key(
-        _text(value.get("judge"), "'judge'"),
-        cast("Mode", mode),
-        _optional(value, "prompt_variant"),
-        None if temperature is None else _finite(temperature, "'temperature'"),
-        _optional(value, "criterion"),
-    )
-
-
-def _parsed_answer(parsed: Mapping[str, Any], order: tuple[str, ...]) -> dict[str, Any]:
-    """Return the parsed answer, by the name of a Record's field; empty if there is none."""
-    scores, winner, ranking = parsed.get("scores"), parsed.get("winner"), parsed.get("ranking")
-    if scores is not None:
-        if not isinstance(scores, Mapping):
-            raise InputError("'parsed.scores' must be an object of numbers by id")
-        return {
-            "scores": {
-                _text(name, "an id in 'scores'"): _finite(one, "a score")
-                for name, one in scores.items()
-                if one is not None
-            }
-        }
-    if ranking is not None:
-        if not isinstance(ranking, list | tuple):
-            raise InputError("'parsed.ranking' must list ids, best first")
-        items = tuple(_text(one, "an id in 'ranking'") for one in ranking)
-        if len(set(items)) < len(items):
-            raise InputError("'parsed.ranking' names an id twice")
-        return {"ranking": items}
-    if winner is None:
-        return {}
-    name = _text(winner, "'parsed.winner'")
-    if name == TIE and TIE in order:
-        raise InputError('an id in \'order\' is "tie", so the winner "tie" would be ambiguous')
-    if len(order) != 2 or name not in (*order, TIE):
-        raise InputError(f"'parsed.winner' is {name!r}, which is neither of two ids in 'order' nor \"tie\"")
-    margin = parsed.get("margin")
-    size = 1.0 if margin is None else _finite(margin, "'parsed.margin'")
-    if not 0 <= size <= 1:
-        raise InputError(f"'parsed.margin' is {size:g}; it must be a number from 0 to 1")
-    return {"winner": name if size else TIE, "margin": size if name != TIE else 0.0}
-
-
-def _scale(value: Mapping[str, Any]) -> tuple[float, float] | None:
-    scale = value.get("scale")
+def _scale(scale: object) -> tuple[float, float] | None:
     if scale is None:
         return None
     if not isinstance(scale, list | tuple) or len(scale) != 2:
         raise InputError("'scale' must be [lowest, highest]")
-    low, high = (_finite(one, "'scale'") for one in scale)
+    low, high = (_finite(end, "'scale'") for end in scale)
     if low >= high:
         raise InputError(f"'scale' is [{low:g}, {high:g}]; its first number must be the lower one")
     return low, high
+
+
+def _ids(names: Sequence[object], field: str) -> tuple[str, ...]:
+    ids = tuple(_text(name, f"an id in {field!r}") for name in names)
+    if len(set(ids)) < len(ids):
+        raise InputError(f"{field!r} names an id twice")
+    return ids
 
 
 def _text(value: object, what: str) -> str:
@@ -252,10 +334,6 @@ def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
         raise InputError(f"{what} must be non-empty text or an integer")
     return value
-
-
-def _optional(value: Mapping[str, Any], name: str) -> str | None:
-    return None if value.get(name) is None else _text(value[name], f"{name!r}")
 
 
 def _finite(value: object, what: str) -> float:

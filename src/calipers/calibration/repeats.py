@@ -5,19 +5,15 @@ The rules themselves are in ``aggregators`` (``Noise``, ``StoppingRule``); here 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from calipers.aggregators.noise import Noise
 from calipers.aggregators.resolution import StoppingRule, usual_spread
-from calipers.calibration.arrays import Array, Flags, mean_of_known
-from calipers.calibration.measures import bootstrap_interval, fidelity
+from calipers.calibration.measures import Array, Flags, fidelity, mean_of_known
 
 _EDGE = 1e-12
-_BINS = 5
-_BIN_GROUPS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class Learned:
     spread: float
 
     def rule(self, *, tolerance: float, budget: int) -> StoppingRule:
-        """Return the stopping rule for this judge, learned in calibration."""
+        """Return the stopping rule for this judge."""
         return StoppingRule(self.spread, tolerance=tolerance, budget=budget)
 
 
@@ -47,7 +43,7 @@ class Stopped:
 
 
 def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
-    """Return, for calibration, each group's sum of squared residuals and degrees of freedom.
+    """Return each group's sum of squared residuals and degrees of freedom.
 
     ``calls`` are (groups, calls, members).
 
@@ -64,7 +60,7 @@ def squared_residuals(calls: Array, *, shared: bool) -> tuple[Array, Array]:
 
 
 def learn_noise(calls: Array, *, shared: bool) -> Learned | None:
-    """Return a judge's noise and spread, learned in calibration without gold.
+    """Return a judge's noise and spread, which need no gold.
 
     None if too few groups were asked twice.
     """
@@ -91,7 +87,7 @@ def _variance(scores: Array) -> Array:
 
 
 def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> float | None:
-    """Return, for calibration, how honest standard errors are.
+    """Return how honest standard errors are.
 
     It is the mean of (a-b)² / (se_a² + se_b²) over candidates; 1 is honest.
 
@@ -105,42 +101,6 @@ def stderr_ratio(calls: Array, *, shared: bool, half: int | None = None) -> floa
     ratio = squares / np.where(expected > _EDGE, expected, np.nan)
     known = ratio[~np.isnan(ratio)]
     return float(known.mean()) if len(known) else None
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorBin:
-    """Groups whose scores have about the same standard error: what was ``stated``, and what was ``observed``.
-
-    Both are of the difference between a candidate's scores from two halves of the calls, as root mean squares over
-    ``groups`` groups, in units of the scores. The interval is of ``observed``.
-    """
-
-    groups: int
-    stated: float
-    observed: float
-    observed_interval: tuple[float, float] | None
-
-
-def error_bins(calls: Array, *, shared: bool) -> tuple[ErrorBin, ...]:
-    """Return, for calibration, stated and observed errors of groups in bins of rising stated error.
-
-    Bins have equally many groups, 10 at least, and there are up to five. Honest errors lie on the diagonal. Empty where
-    ``stderr_ratio`` is unknown.
-    """
-    found = _compared_halves(calls, shared=shared)
-    if found is None:
-        return ()
-    squares, expected = (mean_of_known(one, axis=1) for one in found)
-    usable = np.flatnonzero(~np.isnan(squares) & (np.nan_to_num(expected) > _EDGE))
-    order = usable[np.argsort(expected[usable], kind="stable")]
-    count = min(_BINS, max(1, len(order) // _BIN_GROUPS))
-    return tuple(_error_bin(squares[one], expected[one]) for one in np.array_split(order, count) if len(one))
-
-
-def _error_bin(squares: Array, expected: Array) -> ErrorBin:
-    ends = bootstrap_interval(squares)
-    interval = None if ends is None else (float(np.sqrt(ends[0])), float(np.sqrt(ends[1])))
-    return ErrorBin(len(squares), float(np.sqrt(expected.mean())), float(np.sqrt(squares.mean())), interval)
 
 
 def _compared_halves(calls: Array, *, shared: bool, half: int | None = None) -> tuple[Array, Array] | None:
@@ -177,7 +137,7 @@ def _scores_and_errors(calls: Array, *, shared: bool) -> tuple[Array, Array] | N
 
 
 def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: StoppingRule, *, shared: bool) -> Stopped:
-    """Simulate, in calibration, asking the judge about each group until ``rule`` stops.
+    """Simulate asking the judge about each group until ``rule`` stops.
 
     Results are averaged over all cyclic starts of its calls.
 
@@ -203,7 +163,7 @@ def simulate_stopping(calls: Array, gold: Array, learned: Learned, rule: Stoppin
 
 
 def all_noise_groups(calls: Array, learned: Learned, *, shared: bool) -> Flags:
-    """Return flags of groups in calibration whose mean scores differ no more than their standard errors."""
+    """Return flags of groups whose mean scores differ no more than their standard errors."""
     squares, freedom = squared_residuals(calls, shared=shared)
     noise = [learned.noise.variance_of(float(one), int(count)) for one, count in zip(squares, freedom, strict=True)]
     return np.asarray(_variance(mean_of_known(calls, axis=1)) <= np.array(noise) / calls.shape[1])
@@ -222,11 +182,3 @@ def _should_stop(calls: Array, learned: Learned, rule: StoppingRule, asked: Flag
         gain = rule.gain(float(spreads[row]), noise, freedom=int(members[row]) - 1, calls=count)
         settled[row] = gain < rule.tolerance
     return settled
-
-
-def fidelity_of_fixed_calls(by_calls: Sequence[float], calls: float) -> float:
-    """Return the fidelity of a fixed number of calls in calibration, interpolated.
-
-    ``by_calls[0]`` is the fidelity of one call.
-    """
-    return float(np.interp(calls, np.arange(1, len(by_calls) + 1), by_calls))

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from calipers.aggregators.bradley_terry import BradleyTerry
 from calipers.aggregators.pair_bias import PairVerdict
-from calipers.calibration.arrays import Array, mean_of_known, remove_list_effects
-from calipers.calibration.costs import NOTHING, Cost, total_cost
-from calipers.calibration.position_bias import PositionFigures
-from calipers.calibration.records import TIE, Key, Record
+from calipers.aggregators.position_bias import PositionBias
+from calipers.aggregators.two_way import two_way
+from calipers.calibration.measures import Array, mean_of_known
+from calipers.calibration.records import NOTHING, TIE, Cost, Key, Record
 from calipers.errors import InputError
 from calipers.rewards.win_rate import win_rates
 from calipers.types import Comparison, Rating, TrajectoryGroup
 from calipers.types.encoding import LARGEST
 
 State: TypeAlias = Literal["answered", "abstained", "failed"]
+_SIGNS: Final[Mapping[PairVerdict, float]] = {"first": 1.0, "second": -1.0, "tie": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +44,16 @@ class Frame:
 
     @classmethod
     def of(cls, groups: Iterable[TrajectoryGroup]) -> Frame:
-        """Return calibration's frame over all groups, as wide as the largest.
-
-        Raises InputError for gold beyond ±1e100.
-        """
-        found = tuple(groups)
-        columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in found)
-        gold = np.full((len(found), max(map(len, columns), default=0)), np.nan)
-        for row, group in enumerate(found):
+        """Return the frame over all groups, as wide as the largest. Raises InputError for gold beyond ±1e100."""
+        every = tuple(groups)
+        columns = tuple({one.id: place for place, one in enumerate(group.trajectories)} for group in every)
+        gold = np.full((len(every), max(map(len, columns), default=0)), np.nan)
+        for row, group in enumerate(every):
             for column, member in enumerate(group.trajectories):
-                if member.gold is not None:
-                    if abs(member.gold) > LARGEST:
-                        raise InputError(
-                            f"group {group.group_id!r}: the gold {member.gold:g} is too large to compute with"
-                        )
-                    gold[row, column] = member.gold
-        return cls(found, {group.group_id: row for row, group in enumerate(found)}, columns, gold)
+                if member.gold is not None and abs(member.gold) > LARGEST:
+                    raise InputError(f"group {group.group_id!r}: the gold {member.gold:g} is too large to compute with")
+                gold[row, column] = math.nan if member.gold is None else member.gold
+        return cls(every, {group.group_id: row for row, group in enumerate(every)}, columns, gold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +69,41 @@ class Swap:
     said: PairVerdict
     swapped: PairVerdict
 
+    @property
+    def orders_agree(self) -> bool:
+        """Whether both verdicts name the same trajectory, or are both a tie."""
+        return (self.said == "tie") == (self.swapped == "tie") and (self.said == "tie" or self.said != self.swapped)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The position bias of a judge's lists: ``bias`` is learned as in a run, None below 20 groups in several orders.
+
+    ``turned`` is the number of groups in several orders. ``share`` is the share of variance within lists that the
+    position explains (None without variance); it is also high if members are listed by quality, in one order only.
+    ``size`` is the median length of a list.
+    """
+
+    bias: PositionBias | None
+    turned: int
+    share: float | None
+    size: int
+
+    @property
+    def curve(self) -> tuple[float, ...] | None:
+        """What each position adds to a score, first to last, 0 on average; None if unknown."""
+        return None if self.bias is None else self.bias.curve(self.size)
+
+    @classmethod
+    def learn(cls, groups: Iterable[Sequence[Rating]]) -> Places:
+        """Return the position bias in the ratings of each group; every list is a presentation."""
+        every = [list(group) for group in groups]
+        by_list = [_lists(group) for group in every]
+        lists = [ratings for group in by_list for ratings in group]
+        turned = sum(len({tuple(one.item for one in ratings) for ratings in group}) > 1 for group in by_list)
+        size = int(statistics.median_low([len(ratings) for ratings in lists] or [0]))
+        return cls(PositionBias.learn(every), turned, _share(lists), size)
+
 
 @dataclass(frozen=True, slots=True)
 class Series:
@@ -82,9 +113,8 @@ class Series:
     ``answered`` the number of those with a readable answer. ``meetings`` are the comparisons of each group and call, if
     pairs of larger groups were judged; scores then come from Bradley-Terry over all calls together. ``swaps`` are pairs
     judged in both orders, ``repeats`` the verdicts by position of pairs judged twice in one order; ``verdicts`` counts
-    all verdicts by position. ``cost`` is the cost of all records, ``place`` the position bias of its lists. ``states``
-    says for each group whether anything was read, or why not. ``shown`` is each member's position in the list of each
-    call, from 0, in the shape of ``calls``; None for other protocols.
+    all verdicts by position. ``places`` is the position bias of its lists. ``states`` says for each group whether
+    anything was read, or why not.
     """
 
     key: Key
@@ -94,16 +124,13 @@ class Series:
     records: int
     asked: int
     answered: int
-    off_scale: int = 0
-    scales: int = 1
     meetings: tuple[tuple[tuple[Comparison, ...], ...], ...] = ()
     swaps: tuple[Swap, ...] = ()
     repeats: tuple[tuple[PairVerdict, PairVerdict], ...] = ()
     verdicts: Mapping[PairVerdict, int] = field(default_factory=dict)
     cost: Cost = NOTHING
-    place: PositionFigures | None = None
+    places: Places | None = None
     states: tuple[State, ...] = ()
-    shown: Array | None = None
 
     @property
     def presentation(self) -> Cost:
@@ -115,10 +142,23 @@ class Series:
         """The largest number of calls of any group."""
         return int(self.calls.shape[1])
 
-    def scores(self, start: int, count: int) -> Array:
-        """Return, for calibration, scores (groups, members) from ``count`` successive calls of each group.
+    @property
+    def shared(self) -> bool:
+        """Whether one answer rates all members, so that its mean is no noise."""
+        return self.key.mode != "pointwise"
 
-        Calls are taken cyclically from ``start``.
+    def on_frame(self, by_group: Array, frame: Frame) -> Array:
+        """Return figures of this series' groups as figures of all groups of the frame, NaN for the others."""
+        spread = np.full(len(frame.groups), np.nan)
+        spread[list(self.rows)] = by_group
+        return spread
+
+    def gold(self, frame: Frame) -> Array:
+        """Return the gold of this series' groups."""
+        return frame.gold[list(self.rows)]
+
+    def scores(self, start: int, count: int) -> Array:
+        """Return scores (groups, members) from ``count`` successive calls of each group, cyclically from ``start``.
 
         Ratings are averaged. If some lists lack candidates, differences in level between lists are removed first.
         Rankings are averaged by rank. Comparisons of larger groups are fitted by Bradley-Terry. A group with fewer
@@ -132,10 +172,27 @@ class Series:
         if self.meetings:
             for row, meetings in enumerate(self.meetings):
                 chosen = {int(place) for place in places[row]}
-                means[row] = _bradley_terry_scores([one for call in chosen for one in meetings[call]], means.shape[1])
+                compared = [one for call in chosen for one in meetings[call]]
+                rates = win_rates(BradleyTerry()(compared, means.shape[1]))
+                means[row] = [math.nan if one is None else one for one in rates]
         elif self.key.mode == "listwise":
-            remove_list_effects(means, picked)
+            _remove_list_effects(means, picked)
         return means
+
+
+def _remove_list_effects(means: Array, picked: Array) -> None:
+    """Correct mean ratings for lists that omit members of their group: a generous list must not favour its members.
+
+    ``means`` (groups, members) has the mean ratings and is changed in place; ``picked`` has the shape (groups, calls,
+    members). A group's mean is arbitrary.
+    """
+    known = ~np.isnan(picked)
+    full = known.any(axis=1, keepdims=True) & known.any(axis=2, keepdims=True)
+    for row in np.flatnonzero((known != full).reshape(len(known), -1).any(axis=1)):
+        ratings = [
+            Rating(int(item), float(picked[row, call, item]), int(call)) for call, item in np.argwhere(known[row])
+        ]
+        means[row] = [math.nan if one is None else one for one in two_way(ratings, means.shape[1]).values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +209,11 @@ class Tally:
 
 
 def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series], Tally]:
-    """Return, for calibration, the series of all judges' recorded answers, sorted by key.
+    """Return the series of all judges' recorded answers, sorted by key, and counts of the unused records.
 
-    Answers that are there twice count once. Counts of the unused records are returned too.
+    Answers that are there twice count once.
     """
-    by_key: dict[Key, list[Record]] = {}
+    by_key: dict[Key, list[Record]] = defaultdict(list)
     foreign: Counter[str] = Counter()
     unknown = 0
     for record in records:
@@ -164,14 +221,17 @@ def build_series(records: Iterable[Record], frame: Frame) -> tuple[list[Series],
         if row is None:
             foreign[record.group_id] += 1
             continue
-        columns = frame.columns[row]
-        unknown += sum(name not in columns for name in record.order)
-        by_key.setdefault(record.key, []).append(record)
-    keys = sorted(by_key, key=lambda key: tuple(str(part) for part in _parts(key)))
-    series = [_series(key, _by_row(_without_copies(by_key[key]), frame), frame) for key in keys]
+        unknown += sum(name not in frame.columns[row] for name in record.order)
+        by_key[record.key].append(record)
+    series = [_series(key, _without_copies(by_key[key]), frame) for key in sorted(by_key, key=_sort_key)]
     used = sum(one.records for one in series)
     copies = sum(map(len, by_key.values())) - used
     return series, Tally(used, foreign.total(), len(foreign), unknown, copies)
+
+
+def _sort_key(key: Key) -> tuple[str, ...]:
+    parts = (key.judge, key.mode, key.prompt_variant or "", key.temperature or 0.0, key.criterion or "")
+    return tuple(map(str, parts))
 
 
 def _without_copies(records: Sequence[Record]) -> list[Record]:
@@ -180,11 +240,11 @@ def _without_copies(records: Sequence[Record]) -> list[Record]:
     Equal answers with one sample index are copies. Without indexes they are repeats, unless no question got two
     different answers: a copied file would make the judge look repeatable.
     """
-    answers: dict[Hashable, set[Hashable]] = {}
+    answers: dict[Hashable, set[Hashable]] = defaultdict(set)
     for one in records:
         if not one.numbered:
-            answers.setdefault(_question(one), set()).add(_answer(one))
-    steady = all(len(found) == 1 for found in answers.values())
+            answers[_question(one)].add(_answer(one))
+    steady = all(len(given) == 1 for given in answers.values())
     kept: dict[Hashable, Record] = {}
     for place, one in enumerate(records):
         repeat = None if one.numbered or steady else place
@@ -203,29 +263,20 @@ def _answer(record: Record) -> Hashable:
     return verdict, record.cost.input_tokens, record.cost.output_tokens
 
 
-def _by_row(records: Iterable[Record], frame: Frame) -> dict[int, list[Record]]:
-    found: dict[int, list[Record]] = {}
-    for record in records:
-        found.setdefault(frame.row[record.group_id], []).append(record)
-    return found
-
-
-def _parts(key: Key) -> tuple[object, ...]:
-    return key.judge, key.mode, key.prompt_variant or "", key.temperature or 0.0, key.criterion or ""
-
-
-def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Series:
+def _series(key: Key, every: Sequence[Record], frame: Frame) -> Series:
+    by_row: dict[int, list[Record]] = defaultdict(list)
+    for record in every:
+        by_row[frame.row[record.group_id]].append(record)
     rows = tuple(sorted(by_row))
     calls = [calls_of_group(by_row[row], frame.columns[row]) for row in rows]
-    every = [record for row in rows for record in by_row[row]]
-    scales = {record.scale for record in every if record.scores is not None}
+    rescale = len({record.scale for record in every if record.scores is not None}) > 1
     values = np.full((len(rows), max(map(len, calls)), frame.gold.shape[1]), np.nan)
     for place, row in enumerate(rows):
-        for number, found in enumerate(calls[place]):
-            values[place, number] = _values(found, frame.columns[row], values.shape[2], rescale=len(scales) > 1)
+        for number, records in enumerate(calls[place]):
+            values[place, number] = _values(records, frame.columns[row], values.shape[2], rescale=rescale)
     pairs = key.mode == "pairwise"
     many = pairs and any(len(frame.columns[row]) > 2 for row in rows)
-    swaps, repeats = _swaps(by_row) if pairs else ((), ())
+    swaps, repeats = _swaps({row: by_row[row] for row in rows}) if pairs else ((), ())
     return Series(
         key,
         rows,
@@ -233,32 +284,17 @@ def _series(key: Key, by_row: Mapping[int, list[Record]], frame: Frame) -> Serie
         tuple(map(len, calls)),
         records=len(every),
         asked=sum(len(record.order) for record in every),
-        answered=sum(_answered(record) for record in every),
-        off_scale=sum(count_off_scale(record) for record in every),
-        scales=max(len(scales), 1),
+        answered=sum(map(_answered, every)),
         meetings=tuple(_meetings(calls[place], frame.columns[row]) for place, row in enumerate(rows)) if many else (),
         swaps=swaps,
         repeats=repeats,
         verdicts=Counter(said for record in every if (said := _pair_verdict(record)) is not None),
-        cost=total_cost(record.cost for record in every),
-        place=_position_figures(calls, rows, frame, rescale=len(scales) > 1) if key.mode == "listwise" else None,
+        cost=Cost.total(record.cost for record in every),
+        places=_places(calls, [frame.columns[row] for row in rows], rescale=rescale)
+        if key.mode == "listwise"
+        else None,
         states=tuple(_state(by_row[row]) for row in rows),
-        shown=_positions(calls, rows, frame, values.shape) if key.mode == "listwise" else None,
     )
-
-
-def _positions(
-    calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, shape: tuple[int, ...]
-) -> Array:
-    """Return the position of each member in the list of each call, (groups, calls, members); NaN if not listed."""
-    shown = np.full(shape, np.nan)
-    for place, row in enumerate(rows):
-        for number, found in enumerate(calls[place]):
-            for record in found:
-                for position, name in enumerate(record.order):
-                    if name in frame.columns[row]:
-                        shown[place, number, frame.columns[row][name]] = position
-    return shown
 
 
 def _state(records: Sequence[Record]) -> State:
@@ -267,27 +303,41 @@ def _state(records: Sequence[Record]) -> State:
     return "abstained" if all(record.status == "abstained" for record in records) else "failed"
 
 
-def _position_figures(
-    calls: Sequence[Sequence[Sequence[Record]]], rows: Sequence[int], frame: Frame, *, rescale: bool
-) -> PositionFigures:
+def _places(
+    calls: Sequence[Sequence[Sequence[Record]]], columns: Sequence[Mapping[str, int]], *, rescale: bool
+) -> Places:
     """Return the position bias over every list of scores; each list is a separate presentation."""
-    return PositionFigures.learn(
-        [
-            Rating(frame.columns[row][name], value, presentation, place)
-            for presentation, record in enumerate(itertools.chain.from_iterable(found))
-            if record.scores is not None
-            for value_of in (values_by_member(record, rescale=rescale),)
-            for place, name in enumerate(record.order)
-            if (value := value_of.get(name)) is not None and name in frame.columns[row]
-        ]
-        for row, found in zip(rows, calls, strict=True)
-    )
+
+    def ratings(groups: Sequence[Sequence[Record]], known: Mapping[str, int]) -> Iterator[Rating]:
+        for presentation, record in enumerate(itertools.chain.from_iterable(groups)):
+            values = {} if record.scores is None else values_by_member(record, rescale=rescale)
+            for place, name in enumerate(record.order):
+                if name in values and name in known:
+                    yield Rating(known[name], values[name], presentation, place)
+
+    return Places.learn(list(ratings(groups, known)) for groups, known in zip(calls, columns, strict=True))
+
+
+def _lists(ratings: Sequence[Rating]) -> list[list[Rating]]:
+    by_presentation: dict[int, list[Rating]] = defaultdict(list)
+    for one in ratings:
+        by_presentation[one.presentation].append(one)
+    return list(by_presentation.values())
+
+
+def _share(lists: Sequence[Sequence[Rating]]) -> float | None:
+    by_place: dict[int, list[float]] = defaultdict(list)
+    for ratings in lists:
+        mean = statistics.fmean(one.value for one in ratings)
+        for one in ratings:
+            by_place[one.place].append(one.value - mean)
+    total = sum(value**2 for values in by_place.values() for value in values)
+    between = sum(len(values) * statistics.fmean(values) ** 2 for values in by_place.values())
+    return between / total if total > 1e-12 else None
 
 
 def calls_of_group(records: Sequence[Record], columns: Mapping[str, int]) -> list[list[Record]]:
-    """Return a group's records as calls, for calibration.
-
-    They are divided by sample, and within a sample by how often the same members were asked about.
+    """Return a group's records as calls: divided by sample, and in a sample by how often members were asked about.
 
     If pairs were asked in both orders, each call has every member first about as often as second, so that the order
     favours no member, as in a run that asks one order.
@@ -323,7 +373,7 @@ def _values(records: Sequence[Record], columns: Mapping[str, int], width: int, *
 
 
 def values_by_member(record: Record, *, rescale: bool) -> Mapping[str, float]:
-    """Return a record's value per member, for calibration.
+    """Return a record's value per member.
 
     Values are ratings (with ``rescale`` converted to 0-1 from their own scale), 0.5 ± half the margin for comparisons,
     and 1 (best) to 0 for ranks.
@@ -348,14 +398,6 @@ def _answered(record: Record) -> int:
     return sum(name in record.order for name in values_by_member(record, rescale=False))
 
 
-def count_off_scale(record: Record) -> int:
-    """Return how many scores of a record to calibrate lie outside its scale."""
-    if record.scores is None or record.scale is None:
-        return 0
-    low, high = record.scale
-    return sum(not low <= value <= high for value in record.scores.values())
-
-
 def _pair_verdict(record: Record) -> PairVerdict | None:
     """Return a pair's verdict by position; None if there is no winner and no tie."""
     if record.winner is None:
@@ -370,12 +412,12 @@ def _swaps(
     swaps: list[Swap] = []
     repeats: list[tuple[PairVerdict, PairVerdict]] = []
     for row, records in by_row.items():
-        by_order: dict[tuple[str, ...], list[PairVerdict]] = {}
+        by_order: dict[tuple[str, ...], list[PairVerdict]] = defaultdict(list)
         for record in sorted(records, key=lambda record: record.sample):
             said = _pair_verdict(record)
             if said is not None:
-                by_order.setdefault(record.order, []).append(said)
-        for (first, second), verdicts in by_order.items():
+                by_order[record.order].append(said)
+        for (first, second), verdicts in list(by_order.items()):
             repeats += itertools.combinations(verdicts, 2)
             if first < second:
                 there = by_order.get((second, first), [])
@@ -384,17 +426,11 @@ def _swaps(
 
 
 def _meetings(calls: Sequence[Sequence[Record]], columns: Mapping[str, int]) -> tuple[tuple[Comparison, ...], ...]:
-    signs = {"first": 1.0, "second": -1.0, "tie": 0.0}
     return tuple(
         tuple(
-            Comparison(columns[record.order[0]], columns[record.order[1]], signs[said] * record.margin, number)
-            for record in found
+            Comparison(columns[record.order[0]], columns[record.order[1]], _SIGNS[said] * record.margin, number)
+            for record in records
             if (said := _pair_verdict(record)) is not None and all(name in columns for name in record.order)
         )
-        for number, found in enumerate(calls)
+        for number, records in enumerate(calls)
     )
-
-
-def _bradley_terry_scores(comparisons: Sequence[Comparison], width: int) -> Array:
-    rates = win_rates(BradleyTerry()(comparisons, width))
-    return np.array([math.nan if one is None else one for one in rates])

@@ -7,23 +7,68 @@ sentence and the remedy, never a traceback.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 import click
 
 from calipers._version import __version__
-from calipers.cli.commands import CommandList, LazyCommands
-from calipers.cli.messages import Interrupted, print_message
-from calipers.cli.settings_file import names_source_of_value, use_settings_file
-from calipers.cli.variables import mistyped_variables
+from calipers.cli.messages import Interrupted, print_log_with, print_message
+from calipers.cli.settings_file import mistyped_variables, use_settings_file
 from calipers.errors import CalipersError
+from calipers.registry import load_object
 
 _INTERRUPTED = 130
 
-_COMMANDS = LazyCommands({
+
+class _CommandList(click.Group):
+    """A group of commands whose help names first, and in this order, the commands that a user needs first."""
+
+    first: Sequence[str] = ()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands to the help in two sections."""
+        shown = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
+        limit = formatter.width - 6 - max(map(len, shown))
+        lines = {name: command.get_short_help_str(limit) for name, command in shown.items()}
+        for heading, names in (
+            ("Commands that you need first", self.first),
+            ("Other commands", [name for name in lines if name not in self.first]),
+        ):
+            with formatter.section(heading):
+                formatter.write_dl([(name, lines[name]) for name in names])
+
+
+class _LazyCommands(MutableMapping[str, click.Command]):
+    """The commands of a click group by name, each imported when it is first used; all together take 0.3 s of CPU.
+
+    ``places`` names the ``module:attribute`` of each command.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._found: dict[str, click.Command | str] = dict(places)
+
+    def __getitem__(self, name: str) -> click.Command:
+        command: click.Command = load_object(self._found[name])
+        self._found[name] = command
+        return command
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+_COMMANDS = _LazyCommands({
     "score": "calipers.cli.score:score",
     "serve": "calipers.cli.serve:serve",
-    "replay": "calipers.cli.replay:replay",
+    "replay": "calipers.cli.score:replay",
     "report": "calipers.cli.report:report",
     "show": "calipers.cli.show:show",
     "watch": "calipers.cli.watch:watch",
@@ -37,23 +82,13 @@ _COMMANDS = LazyCommands({
     "rubric": "calipers.cli.rubric:rubric",
     "scenarios": "calipers.cli.scenarios:scenarios",
     "profile": "calipers.cli.profile:profile",
-    "judges": "calipers.cli.judges:judges",
     "doctor": "calipers.cli.doctor:doctor",
     "study": "calipers.cli.study:study",
 })  # fmt: skip
 
 
-class _Calipers(CommandList):
-    """The ``calipers`` command, whose errors name the line of the settings file that a bad value comes from."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that the command line names."""
-        with names_source_of_value(ctx):
-            return super().invoke(ctx)
-
-
 @click.group(
-    cls=_Calipers,
+    cls=_CommandList,
     commands=_COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
@@ -79,8 +114,6 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
     variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
     """
     if log_level is not None:
-        from calipers.cli.logged import print_log_with  # noqa: PLC0415 - few ask for it
-
         context.with_resource(print_log_with(print_message, level=log_level))
     if not context.resilient_parsing:
         for name, near in mistyped_variables(app):

@@ -1,24 +1,29 @@
-"""``calipers calibrate``: measures how far judges agree with gold scores."""
+"""``calipers calibrate``: measures how far judges agree with gold scores, or with people's labels of criteria."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
 
 import click
 
-from calipers.backends.names import name_without_password, split_judge_name, url_without_password
-from calipers.cli.calibration_output import (
-    require_writable,
-    save_judgments,
-    save_recommendation,
+from calipers.backends.connect import find_backend
+from calipers.backends.names import (
+    is_stand_in,
+    name_without_password,
+    short_names,
+    split_judge_name,
+    url_without_password,
 )
-from calipers.cli.calibration_queries import default_ledger, print_estimate_of_ways, query_judges
-from calipers.cli.calibration_report import print_report
+from calipers.backends.providers.known import provider_of
+from calipers.cli.calibration_report import print_meta_evaluation, print_report
 from calipers.cli.command_options import (
     InputFile,
     RegisteredName,
@@ -29,15 +34,26 @@ from calipers.cli.command_options import (
     is_typed,
 )
 from calipers.cli.estimate import estimate_options, require_estimate
-from calipers.cli.judge_options import judge_option
-from calipers.cli.messages import BadLines, tells_if_interrupted
-from calipers.cli.output import add_force_option
+from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
+from calipers.cli.output import add_force_option, require_replaceable
+from calipers.config.flag_values import read_rubric_file
 from calipers.errors import ConfigError, InputError
 from calipers.registry import PROTOCOLS
+from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.calibration import Calibration
-    from calipers.calibration.costs import Measure
+    from calipers.calibration.collect import JudgeAnswers
+    from calipers.calibration.records import Measure
+    from calipers.rubric import Rubric
+    from calipers.types import TrajectoryGroup
+
+_ORDERS: Final = {"pairwise": 2, "pointwise": 2}
+_MOST_REASONS: Final = 3
+_RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
+"""The first line of a file that --recommendation writes."""
+_ABOUT_GROUPS: Final = ("protocol", "orders", "rubric", "expected", "per_group", "recommendation")
 
 
 @click.command(short_help="Measure judges against gold.")
@@ -58,7 +74,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="MODEL",
     shell_complete=complete_judges,
-    help="Query this judge about the groups now. May be repeated: each judge is measured alone, and all as a panel.",
+    help="Query this judge about the groups now. May be repeated: each judge is measured alone, and in panels.",
 )
 @command_option(
     "--protocol",
@@ -123,136 +139,84 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     category and against each annotator.
 
     Judges are queried now (--judge), or their recorded judgments are read (--judgments), or both. Prints a table of
-    judges with 95 % intervals, the figures of a panel of all of them, the best ways to ask at each price (single judges
-    and panels, whose weights are learned from gold), findings, and a recommendation for calipers.toml.
+    judges with 95 % intervals, the best ways to ask at each price (single judges, and panels of up to four with weights
+    learned from gold), findings, and a recommendation for calipers.toml.
 
     \b
     calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
       --judge vllm/qwen3@http://gpu1:8000/v1
-    calipers calibrate groups.jsonl --judgments judgments.jsonl
-    calipers calibrate groups.jsonl --judgments judgments.jsonl --json | jq .panel
+    calipers calibrate groups.jsonl --judgments said.jsonl
+    calipers calibrate groups.jsonl --judgments said.jsonl --json | jq .judges
 
     Exit code: 0 the report was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
     """  # noqa: D301 - click's mark for lines to keep as they are
     from calipers.calibration import calibrate as measure  # noqa: PLC0415 - --help stays quick
-    from calipers.calibration.criteria import is_labelled  # noqa: PLC0415 - likewise
+    from calipers.calibration.criteria.rows import is_labelled  # noqa: PLC0415 - likewise
     from calipers.calibration.records import read_judgments  # noqa: PLC0415 - likewise
-    from calipers.cli.meta_evaluation import meta_evaluation  # noqa: PLC0415 - likewise
 
     if judgments is not None and not is_typed("judge"):
-        options[
-            "judge"
-        ] = ()  # the judge that calipers.toml sets is for runs, and is not queried when only a file is read
+        options["judge"] = ()  # the judge that calipers.toml sets is for runs
     _require_source(judgments, options)
-    _check_price(options)
-    if options["estimate"]:
-        return print_estimate_of_ways(groups, options)
-    if is_labelled(groups):
-        _require_about_criteria()
-        return meta_evaluation(groups, judgments, options, as_json=as_json)
+    bad = BadLines()
+    if not options["estimate"] and is_labelled(groups):
+        return _measure_criteria(groups, judgments, options, bad, as_json=as_json)
     if is_typed("grading"):
         raise ConfigError("--grading is about labelled criteria, and GROUPS are groups with gold")
     limit = dict(map(_read_limit, options["per_group"]))
+    every = _read_groups(groups, bad, asked=bool(options["judge"]))
+    if options["estimate"]:
+        _print_estimate(every, options)
+        return 1 if bad.count else 0
     _require_writable(groups, judgments, options)
-    bad = _Once(BadLines())
-    ledger = None if options["ledger"] else default_ledger(groups, options)
-    kept = options["ledger"] or ledger
-    with tells_if_interrupted(
-        "Nothing has been paid for."
-        if kept is None
-        else f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
-    ):
-        answers = query_judges(groups, options, ledger, bad) if options["judge"] else []
-    asked = [said for one in answers for said in one.judgments]
-    settings = {key: how for one in answers for key, how in one.asked_by_key.items()}
-    if options["save"] is not None:
-        save_judgments(options["save"], asked)
+    answers = _query_judges(groups, every, options) if options["judge"] else []
+    asked = [one for judge in answers for one in judge.judgments]
+    _save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
-    files = {Path(path).stem: path for path in options["rubric"]}
-    every = itertools.chain(asked, recorded)
-    found = measure(groups, every, per_group=limit, rubrics=files, asked=settings, on_error=bad)
-    _require_figures(found, judgments, bad)
-    _print(found, options["recommendation"], as_json=as_json)
-    return 1 if bad.told else 0
-
-
-class _Once:
-    """Reports each line that cannot be read once: groups are read to ask judges, and again to measure agreement."""
-
-    def __init__(self, tell: BadLines) -> None:
-        self._tell = tell
-        self.told: set[str] = set()
-
-    def __call__(self, error: InputError) -> None:
-        if str(error) not in self.told:
-            self.told.add(str(error))
-            self._tell(error)
-
-
-def _print(found: Calibration, recommendation: str | None, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        print_report(found)
-    if recommendation is not None:
-        save_recommendation(recommendation, found)
-
-
-def _require_about_criteria() -> None:
-    for name in ("per_group", "recommendation"):
-        if is_typed(name):
-            flag = f"--{name.replace('_', '-')}"
-            raise ConfigError(f"{flag} is about groups with gold, and GROUPS are labelled criteria")
-
-
-def _require_writable(groups: str, judgments: str | None, options: dict[str, Any]) -> None:
-    """Raise ConfigError, before a judge is paid, for a file that cannot be written or must not be replaced."""
-    beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
-    if options["save"] is not None:
-        require_writable(options["save"], force=options["force"], beside=beside)
-    if options["recommendation"] is not None:
-        beside |= {"the file of --save": options["save"]}
-        require_writable(options["recommendation"], force=options["force"], beside=beside, flag="--recommendation")
-
-
-def _require_figures(found: Calibration, judgments: str | None, bad: _Once) -> None:
-    if judgments is not None and bad.told and not found.judges:
+    report = measure(
+        every,
+        itertools.chain(asked, recorded),
+        per_group=limit,
+        rubrics={Path(path).stem: path for path in options["rubric"]},
+        asked={key: how for judge in answers for key, how in judge.asked_by_key.items()},
+        on_error=bad,
+    )
+    if bad.count and not report.judges:
         raise InputError("no judgment in it is about a group that could be read", source=judgments)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+    else:
+        print_report(report)
+    _save_recommendation(options["recommendation"], report)
+    return 1 if bad.count else 0
 
 
 def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
+    """Raise ConfigError for options that ask nothing, or contradict each other."""
     require_estimate(options)
-    if options["judge"]:
-        _require_named_once(options["judge"])
-        return
-    if options["estimate"]:
-        raise ConfigError("--estimate is about judges to query (--judge); reading recorded judgments costs nothing")
-    if judgments is None:
-        raise ConfigError("name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)")
-
-
-def _require_named_once(judges: Sequence[str]) -> None:
-    """Raise ConfigError for a judge that is named twice: its answers would count twice."""
+    if not options["judge"]:
+        if options["estimate"]:
+            raise ConfigError("--estimate is about judges to query (--judge); reading recorded judgments costs nothing")
+        if judgments is None:
+            raise ConfigError(
+                "name what to measure: a judge to query (--judge), or recorded judgments (--judgments FILE)"
+            )
     known: set[tuple[str, str]] = set()
-    for judge in map(name_without_password, judges):
+    for judge in map(name_without_password, options["judge"]):
         name, url = split_judge_name(judge)
-        if (one := (name, (url or "").rstrip("/"))) in known:
+        if (same := (name, (url or "").rstrip("/"))) in known:  # its answers would count twice
             raise ConfigError(f"--judge {judge}: is named twice; to ask a judge more often, use --samples or --orders")
-        known.add(one)
-
-
-def _check_price(options: dict[str, Any]) -> None:
-    """Read --price; that of calipers.toml is for the judge of runs, and not for several. Raises ConfigError."""
-    if options["price"] is None or len(options["judge"]) == 1:
-        return
-    if not is_from_settings_file("price"):
-        raise ConfigError("--price is for one judge to query: name one with --judge, and measure others by themselves")
-    options["price"] = None
+        known.add(same)
+    if options["price"] is not None and len(options["judge"]) != 1:
+        if not is_from_settings_file("price"):
+            raise ConfigError(
+                "--price is for one judge to query: name one with --judge, and measure others by themselves"
+            )
+        options["price"] = None
 
 
 def _read_limit(text: str) -> tuple[Measure, float]:
     """Read a limit given with ``--per-group`` as ``KIND=AMOUNT``. Raises ConfigError."""
-    from calipers.calibration.costs import Measure  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.records import Measure  # noqa: PLC0415 - --help stays quick
 
     kind, _, amount = text.partition("=")
     try:
@@ -262,3 +226,250 @@ def _read_limit(text: str) -> tuple[Measure, float]:
     if kind not in get_args(Measure) or not 0 < most < math.inf:
         raise ConfigError(f"--per-group {text}: write tokens=20000, usd=0.01, shown=32 or calls=4")
     return cast("Measure", kind), most
+
+
+def _read_groups(path: str, bad: BadLines, *, asked: bool) -> list[TrajectoryGroup]:
+    """Read the groups before anything is spent; warn if there is no gold, and judges are to be ``asked``.
+
+    Raises InputError if no line can be read.
+    """
+    from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
+
+    groups = list(read_groups(path, on_error=bad))
+    if not groups and bad.count:
+        raise InputError("no group in it can be read; nothing was asked", source=path)
+    if asked and all(one.gold is None for group in groups for one in group.trajectories):
+        print_message(
+            "Warning: no trajectory has 'gold', so agreement cannot be measured: only bias, noise and repeatability "
+            "are. If scores or rewards in the file are what you trust, name them 'gold'"
+        )
+    return groups
+
+
+def _require_writable(groups: str, judgments: str | None, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError, before a judge is paid, for a file that cannot be written or must not be replaced."""
+    beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
+    for name in ("save", "recommendation"):
+        if (path := options[name]) is None:
+            continue
+        require_replaceable(f"--{name}", path, force=options["force"], beside=beside)
+        beside[f"the file of --{name}"] = path
+        new = not Path(path).exists()
+        try:
+            with Path(path).open("a", encoding="utf-8"):
+                pass
+            if new:
+                Path(path).unlink()
+        except OSError as error:
+            raise ConfigError(f"--{name} {path}: cannot be written ({error.strerror})") from error
+
+
+def _write(flag: str, path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{flag} {path}: cannot be written ({error.strerror})") from error
+
+
+def _save_judgments(path: str | None, judgments: Sequence[Mapping[str, Any]]) -> None:
+    if path is not None:
+        _write("--save", path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments))
+
+
+def _save_recommendation(path: str | None, report: Calibration) -> None:
+    """Write the recommendation, and say so. Without one, nothing is written: a run would take such a file for one."""
+    if path is None:
+        return
+    if report.choice is None:
+        print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
+        return
+    _write("--recommendation", path, _RECOMMENDED + report.recommendation)
+    print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")
+    for judge in dict.fromkeys(report.choice.way.judges):
+        try:
+            find_backend(judge, api_key="unused" if provider_of(split_judge_name(judge)[0]) else None)
+        except ConfigError as error:
+            print_message(f"Warning: that command will not run until 'judge' in {path} is changed: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One way to ask a judge: what ``collect_judgments`` takes."""
+
+    judge: str
+    protocol: str
+    rubric: str | Rubric | None
+    prompt_variant: str | None
+    options: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The way in a few words: the model without provider and address, as a progress line has room for it."""
+        model = split_judge_name(self.judge)[0].rpartition("/")[2]
+        return " ".join(filter(None, (model[:20], self.protocol, self.prompt_variant)))
+
+
+def _queries(options: Mapping[str, Any]) -> Iterator[_Query]:
+    settings = given_options(options, "samples", "params", "price", "expected", "ledger")
+    settings["experience"] = False  # measure the judge without what an earlier run learned about it
+    variants: list[tuple[str | None, str | Rubric | None]] = [
+        (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
+    ] or [(None, None)]
+    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
+    for name, protocol, (variant, rubric) in ways:
+        orders = options["orders"] or _ORDERS.get(protocol, 4)
+        if protocol == "pairwise" and len(options["protocol"]) > 1:
+            orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
+        yield _Query(name, protocol, rubric, variant, {"orders": orders, **settings})
+
+
+def _print_estimate(groups: Sequence[TrajectoryGroup], options: Mapping[str, Any]) -> None:
+    """Print what querying the judges would take, by judge and protocol."""
+    from calipers.calibration.collect import judgeable_groups  # noqa: PLC0415 - --help stays quick
+    from calipers.capacity.spending import Estimate, Spending, estimate_judging  # noqa: PLC0415 - likewise
+    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
+    from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
+
+    tokens = options["reply_tokens"]
+    parts: list[Spending] = []
+    most: list[Spending] = []
+    beside: dict[str, None] = {}
+    ranges: dict[str, None] = {}
+    for query in _queries(options):
+        flat = query.options | {
+            "judge": query.judge,
+            "protocol": query.protocol,
+            "rubric": query.rubric,
+            "ledger": None,
+        }
+        asked = judgeable_groups(groups, rubric=query.rubric)
+        estimate = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
+        for one in (*estimate.spending, *estimate.most):
+            one.name = ", ".join(filter(None, (one.name, query.protocol, query.prompt_variant)))
+        parts += estimate.spending
+        most += estimate.at_most.spending
+        beside |= dict.fromkeys(estimate.beside)
+        ranges |= dict.fromkeys(estimate.ranges)
+    whole = Estimate(len(groups), tuple(parts), tuple(beside), tuple(most), tuple(ranges))
+    print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
+
+
+def _query_judges(path: str, groups: Sequence[TrajectoryGroup], options: Mapping[str, Any]) -> list[JudgeAnswers]:
+    """Query the judges about the groups of the file at ``path`` and return their answers; print progress and costs."""
+    from calipers.calibration.collect import (  # noqa: PLC0415 - --help stays quick
+        collect_judgments,
+        judgeable_groups,
+        require_askable,
+    )
+    from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+
+    own = sum(group.rubric is not None for group in groups)
+    if own and options["rubric"]:
+        print_message(f"Warning: {own:,} of {len(groups):,} groups have a rubric of their own; --rubric replaces it")
+    ledger = None if options["ledger"] else _default_ledger(path, options)
+    default = {} if ledger is None else {"ledger": ledger}
+    queries = list(_queries(options))
+    names = short_names(query.judge for query in queries)
+    for query in queries:  # before any judge is paid
+        require_askable(query.judge, protocol=query.protocol, rubric=query.rubric, **query.options)
+    kept = options["ledger"] or ledger
+    told = "Nothing has been paid for."
+    if kept is not None:
+        told = f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
+    answers = []
+    with tells_if_interrupted(told):
+        for query in queries:
+            total, finished = len(judgeable_groups(groups, rubric=query.rubric)), Finished()
+            with Report(Terminal(stderr=True), total=total, title=query.title) as progress:
+                finished.tell = progress.finished
+                asked = collect_judgments(
+                    groups,
+                    query.judge,
+                    protocol=query.protocol,
+                    rubric=query.rubric,
+                    prompt_variant=query.prompt_variant,
+                    watchers=(finished,),
+                    **default,
+                    **query.options,
+                )
+                answers.append(asyncio.run(asked))
+            _print_cost(answers[-1], names[query.judge], sent=not is_stand_in(query.judge))
+    return answers
+
+
+def _default_ledger(groups: str, options: Mapping[str, Any]) -> str | None:
+    """Return the ledger of a command that names none, so that an interruption loses no paid answer.
+
+    Judges that run in this process cost nothing, and need none.
+    """
+    if not any(provider_of(split_judge_name(name)[0]) or name.startswith("litellm/") for name in options["judge"]):
+        return None
+    return f"{options['save'] or Path(groups).name}.ledger.db"
+
+
+def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
+    """Print what querying a judge cost, which parts of the groups it did not see, and why scores are missing.
+
+    ``sent`` is False if the judge, and all that helps it, answers within this process.
+    """
+    from calipers.rubric.unused_standards import UNUSED  # noqa: PLC0415 - --help stays quick
+
+    notes = Counter(note for one in answers.results for note in set(one.warnings) if note.startswith(UNUSED))
+    for note, count in notes.items():
+        print_message(f"Warning: {counted(count, 'group')}: {note}")
+    spent = answers.spent()
+    count = spent.calls - spent.probes
+    parts = [counted(count, "answer")]
+    parts += [f"{spent.reused:,} of them from the ledger"] if spent.reused else []
+    parts += [f"{counted(spent.probes, 'call')} to examine the server"] if spent.probes else []
+    if not sent or (spent.reused >= count and not spent.probes):
+        parts.append("nothing was sent")
+    else:
+        cost = "cost unknown" if spent.cost_usd is None else f"cost ${spent.cost_usd:,.4f}"
+        paid = " as first paid" if spent.reused else ""
+        parts += [f"{spent.input_tokens:,} tokens in", f"{spent.output_tokens:,} out", cost + paid]
+    if spent.unscored:
+        parts.append(f"{counted(spent.unscored, 'trajectory', 'trajectories')} without a score")
+    print_message(f"{name_without_password(name)}: {', '.join(parts)}")
+    missing = (one.reason for result in answers.results for one in result.trajectories if one.reward is None)
+    if answers.protocol != "checklist":
+        for line in reason_lines(Counter(reason or "no reason" for reason in missing), _MOST_REASONS):
+            print_message(f"  {line}")
+
+
+def _measure_criteria(
+    path: str, verdicts: str | None, options: Mapping[str, Any], bad: BadLines, *, as_json: bool
+) -> int:
+    """Measure agreement on labelled criteria, print it, and return the exit code."""
+    from calipers.calibration.collect import require_askable  # noqa: PLC0415 - --help stays quick
+    from calipers.calibration.criteria import meta_evaluate  # noqa: PLC0415 - likewise
+    from calipers.calibration.criteria.rows import (  # noqa: PLC0415 - likewise
+        collect_verdicts,
+        read_labelled,
+        read_verdicts,
+    )
+
+    for name in filter(is_typed, _ABOUT_GROUPS):
+        raise ConfigError(f"--{name.replace('_', '-')} is about groups, and {path} holds labelled criteria")
+    _require_writable(path, verdicts, options)
+    rows = list(read_labelled(path, on_error=bad))
+    if not rows:
+        raise InputError("no row of it can be read", source=path)
+    settings = {**given_options(options, "grading", "samples", "params", "price", "ledger"), "experience": False}
+    for name in options["judge"]:  # before any judge is paid
+        require_askable(name, protocol="checklist", **settings)
+    asked: list[dict[str, Any]] = []
+    names = short_names(options["judge"])
+    for name in options["judge"]:
+        answers = asyncio.run(collect_verdicts(rows, name, **settings))
+        _print_cost(answers, names[name], sent=not is_stand_in(name))
+        asked += answers.judgments
+    _save_judgments(options["save"], asked)
+    recorded = () if verdicts is None else read_verdicts(verdicts, format=options["format"], on_error=bad)
+    report = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=bad)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+    else:
+        print_meta_evaluation(report)
+    return 1 if bad.count else 0

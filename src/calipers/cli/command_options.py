@@ -18,9 +18,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _REST = "Options"
 _ALL = "calipers.help.all"
-VALUES_USED = "calipers.values.used"
-"""In the context's ``meta``, by flag: the command whose value nobody typed, and the variable it is from ("": the file).
-"""
 _GUARDED = frozenset({"URL", "FILE", "DIR", "OUT", "NAME=VALUE", "JUDGE=FILE"})
 """Placeholders of options that name a file or an address, or change a request."""
 _NUMBERS = frozenset({"integer", "integer range", "float", "float range"})
@@ -44,15 +41,13 @@ class CommandOption(click.Option):
         if self.metavar is None and self.type.name in _NUMBERS:
             self.metavar = "N"  # click appends the range to the help
 
-    def consume_value(self, ctx: click.Context, opts: Any) -> tuple[Any, ParameterSource]:
-        """Return the value of a command-line option and its source; note where it comes from if it was not typed."""
-        value, source = super().consume_value(ctx, opts)
-        if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
-            path = ctx.command_path.split()
-            variable = str(self.envvar) if source is ParameterSource.ENVIRONMENT else ""
-            flag = self.opts[-1].removeprefix("--")
-            ctx.meta.setdefault(VALUES_USED, {})[flag] = (path[1] if len(path) > 1 else "", variable)
-        return value, source
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the option's name for an error message, and where a value is from that nobody typed."""
+        source = None if ctx is None or self.name is None else ctx.get_parameter_source(self.name)
+        hint = super().get_error_hint(ctx)
+        if source is ParameterSource.ENVIRONMENT:
+            return f"{hint} (from the environment variable {self.envvar})"
+        return f"{hint} (from the settings file)" if source is ParameterSource.DEFAULT_MAP else hint
 
 
 class RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
@@ -176,6 +171,6 @@ def env_file_option(command: F) -> F:
 
 def _use_env_file(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value and not context.resilient_parsing:
-        from calipers.backends.providers.env_file import use_env_file  # noqa: PLC0415 - few have such a file
+        from calipers.backends.providers.known import use_env_file  # noqa: PLC0415 - few have such a file
 
         use_env_file(value)

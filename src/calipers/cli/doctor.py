@@ -21,7 +21,7 @@ from calipers.types.encoding import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from calipers.cli.progress_line import ProgressLine
+    from calipers.cli.progress import ProgressLine
     from calipers.doctor import Diagnosis
 
 _WIDTH = 140
@@ -53,7 +53,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @env_file_option
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Find out with about forty short questions what a judge can do, and whether to use it.
+    """Find out with some thirty-five short questions what a judge can do, and whether to use it.
 
     Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
     whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
@@ -67,7 +67,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
 
     Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
     """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.cli.progress_line import ProgressLine  # noqa: PLC0415 - --help stays quick
+    from calipers.cli.progress import ProgressLine  # noqa: PLC0415 - --help stays quick
     from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
     from calipers.doctor import diagnose  # noqa: PLC0415 - likewise
 
@@ -78,7 +78,7 @@ def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
         raise ConfigError("--base-url was given more than once: examine one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
     settings |= {"within": options["within"]}
-    with ProgressLine(Terminal(stderr=True), total=None, noun="answer") as line:
+    with ProgressLine(Terminal(stderr=True), total=None) as line:
         settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
         found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
     if as_json:

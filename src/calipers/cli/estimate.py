@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +11,6 @@ import click
 
 from calipers.cli.command_options import command_option
 from calipers.errors import ConfigError
-from calipers.types.encoding import counted
 
 if TYPE_CHECKING:
     from calipers.capacity.spending import Estimate, Spending
@@ -65,7 +64,10 @@ def print_estimate(
         click.echo(f"  {'output':<12} {_between(one.output_tokens, most.output_tokens)} tokens, {reply}")
         click.echo(f"  {'cost':<12} {_cost(one, most)}")
     if len(found.spending) > 1:
-        click.echo(f"{'together':<14} {_together(found, found.at_most)}")
+        calls, tokens = _between(found.calls, found.at_most.calls), _between(found.tokens, found.at_most.tokens)
+        dollars = (found.cost_usd, found.at_most.cost_usd)
+        cost = "unknown" if None in dollars else _dollars(*(one or 0.0 for one in dollars))
+        click.echo(f"{'together':<14} {calls} calls, {tokens} tokens, cost {cost}")
     for text in found.ranges if found.spending else ():
         click.echo(f"{'range':<14} {text}")
     if not found.spending:
@@ -97,49 +99,20 @@ def _dollars(least: float, most: float) -> str:
     return f"${least:,.4f}" if f"{least:.4f}" == f"{most:.4f}" else f"${least:,.4f} to ${most:,.4f}"
 
 
-def _together(least: Estimate, most: Estimate) -> str:
-    calls = counted(least.calls, "call") if least.calls == most.calls else f"{_between(least.calls, most.calls)} calls"
-    known = least.cost_usd is not None and most.cost_usd is not None
-    cost = _dollars(least.cost_usd or 0.0, most.cost_usd or 0.0) if known else "unknown"
-    return f"{calls}, {_between(least.tokens, most.tokens)} tokens, cost {cost}"
-
-
 def _cost(one: Spending, most: Spending) -> str:
     if one.cost_usd is not None and most.cost_usd is not None:
         return _dollars(one.cost_usd, most.cost_usd)
-    ways = ["--price IN,OUT", *([] if _has_prices() else ["pip install 'calipers[prices]'"])]
-    return f"unknown, because the price is not known: {', or '.join(ways)}"
+    ways = "--price IN,OUT" if find_spec("genai_prices") else "--price IN,OUT, or pip install 'calipers[prices]'"
+    return f"unknown, because the price is not known: {ways}"
 
 
-def _has_prices() -> bool:
-    return find_spec("genai_prices") is not None
-
-
-def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Sequence[str]:
-    least, most = _needed(found), _needed(found.at_most)
-    lines = []
+def _of_budget(found: Estimate, budget: Mapping[str, float]) -> Iterator[str]:
+    least, most = ({"calls": one.calls, "tokens": one.tokens, "usd": one.cost_usd} for one in (found, found.at_most))
     for kind, limit in budget.items():
         low, high = least[kind], most[kind]
-        if low is None or high is None:
-            verdict = "unknown whether it is enough"
-        else:
+        verdict = "unknown whether it is enough"
+        if low is not None and high is not None:
+            enough = "enough" if high <= limit else "perhaps not enough" if low <= limit else "not enough"
             share = f"{low / limit:.0%}" if low == high else f"{low / limit:.0%} to {high / limit:.0%}"
-            if high <= limit:
-                verdict = f"enough: {share} of it"
-            elif low <= limit:
-                reached = f"reached after about {_groups_within(found, limit, high)} of {found.groups:,}"
-                verdict = f"perhaps not enough: {share} of it; at worst {reached}"
-            else:
-                sooner, later = _groups_within(found, limit, high), _groups_within(found, limit, low)
-                between = sooner if sooner == later else f"{sooner} to {later}"
-                verdict = f"not enough: reached after about {between} of {found.groups:,}"
-        lines.append(f"{'budget':<14} {kind}={limit:g}: {verdict}")
-    return lines
-
-
-def _needed(found: Estimate) -> dict[str, float | None]:
-    return {"calls": found.calls, "tokens": found.tokens, "usd": found.cost_usd}
-
-
-def _groups_within(found: Estimate, limit: float, takes: float) -> str:
-    return f"{found.groups * limit / takes:,.0f}"
+            verdict = f"{enough}: it would take {share} of it"
+        yield f"{'budget':<14} {kind}={limit:g}: {verdict}"

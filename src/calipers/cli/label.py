@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from calipers.cli.command_options import command_option, is_typed
-from calipers.cli.label_report import print_agreement
 from calipers.cli.messages import BadLines, print_message
 from calipers.cli.output import add_force_option, require_replaceable
+from calipers.cli.terminal import print_figures
 from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
+    from calipers.labelling.agreement import Estimate
     from calipers.labelling.groups import GroupIndex
     from calipers.labelling.labels import LabelFile
     from calipers.labelling.order import Contest
+
+_HEADS = ("groups", "can't tell", "ties", "agreement", "", "place and rank", "")
+_WIDTH = 120
 
 
 @click.command(short_help="Let people rank candidates, for gold.")
@@ -37,9 +41,9 @@ if TYPE_CHECKING:
     "--results",
     type=click.Path(),
     metavar="FILE",
-    help="What a judge said of these groups: groups whose labels tell most about it come first.",
+    help="What a judge said of these groups, as a result file or a ledger: groups whose labels tell most about it come "
+    "first.",
 )
-@command_option("--ledger", metavar="URL", help="The same from the latest run of a ledger, or beside --results.")
 @command_option("--port", type=click.IntRange(1, 65535), metavar="N", help="The page's port. [default: a free one]")
 @command_option("--agreement", is_flag=True, help="Print how far annotators agree, and exit.")
 @command_option("--gold", named=True, metavar="OUT", help="Write the labelled groups with gold to OUT, and exit.")
@@ -82,7 +86,7 @@ def label(groups: str, *, as_json: bool, **options: Any) -> int:
     if options["gold"] is not None:
         _write_gold(index, file, groups, options, bad)
     elif options["agreement"]:
-        print_agreement(index, file, as_json=as_json)
+        _print_agreement(index, file, as_json=as_json)
     else:
         _serve(index, file, options, bad)
     return 1 if bad.count else 0
@@ -97,7 +101,7 @@ def _require_one_purpose(options: dict[str, Any], *, as_json: bool) -> None:
     if as_json and "--agreement" not in named:
         raise ConfigError("--json is for --agreement")
     if named and (is_typed("results") or is_typed("port")):
-        raise ConfigError(f"--results and --port are for the page, which {named[0]} does not show")
+        raise ConfigError(f"--results and --port are for the page, which {named} does not show")
 
 
 def _labels_beside(groups: str) -> str:
@@ -159,21 +163,18 @@ def _contests(index: GroupIndex, options: dict[str, Any], bad: BadLines) -> dict
     from calipers.labelling.order import contests  # noqa: PLC0415 - likewise
     from calipers.report import open_sources  # noqa: PLC0415 - likewise
 
-    named = [path for path in (options["results"], options["ledger"]) if path is not None]
-    if not named:
+    named = options["results"]
+    if named is None:
         return {}
-    paths = with_ledger_beside(tuple(named), None) if len(named) == 1 else tuple(named)
-    with open_sources(paths, on_error=bad) as sources:
+    with open_sources(with_ledger_beside((named,), None), on_error=bad) as sources:
         if not (sources.results or sources.ledgers):
-            raise ConfigError(f"{named[0]}: has no judged groups; name a result file of calipers score, or a ledger")
+            raise ConfigError(f"{named}: has no judged groups; name a result file of calipers score, or a ledger")
         found = contests(sources)
     lacking = sum(name not in found for name in index.ids)
     if lacking == len(index):
-        raise ConfigError(
-            f"{named[0]}: has no scores of a group in {index.path}; name what a judge said of these groups"
-        )
+        raise ConfigError(f"{named}: has no scores of a group in {index.path}; name what a judge said of these groups")
     if lacking:
-        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named[0]}; they come in random order")
+        print_message(f"{lacking:,} of {len(index):,} groups have no scores in {named}; they come in random order")
     return found
 
 
@@ -211,3 +212,50 @@ def _write_lines(out: Path, lines: Iterable[dict[str, Any]]) -> int:
     finally:
         part.unlink(missing_ok=True)
     return count
+
+
+def _print_agreement(index: GroupIndex, file: LabelFile, *, as_json: bool) -> None:
+    """Print how far annotators agree, and whether they favour places. Raises ConfigError if there are no labels."""
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
+    from calipers.labelling.agreement import agreement  # noqa: PLC0415 - likewise
+
+    labels = [one for one in file.labels() if one.group_id in index.numbers]
+    if not labels:
+        raise ConfigError(
+            f"{file.path} has no labels of groups in {index.path}; calipers label {index.path} asks for them"
+        )
+    found = agreement(labels)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        return
+    console = table_console(width=_WIDTH)
+    rows = [
+        (
+            one.annotator,
+            f"{one.labelled:,}",
+            f"{one.cant_tell:,}",
+            "–" if one.tied is None else f"{one.tied:.0%}",
+            *_shown(one.alpha),
+            *_shown(one.place),
+        )
+        for one in found.annotators
+    ]
+    print_figures(console, "Annotators", ("annotator",), _HEADS, rows)
+    value, interval = _shown(found.alpha)
+    console.print(
+        f"\nKrippendorff's alpha (ordinal, pairs of candidates): {value} {interval}".rstrip()
+        + f", {found.alpha.groups:,} groups with two annotators or more",
+        markup=False,
+        soft_wrap=True,
+    )
+    console.print(
+        "agreement: alpha with all others, 1 is perfect and 0 is chance. place and rank: their correlation within "
+        "groups; above 0, candidates shown earlier get better ranks. In brackets, 95 % intervals over groups.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _shown(found: Estimate) -> tuple[str, str]:
+    value = "–" if found.value is None else f"{found.value:.2f}"
+    return value, "" if found.interval is None else "[{:.2f}, {:.2f}]".format(*found.interval)

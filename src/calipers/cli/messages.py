@@ -1,9 +1,11 @@
-"""Prints messages for people: wrapped between words in a terminal, unchanged elsewhere."""
+"""Prints messages for people, and what calipers logs: wrapped between words in a terminal, unchanged elsewhere."""
 
 from __future__ import annotations
 
+import logging
 import re
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,36 +88,64 @@ def tells_if_interrupted(text: str) -> Iterator[None]:
 
 @dataclass(slots=True)
 class BadLines:
-    """Reports the first lines that cannot be read, and counts the others: a wrong file may have thousands."""
+    """Reports the first lines that cannot be read, and counts the others: a wrong file may have thousands.
+
+    ``kind`` is "Note" for lines that are read, but perhaps not as they are meant.
+    """
 
     tell: Callable[[str], None] = print_message
+    kind: str = "Error"
     count: int = 0
 
     def __call__(self, error: InputError) -> None:
         self.count += 1
         if self.count <= _BAD_LINES_SHOWN:
-            self.tell(f"Error: {error}")
+            self.tell(f"{self.kind}: {error}")
         elif self.count == _BAD_LINES_SHOWN + 1:
-            self.tell("Error: further lines cannot be read either; they are only counted")
+            self.tell(f"{self.kind}: further lines are like these; they are only counted")
 
     @property
     def told(self) -> str:
         """How many lines could not be read, as text for the summary."""
-        if self.count > _BAD_LINES_SHOWN:
-            return f"{self.count:,} (the first {_BAD_LINES_SHOWN} reported above; not scored)"
-        return f"{self.count:,} (reported above, not scored)"
+        shown = f"the first {_BAD_LINES_SHOWN} reported" if self.count > _BAD_LINES_SHOWN else "reported"
+        return f"{self.count:,} ({shown} above; not scored)"
 
 
-@dataclass(slots=True)
-class Notes:
-    """Prints the first notes on what was read, and says when there are more."""
+class _Printing(logging.Handler):
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
+        self._say = say
 
-    tell: Callable[[str], None] = print_message
-    count: int = 0
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.levelno >= logging.WARNING:
+            self._say(f"{'Warning' if record.levelno < logging.ERROR else 'Error'}: {text}")
+        else:
+            when = time.strftime("%H:%M:%S", time.localtime(record.created))
+            self._say(f"{when} {record.levelname.lower()} {record.name}: {text}")
 
-    def __call__(self, note: InputError) -> None:
-        self.count += 1
-        if self.count <= _BAD_LINES_SHOWN:
-            self.tell(f"Note: {note}")
-        elif self.count == _BAD_LINES_SHOWN + 1:
-            self.tell("Note: there are further notes of this kind, which are not shown")
+
+@contextmanager
+def print_log_with(say: Callable[[str], None], *, level: str | None = None) -> Iterator[None]:
+    """Print on the command line what calipers logs with ``say``, instead of the usual handlers.
+
+    ``level`` ("debug", "info", "warning", "error") is the least that is printed. None leaves it as it is, which is
+    warnings at first.
+    """
+    with only_handler(_Printing(say), level=None if level is None else logging.getLevelNamesMapping()[level.upper()]):
+        yield
+
+
+@contextmanager
+def only_handler(handler: logging.Handler, *, level: int | None = None) -> Iterator[None]:
+    """Hand what calipers logs to ``handler`` alone, from ``level`` on; None leaves the level as it is."""
+    logger = logging.getLogger("calipers")
+    before = logger.handlers[:], logger.propagate, logger.level
+    logger.handlers[:], logger.propagate = [handler], False
+    if level is not None:
+        logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.handlers[:], logger.propagate = before[:2]
+        logger.setLevel(before[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +46,7 @@ def profile(
     """Measure a judge's noise, position bias, ties, failures and agreement with gold, from recorded answers.
 
     GROUPS and JUDGMENTS are files as for calipers calibrate. A profile is a judge: profile:FILE answers from gold, with
-    exactly these errors. PROFILE, a profile's file or a name from calipers judges, is shown.
+    exactly these errors. PROFILE, a profile's file or the name of a shipped one, is shown.
 
     \b
     calipers profile groups.jsonl judgments.jsonl -o judge.json
@@ -82,36 +81,25 @@ def profile(
 
 
 def _print_profile(found: Profile) -> None:
-    from rich.table import Table  # noqa: PLC0415 - --help stays quick
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
 
     console = table_console(width=_WIDTH)
     title = f"{found.name}: {found.judge}, {found.asked}, {found.groups:,} groups"
     console.print(title, style="bold", markup=False)
-    table = Table("", "", box=None, pad_edge=False, show_header=False)
-    for words, value in _figures(found):
-        table.add_row(Text(words), Text("unknown" if value is None else value))
-    console.print(table)
+    places = ", ".join(f"{one:+.3f}" for one in found.positions[:_MOST_PLACES])
+    figures: dict[str, float | str | None] = {
+        "fidelity of one answer (correlation with gold in a group)": found.fidelity,
+        "added by quality from 0 to 1": found.gain,
+        "lasting error of a candidate (standard deviation)": found.error,
+        "noise of an answer (standard deviation)": found.noise,
+        "added by each position, first to last": (places + ", ..." * (len(found.positions) > _MOST_PLACES)) or None,
+        "added by twice the length": found.per_doubling,
+        "tied pairs": found.ties,
+        "candidates without a readable answer": found.failures,
+        "mean score": found.level,
+    }
+    for words, value in figures.items():
+        shown = "unknown" if value is None else value if isinstance(value, str) else f"{value:.3f}"
+        console.print(f"{words:<58} {shown}", markup=False, soft_wrap=True)
     if found.note:
         console.print(found.note, markup=False)
-
-
-def _figures(found: Profile) -> Iterator[tuple[str, str | None]]:
-    """Yield the figures of a profile in words."""
-    yield "fidelity of one answer (correlation with gold in a group)", _number(found.fidelity)
-    yield "added by quality from 0 to 1", _number(found.gain)
-    yield "lasting error of a candidate (standard deviation)", _number(found.error)
-    yield "noise of an answer (standard deviation)", _number(found.noise)
-    places = ", ".join(f"{one:+.3f}" for one in found.positions[:_MOST_PLACES])
-    more = ", ..." if len(found.positions) > _MOST_PLACES else ""
-    yield "added by each position, first to last", f"{places}{more}" if places else None
-    yield "added by twice the length", _number(found.per_doubling)
-    yield "tied pairs", _number(found.ties)
-    yield "candidates without a readable answer", _number(found.failures)
-    yield "mean score", _number(found.level)
-
-
-def _number(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"

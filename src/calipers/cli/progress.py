@@ -1,22 +1,108 @@
-"""Counts a command's results, and shows progress and a summary."""
+"""A command's progress on stderr (a live line in a terminal, else a line every ten seconds), and its summary."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
-from calipers.cli.messages import reason_lines
-from calipers.cli.progress_line import ProgressLine, pace_text, span
+from calipers.cli.messages import print_log_with, reason_lines, wrap_words
 from calipers.rubric.unused_standards import UNUSED
 from calipers.types import GroupResult, TrajectoryGroup, Usage
 from calipers.types.encoding import counted
+
+_PLAIN_EVERY = 10.0
+"""Seconds between progress lines if stderr is not a terminal."""
+_LATELY = 60.0
+"""The period in seconds over which the rate is measured: a resumed run begins with answers that take no time."""
+_SPINNER = 3
+"""Columns of a terminal's line that the spinner and the gaps beside it take."""
+
+
+class ProgressLine:
+    """How far a command is, out of ``total`` (None: unknown). ``live=False`` if results go to the same terminal.
+
+    In a narrow terminal the rate is omitted, then the time left. What does not fit even then goes on in the next line.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        total: int | None,
+        live: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total = total
+        self._console = console
+        self._clock = clock
+        self._printed = clock()
+        self._recent = deque([(self._printed, 0)], maxlen=10_000)
+        self._live = live and console.is_terminal
+        wide = [BarColumn(), TimeElapsedColumn()] if console.width >= 100 else []
+        text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False))
+        # stdout is for data
+        self._progress = Progress(SpinnerColumn(), text, *wide, console=console, transient=True, redirect_stdout=False)
+        self._task = self._progress.add_task("starting", total=total)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._stack.enter_context(self._progress)
+        self._stack.enter_context(print_log_with(self.say))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def move(self, done: int, shown: str) -> None:
+        """Note that ``done`` are done, and show that with ``shown``, the rate and the time left."""
+        now = self._clock()
+        self._recent.append((now, done))
+        while len(self._recent) > 2 and self._recent[0][0] < now - _LATELY:
+            self._recent.popleft()  # keep the two newest, because a single group may take longer than the whole period
+        if self._live:
+            self._progress.update(self._task, completed=done, description=self._line(done, shown))
+        elif now - self._printed >= _PLAIN_EVERY:
+            self._printed = now
+            self.say(self._line(done, shown))
+
+    def say(self, text: str) -> None:
+        """Print text above the command's live progress line."""
+        if self._console.is_terminal:
+            text = wrap_words(text, self._console.width)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _line(self, done: int, shown: str) -> str:
+        (since, before), (now, latest) = self._recent[0], self._recent[-1]
+        rate = (latest - before) / max(now - since, 1e-9)
+        left = f", {span((self.total - done) / rate)} left" if self.total and rate else ""
+        whole = f"{shown}, {pace_text(rate)}{left}" if rate else shown
+        fits = (text for text in (whole, shown + left, shown) if len(text) <= self._console.width - _SPINNER)
+        return next(fits, whole) if self._live else whole
+
+
+def pace_text(rate: float) -> str:
+    """Return a rate a second for people: "4.7/s", or for a slow one "2.7/min"."""
+    return f"{rate:,.1f}/s" if rate >= 0.5 else f"{60 * rate:.2g}/min"
+
+
+def span(seconds: float) -> str:
+    """Return a duration as text: "12.0 s", "3 min 05 s", "2 h 10 min"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
 class Finished:
@@ -33,31 +119,34 @@ class Finished:
         return result
 
 
-@dataclass(slots=True)
-class _Done:
-    """How far a command is: groups, trajectories without a score by status, tokens, and dollars (None: unknown)."""
+class _Tally:
+    """Groups and trajectories by status, and what was spent on them."""
 
-    groups: int = 0
-    unscored: Counter[str] = field(default_factory=Counter)
-    usage: Usage = field(default_factory=partial(Usage, cost_usd=0.0))
-    criteria: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.groups: Counter[str] = Counter()
+        self.trajectories: Counter[str] = Counter()
+        self.usage = Usage(cost_usd=0.0)
+        self.calls = self.attempts = self.unusable = 0
+        self._criteria: set[str] = set()
 
     def add(self, result: GroupResult) -> None:
         """Count the result of a group of the command."""
-        self.groups += 1
-        self.unscored.update(one.status for one in result.trajectories if one.status != "scored")
+        self.groups[result.status] += 1
+        self.trajectories.update(one.status for one in result.trajectories)
+        calls, usage = _counted_already(result, self._criteria)
+        self.calls += result.judge_calls - calls
+        self.attempts += result.attempts - calls
+        self.unusable += result.unusable
         if result.attempts:
-            self.usage = Usage.total([self.usage, result.usage.without(_counted_already(result, self.criteria)[1])])
+            self.usage = Usage.total([self.usage, result.usage.without(usage)])
 
     def shown(self, total: int | None, budget: Mapping[str, float]) -> str:
-        """Return this as part of the command's progress line, with the ``total`` and the ``budget`` it is out of."""
+        """Return this for the command's progress line, with the ``total`` and the ``budget`` it is out of."""
         tokens = self.usage.input_tokens + self.usage.output_tokens
-        unscored = [f"{count:,} {status}" for status, count in sorted(self.unscored.items())]
-        parts = [
-            f"{self.groups:,}{_of(total)} groups",
-            *([f"unscored: {' + '.join(unscored)}"] if unscored else []),
-            f"{tokens:,}{_of(budget.get('tokens'))} tokens",
-        ]
+        unscored = [f"{count:,} {name}" for name, count in sorted(self.trajectories.items()) if name != "scored"]
+        parts = [f"{self.groups.total():,}{_of(total)} groups"]
+        parts += [f"unscored: {' + '.join(unscored)}"] if unscored else []
+        parts += [f"{tokens:,}{_of(budget.get('tokens'))} tokens"]
         if self.usage.cost_usd:
             most = budget.get("usd")
             parts.append(f"${self.usage.cost_usd:,.2f}{'' if most is None else f' of ${most:,.2f}'}")
@@ -67,9 +156,8 @@ class _Done:
 class Report:
     """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
 
-    ``judges`` names the judges of a panel by slot; usage is then counted for each. ``budget`` is what may be spent, by
-    kind. ``live=False`` if the results go to the
-    terminal. ``title`` stands before the line.
+    ``budget`` is what may be spent, by kind. ``live=False`` if the results go to the terminal. ``title`` stands before
+    the line.
     """
 
     def __init__(
@@ -77,7 +165,6 @@ class Report:
         console: Console,
         *,
         total: int | None,
-        judges: Sequence[str] = (),
         budget: Mapping[str, float] | None = None,
         live: bool = True,
         title: str = "",
@@ -88,16 +175,11 @@ class Report:
         self._started = clock()
         self._title = f"{title}: " if title else ""
         self._total, self._budget = total, budget or {}
-        self._criteria: set[str] = set()
-        self._finished, self._written = _Done(), _Done()
-        self.groups: Counter[str] = Counter()
-        self.trajectories: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.warnings: Counter[str] = Counter()
-        self.calls = self.attempts = self.unusable = 0
-        self.usage = Usage(cost_usd=0.0)
-        self._judges = judges if len(judges) > 1 else ()
-        self._shares = [(0, Usage(cost_usd=0.0)) for _ in self._judges]
+        self._finished, self._written = _Tally(), _Tally()
+        self.groups, self.trajectories = self._written.groups, self._written.trajectories
+        self._reasons: Counter[str] = Counter()
+        self._warnings: Counter[str] = Counter()
+        self.say = self._bar.say
 
     def __enter__(self) -> Self:
         self._bar.__enter__()
@@ -110,25 +192,10 @@ class Report:
 
     def add(self, result: GroupResult) -> None:
         """Count a result that is written now, and update the command's progress line."""
-        self.groups[result.status] += 1
-        for trajectory in result.trajectories:
-            self.trajectories[trajectory.status] += 1
-            if trajectory.reason:
-                self.reasons[f"{trajectory.status}: {trajectory.reason}"] += 1
-        self.warnings.update({_shortened_warning(warning) for warning in result.warnings})
-        calls, usage = _counted_already(result, self._criteria)
-        self.calls += result.judge_calls - calls
-        self.attempts += result.attempts - calls
-        self.unusable += result.unusable
-        if result.attempts:
-            self.usage = Usage.total([self.usage, result.usage.without(usage)])
-        if self._judges and result.attempts:
-            self._shares = [
-                _add_share(share, told) for share, told in zip(self._shares, result.extra["judges"], strict=True)
-            ]
         self._written.add(result)
-        if self._written.groups > self._finished.groups:  # who gives the results tells of nothing before
-            self._move()
+        self._reasons.update(f"{one.status}: {one.reason}" for one in result.trajectories if one.reason)
+        self._warnings.update({_shortened_warning(warning) for warning in result.warnings})
+        self._move()
 
     def finished(self, result: GroupResult) -> None:
         """Count a group that has finished, whenever its result is written, and update the command's progress line."""
@@ -136,16 +203,9 @@ class Report:
         self._move()
 
     def _move(self) -> None:
-        done = self._done
-        self._bar.move(done.groups, self._title + done.shown(self._total, self._budget))
-
-    @property
-    def _done(self) -> _Done:
-        return max(self._finished, self._written, key=lambda one: one.groups)
-
-    def say(self, text: str) -> None:
-        """Print text above the command's live progress line."""
-        self._bar.say(text)
+        # Results from a ledger or another process are written without a word that they have finished.
+        done = max(self._finished, self._written, key=lambda one: one.groups.total())
+        self._bar.move(done.groups.total(), self._title + done.shown(self._total, self._budget))
 
     def summary(
         self, *, bad_lines: str = "", reused: int = 0, probed: tuple[int, Usage] = (0, Usage()), out: str = ""
@@ -155,48 +215,35 @@ class Report:
         ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
         counts.
         """
+        done, elapsed = self._written, self._clock() - self._started
         lines = [
             ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
             ("trajectories", _counts(self.trajectories, ("scored", "abstained", "failed"))),
+            ("bad lines", bad_lines),
+            ("judge answers", f"{done.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"),
         ]
-        if bad_lines:
-            lines.append(("bad lines", bad_lines))
-        lines.append(("judge answers", f"{self.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"))
-        if in_vain := self.attempts - self.calls:
-            billed = f", {self.unusable:,} of them with a billed reply" if self.unusable else ""
-            lines.append(("", f"{counted(in_vain, 'call')} without an answer{billed}"))
-        paid = ", as first paid" if reused else ""
-        lines.append(("tokens", f"{_shown(self.usage)}{paid}"))
-        for name, (answers, usage) in zip(self._judges, self._shares, strict=True):
-            lines.append(("", f"{name}: {counted(answers, 'answer')}, {_shown(usage)}"))
+        if in_vain := done.attempts - done.calls:
+            billed = f", {done.unusable:,} of them with a billed reply" if done.unusable else ""
+            lines.append((" ", f"{counted(in_vain, 'call')} without an answer{billed}"))
+        lines.append(("tokens", f"{_shown(done.usage)}{', as first paid' if reused else ''}"))
         if probed[0]:
-            lines.append(
-                (
-                    "probes",
-                    f"{counted(probed[0], 'call')} to examine the server, {_shown(probed[1])}, not included above",
-                )
-            )
-        elapsed = self._clock() - self._started
-        lines.append(("time", ", ".join([span(elapsed), *_pace(self.groups.total() / max(elapsed, 1e-9))])))
-        if out:
-            lines.append(("results", out))
+            calls = counted(probed[0], "call")
+            lines.append(("probes", f"{calls} to examine the server, {_shown(probed[1])}, not included above"))
+        pace = pace_text(self.groups.total() / max(elapsed, 1e-9)).replace("/", " groups/")
+        lines += [("time", f"{span(elapsed)}{f', {pace}' if self.groups else ''}"), ("results", out)]
         for name, text in lines:
-            self.say(f"{name:<14} {text}")
-        for line in reason_lines(self.reasons, 3):
+            if text:
+                self.say(f"{name:<14} {text}")
+        for line in reason_lines(self._reasons, 3):
             self.say(f"  {line}")
-        unused = [one for one in self.warnings if one.startswith(UNUSED)]
-        common = [one for one, _ in self.warnings.most_common(3) if one not in unused]
+        unused = [one for one in self._warnings if one.startswith(UNUSED)]
+        common = [one for one, _ in self._warnings.most_common(3) if one not in unused]
         for warning in (*unused, *common):
-            count = self.warnings[warning]
+            count = self._warnings[warning]
             self.say(f"  note ({count:,} group{'s' * (count > 1)}): {warning}")
-        if more := len(self.warnings) - len(unused) - len(common):
+        if more := len(self._warnings) - len(unused) - len(common):
             where = f"in the warnings of {out}" if out else "in the results' warnings"
             self.say(f"  +{counted(more, 'other note')}, {where}")
-
-
-def _pace(groups_a_second: float) -> list[str]:
-    pace = pace_text(groups_a_second, "group") if groups_a_second else ""
-    return [pace.replace("/s", " groups/s")] if pace else []
 
 
 def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:
@@ -216,12 +263,6 @@ def _counted_already(result: GroupResult, known: set[str]) -> tuple[int, Usage]:
 
 def _of(most: float | None) -> str:
     return "" if most is None else f" of {most:,.0f}"
-
-
-def _add_share(share: tuple[int, Usage], told: Mapping[str, Any]) -> tuple[int, Usage]:
-    """Add a panel judge's answers and usage in a finished group to the totals of that judge."""
-    answers, usage = share
-    return answers + told["answers"], Usage.total([usage, Usage(**told["usage"])])
 
 
 def _shown(usage: Usage) -> str:

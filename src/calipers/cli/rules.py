@@ -71,7 +71,7 @@ def with_references(
     for which the ``rules`` leave the judge only constraints to check.
     """
     from calipers.rubric.dataset_standards import read_standards, text_of_reference  # noqa: PLC0415 - --help stays quick
-    from calipers.trainers.rollouts.rows import rubric_text_with_reference  # noqa: PLC0415 - likewise
+    from calipers.trainers.rows import rubric_text_with_reference  # noqa: PLC0415 - likewise
 
     for group in groups:
         reference = read_standards(group.extra, rubric=False).reference

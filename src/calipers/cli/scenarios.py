@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -60,12 +61,6 @@ def scenarios() -> None:
 )
 @command_option("--tools", type=InputFile(), metavar="FILE", help="Tool definitions (JSON) that the agent has.")
 @command_option(
-    "--mcp",
-    named=True,
-    metavar="SERVER",
-    help="An MCP server whose tools the agent has: its URL, or the command that starts it.",
-)
-@command_option(
     "--topic", multiple=True, metavar="NAME", help="A sub-topic. May be repeated. [default: the model names 8]"
 )
 @command_option(
@@ -96,7 +91,7 @@ def write(task: str, **options: Any) -> int:
     calipers scenarios "answers questions about train tickets" -n 200 \\
       -o train.jsonl --judge openai/gpt-5-mini
     calipers scenarios "looks up orders and refunds them" -o train.parquet \\
-      --judge openai/gpt-5-mini --mcp "python -m shop_server"
+      --judge openai/gpt-5-mini --tools tools.json
     calipers generate train.jsonl -o groups.jsonl --model openai/gpt-5-nano --n 8
 
     Exit code: 0 all were written, 1 fewer than asked for or with problems, 2 none, or bad usage.
@@ -109,8 +104,6 @@ def write(task: str, **options: Any) -> int:
         raise ConfigError(f"--judge {options['judge']}: it scores answers and writes no text; name a model that does")
     require_request(task, Options(options["count"], tuple(options["topic"]), options["calls"]))
     require_scenario_file(out)
-    if options["tools"] and options["mcp"]:
-        raise ConfigError("--tools and --mcp both name the agent's tools: leave one out")
     for path in (out, validation_path(out)):
         require_replaceable("--out", path, force=options["force"], beside={"the ledger": options["ledger"]})
     with tells_if_interrupted("Answers are in the ledger: run the same command again to continue."):
@@ -120,13 +113,10 @@ def write(task: str, **options: Any) -> int:
 async def _write(task: str, out: str, options: dict[str, Any]) -> int:
     from calipers.ledger import open_ledger  # noqa: PLC0415 - --help stays quick
     from calipers.scenarios import Options, split, write_scenarios  # noqa: PLC0415 - likewise
-    from calipers.scenarios.files import write_split  # noqa: PLC0415 - likewise
+    from calipers.scenarios.files import read_tools, write_split  # noqa: PLC0415 - likewise
     from calipers.scenarios.making import connected_writer  # noqa: PLC0415 - likewise
-    from calipers.scenarios.tools import mcp_tools, read_tools  # noqa: PLC0415 - likewise
 
     tools: tuple[Tool, ...] = read_tools(options["tools"]) if options["tools"] else ()
-    if options["mcp"]:
-        tools = await mcp_tools(options["mcp"])
     with ExitStack() as stack:
         ledger = open_ledger(options["ledger"] or f"{out}.ledger.db")
         stack.callback(ledger.close)
@@ -153,12 +143,15 @@ def _by_reason(made: Made) -> str:
 
 
 def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
-    from calipers.scenarios.grid import DIFFICULTIES, coverage_table  # noqa: PLC0415 - --help stays quick
+    from calipers.scenarios.making import DIFFICULTIES, Cell, tool_names  # noqa: PLC0415 - --help stays quick
 
-    rows = [(printable(topic), *figures) for topic, *figures in coverage_table(made.grid, made.scenarios)]
-    width = max(len(row[0]) for row in rows)
-    for topic, *figures in [("", *DIFFICULTIES), *rows]:
-        click.echo("  ".join([f"{topic:{width}}", *(f"{figure:>8}" for figure in figures)]))
+    have, quotas = Counter(one.cell for one in made.scenarios), made.grid.quotas()
+    width = max(len(printable(topic)) for topic in made.grid.topics)
+    click.echo("  ".join([" " * width, *(f"{name:>8}" for name in DIFFICULTIES)]))
+    for topic in made.grid.topics:
+        cells = [Cell(topic, name) for name in DIFFICULTIES]
+        figures = [f"{have[cell]}/{quotas[cell]}" for cell in cells]
+        click.echo("  ".join([f"{printable(topic):{width}}", *(f"{figure:>8}" for figure in figures)]))
     nearest = "" if parts.nearest is None else f"; the two most alike across them share {parts.nearest:.0%} of words"
     click.echo(
         f"{len(made.scenarios)} of {made.grid.wanted} scenarios by {counted(made.calls, 'call')}: "
@@ -166,7 +159,8 @@ def _print_coverage(made: Made, parts: Split, tools: tuple[Tool, ...]) -> None:
     )
     if made.refused:
         click.echo(f"{made.refused.total()} were refused: {_by_reason(made)}")
-    if unused := made.unused_tools(tools):
+    used = {name for one in made.scenarios for name in one.tools}
+    if unused := [name for name in tool_names(tools) if name not in used]:
         click.echo(printable(f"No scenario is said to need: {', '.join(unused)}"))
 
 

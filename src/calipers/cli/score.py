@@ -127,7 +127,7 @@ async def _score(run: _Run) -> int:
         finished = Finished()
         judge = judge_from_options(run.options, ledger=ledger, debug=verbose > 1, watchers=(finished,))
         stack.callback(judge.close)
-        report = stack.enter_context(_report(console, run, judge))
+        report = stack.enter_context(_report(console, run))
         finished.tell = report.finished
         for warning in await check_or_continue(judge):
             report.say(f"Warning: {warning}")
@@ -158,7 +158,7 @@ async def _score(run: _Run) -> int:
         reused = judge.store.reused
     bad_lines = bad.told if bad.count else ""
     report.summary(bad_lines=bad_lines, reused=reused, probed=judge.probed, out=run.out if run.out != "-" else "")
-    return exit_code(report.trajectories.keys(), bad_lines=bad.count)
+    return _exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
 def _print_estimate(run: _Run) -> int:
@@ -179,7 +179,7 @@ def _print_estimate(run: _Run) -> int:
     ledger = run.options["ledger"] or _default_ledger(run.out)
     budget = given_options(run.options, "budget").get("budget")
     print_estimate(found, noun="groups", reply=assumed_reply(tokens), budget=budget, kept=ledger)
-    return exit_code((), bad_lines=bad.count)
+    return _exit_code((), bad_lines=bad.count)
 
 
 def _score_on_ray(run: _Run) -> int:
@@ -193,7 +193,7 @@ def _score_on_ray(run: _Run) -> int:
         run.groups, run.out, ledger, run.options, partial(_report, console, run), partial(_show, console, run)
     )
     report, bad = on_ray.score()
-    return exit_code(report.trajectories.keys(), bad_lines=bad.count)
+    return _exit_code(report.trajectories.keys(), bad_lines=bad.count)
 
 
 def _show(console: Any, run: _Run, report: Any, result: Any) -> None:
@@ -203,17 +203,14 @@ def _show(console: Any, run: _Run, report: Any, result: Any) -> None:
         report.say(describe_result(result, width=console.width if console.is_terminal else None))
 
 
-def _report(console: Any, run: _Run, judge: Any) -> Any:
+def _report(console: Any, run: _Run) -> Any:
     from calipers.cli.progress import Report  # noqa: PLC0415 - --help stays quick
 
-    judges = [one.judge for one in judge.settings.judges]
     budget = given_options(run.options, "budget").get("budget")
-    return Report(
-        console, total=_count_lines(run.groups), judges=judges, budget=budget, live=not shows_results(run.out)
-    )
+    return Report(console, total=_count_lines(run.groups), budget=budget, live=not _shows_results(run.out))
 
 
-def shows_results(out: str) -> bool:
+def _shows_results(out: str) -> bool:
     """Whether a command's results go to a terminal, where a live line would overwrite them."""
     return out == "-" and sys.stdout.isatty()
 
@@ -228,7 +225,7 @@ def _default_ledger(out: str) -> str | None:
     return None if out == "-" else f"{out}.ledger.db"
 
 
-def exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
+def _exit_code(statuses: Any, *, bad_lines: int = 0) -> int:
     """Return a command's exit code: 0 if every trajectory was scored and every line was read, else 1."""
     return 0 if set(statuses) <= {"scored"} and not bad_lines else 1
 
@@ -273,3 +270,37 @@ def _count_lines(groups: str) -> int | None:
         return None
     with path.open("rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+@click.command(short_help="Rewrite a run's results from its ledger.")
+@click.argument("ledger", type=click.Path())
+@command_option("-o", "--out", required=True, named=True, metavar="OUT", help="Result file (JSONL); - for stdout.")
+@command_option("--run", type=int, metavar="ID", help="The number of the run in the ledger. [default: the latest]")
+@add_force_option
+def replay(ledger: str, out: str, run: int | None, *, force: bool) -> int:
+    """Read the answers recorded in LEDGER again and write the run's result file to OUT, without any network access.
+
+    The same version of calipers writes the same file, byte for byte. A newer version may read old replies better,
+    without new calls.
+    """
+    require_replaceable("--out", out, force=force, beside={"the ledger": ledger})
+    return asyncio.run(_replay(ledger, out, run))
+
+
+async def _replay(location: str, out: str, run: int | None) -> int:
+    from calipers.cli.progress import Report  # noqa: PLC0415
+    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
+    from calipers.config.settings import Settings  # noqa: PLC0415
+    from calipers.judging.judge import Judge  # noqa: PLC0415
+    from calipers.ledger import Replayer, open_ledger  # noqa: PLC0415
+
+    with open_ledger(location, create=False) as ledger:
+        store = Replayer(ledger, run)
+        judge = Judge.replaying(Settings.of(store.recorded.settings), store)
+        console = Terminal(stderr=True)
+        with Report(console, total=None, live=not _shows_results(out)) as report, Output(out) as output:
+            async for result in judge.score_groups(store.groups(), ordered=True):
+                output.write(result)
+                report.add(result)
+    report.summary(out=out if out != "-" else "")
+    return _exit_code(report.trajectories.keys())

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 class OnRay:
     """The command ``calipers score GROUPS -o OUT --ray ADDRESS``, with its other ``options``.
 
-    ``report`` makes the Report for a Judge with the command's options; ``show`` prints a group's result.
+    ``report`` makes the command's Report; ``show`` prints a group's result.
     """
 
     groups: str
     out: str
     ledger: str | None
     options: Mapping[str, Any]
-    report: Callable[[Judge], Report]
+    report: Callable[[], Report]
     show: Callable[[Report, GroupResult], None]
 
     def score(self) -> tuple[Report, BadLines]:
@@ -52,7 +52,7 @@ class OnRay:
         # The first group names the run; a file that cannot be read is reported before Ray starts.
         first = next(iter(file.groups(None if self.options["strict"] else lambda _: None)), None)
         with ExitStack() as stack:
-            report = stack.enter_context(self.report(draft))
+            report = stack.enter_context(self.report())
             stack.enter_context(cluster(self.options["ray"]))
             stack.enter_context(own_errors())
             run = _Run(arguments, None if rules is None else rules.combined)

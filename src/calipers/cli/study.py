@@ -124,8 +124,7 @@ def _announce(study: Study) -> None:
 
 
 def _print(study: Study, summaries: list[ArmSummary]) -> None:
-    from calipers.cli.tables import print_figures  # noqa: PLC0415 - --help stays quick
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
+    from calipers.cli.terminal import print_figures, table_console  # noqa: PLC0415 - --help stays quick
 
     heads = [head for name in _SHOWN.values() for head in (name, "less control", "can see")]
     rows = []

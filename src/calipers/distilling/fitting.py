@@ -15,7 +15,7 @@ import numpy as np
 
 from calipers.backends.local.features import FEATURES, Array, measure_group
 from calipers.backends.local.model import Domain, Model, familiarity, learn_domain, no_trees
-from calipers.calibration.folds import folds
+from calipers.calibration.comparable import folds
 from calipers.distilling.boosting import Pairs, Places, fit_trees
 from calipers.distilling.groups import SPREAD, TrainingGroup, within_spread
 from calipers.errors import InputError

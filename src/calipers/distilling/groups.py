@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from calipers.backends.local.features import Array, MeasuredGroup, measure_group
-from calipers.calibration.folds import prompt_of
+from calipers.calibration.comparable import prompt_of
 from calipers.errors import ConfigError
 from calipers.inputs import as_group
 from calipers.ledger import read_ledger

@@ -6,9 +6,9 @@ Pure, except for ``write_rows``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from calipers.errors import ConfigError
 from calipers.generation.main_eval import row_for_main_eval
@@ -31,7 +31,7 @@ def response_rows(answered: Answered, form: Form) -> Iterator[dict[str, Any]]:
     empty list.
     """
     if answered.samples:
-        yield from _FORMS[form](answered)
+        yield from {"groups": _group, "rows": _row, "responses": _responses}[form](answered)
 
 
 def _group(answered: Answered) -> Iterator[dict[str, Any]]:
@@ -64,13 +64,6 @@ def _responses(answered: Answered) -> Iterator[dict[str, Any]]:
 
 def _note_of(sample: Sample) -> dict[str, str]:
     return {} if sample.note is None else {"note": sample.note}
-
-
-_FORMS: Final[Mapping[Form, Callable[[Answered], Iterator[dict[str, Any]]]]] = {
-    "groups": _group,
-    "rows": _row,
-    "responses": _responses,
-}
 
 
 def write_rows(rows: Iterable[Mapping[str, Any]], out: str) -> None:

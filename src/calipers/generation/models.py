@@ -1,4 +1,4 @@
-"""Finds the model that generates responses: behind a server, or loaded into this process."""
+"""Finds the model that generates responses."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 
 from calipers import registry
 from calipers.backends.connect import find_backend
@@ -20,14 +18,8 @@ from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import BackendError, ConfigError
-from calipers.generation.engine import Engine, Loading
 from calipers.interfaces import Backend
 from calipers.types import Completion, JudgeRequest
-
-NEEDS_VLLM = (
-    "{model!r} is not a provider/model name, so it would run in this process, which needs vLLM: pip install vllm. "
-    "For a server, give its --base-url"
-)
 
 
 async def find_model(
@@ -38,29 +30,25 @@ async def find_model(
     seconds: float = 600.0,
     attempts: int = 5,
     price: Sequence[float] | None = None,
-    loading: Loading | None = None,
 ) -> tuple[Backend, list[str]]:
     """Return the backend for the model that generates responses, and its warnings. The check spends no tokens.
 
     ``provider/model`` is a provider's model. With ``base_url``, any other name is sent unchanged, and no name means the
-    server's only model. If ``api_key`` is None, the provider's key in the environment is used. Without ``base_url``, a
-    folder, ``local:NAME`` or any other name is loaded by vLLM as ``loading`` says, which applies to nothing else.
+    server's only model. If ``api_key`` is None, the provider's key in the environment is used.
 
-    ``seconds`` limits a request. ``price`` is in US dollars per million tokens, as in Judge; a model in this process
-    costs nothing. Raises ConfigError with the remedy if there is no such model.
+    ``seconds`` limits a request. ``price`` is in US dollars per million tokens, as in Judge. Raises ConfigError with
+    the remedy if there is no such model.
     """
     if model is None and not base_url:
         raise ConfigError("name a model with --model, or a server with --base-url")
     if model is not None and (model == "embedded" or model.startswith("replay:")):
         raise ConfigError(f"{model!r} is a judge that cannot generate text: name a model, as in openai/gpt-5-mini")
-    if not base_url and model is not None and _is_local(model):
-        name = model.removeprefix("local:")
-        require_vllm(name)
-        return Engine(name, loading), []
-    if loading is not None and loading != Loading(tp_size=loading.tp_size):
+    if not base_url and model is not None and not (_is_provided(model) or model.startswith("litellm/")):
+        provider, slash, rest = model.partition("/")
+        near = registry.BACKENDS.nearest(provider) if slash else None
+        meant = "" if near is None else f"; did you mean {near}/{rest}?"
         raise ConfigError(
-            "--engine and --chat-template are for a model that is loaded into this process; a server is told when it "
-            "is started"
+            f"{model!r} is not a provider/model name: serve it, as with `vllm serve`, and give its --base-url{meant}"
         )
     name = model or await _only_model(base_url[0], seconds)
     if base_url and not _is_provided(name):
@@ -89,23 +77,6 @@ def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:
     if known is None:
         return None
     return request_target(known, base_url=None, api_key="none").url
-
-
-def require_vllm(model: str) -> None:
-    """Raise ConfigError with the remedy if a model would generate in this process, and vLLM is not installed."""
-    if find_spec("vllm") is None:
-        provider, slash, name = model.partition("/")
-        near = registry.BACKENDS.nearest(provider) if slash else None
-        meant = "" if near is None else f"; did you mean {near}/{name}?"
-        raise ConfigError(NEEDS_VLLM.format(model=model) + meant)
-
-
-def _is_local(model: str) -> bool:
-    if model.startswith("scripted:"):
-        return False
-    return (
-        model.startswith("local:") or Path(model).is_dir() or not (_is_provided(model) or model.startswith("litellm/"))
-    )
 
 
 def _is_provided(model: str) -> bool:

@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
@@ -19,19 +19,16 @@ from calipers.types import Completion, JudgeRequest, Usage
 
 
 class ResponseFile:
-    """The generated responses in the file ``path``, by request and model. If ``path`` is None, nothing is stored.
+    """The generated responses in the file ``path``, by request and model.
 
     If the model or a setting differs, a response is generated again. A line that cannot be read is skipped; it may be
     the last line of a killed run. Raises ConfigError if the file cannot be opened.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str) -> None:
         self._known: dict[str, Completion] = {}
-        self._file: IO[str] | None = None
         self.reused = 0
         """How many responses were read from the file."""
-        if path is None:
-            return
         try:
             if Path(path).is_file():
                 self._read(Path(path))
@@ -46,9 +43,8 @@ class ResponseFile:
             self.reused += 1
             return known
         completion = await backend.complete(request)
-        if self._file is not None:
-            self._file.write(json.dumps({"key": key, **_row(completion)}) + "\n")
-            self._file.flush()
+        self._file.write(json.dumps({"key": key, **_row(completion)}) + "\n")
+        self._file.flush()
         return completion
 
     def __enter__(self) -> Self:
@@ -57,8 +53,7 @@ class ResponseFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._file.close()
 
     def _read(self, path: Path) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.jsonl import open_binary
+from calipers.inputs.records import open_binary
 from calipers.monitoring.alarms import early_alarms, raised_alarms
 from calipers.report.recorded import WINDOW, Tally
 from calipers.types.encoding import measured_number
@@ -56,51 +56,9 @@ _OF_ANSWERS: Final = (
 )
 """The same of a judge's answers."""
 
-_SHARE: Final[dict[str, Any]] = {"range": [0, 1]}
-_FIGURES: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
-    "balanced_f1": ("Verdicts on criteria", "Balanced F1 against people's labels, with its 95 % interval.", _SHARE),
-    "advantage_fidelity": (
-        "Fidelity",
-        "The mean correlation of scores with gold within groups, with its 95 % interval. 0 is no better than chance.",
-        _SHARE,
-    ),
-    "sign_error": ("Wrong direction", "The share of answers whose advantage has the wrong sign.", _SHARE),
-    "repeatability": (
-        "Repeatability",
-        "The correlation of two calls within groups (for pairs: the share of equal verdicts).",
-        _SHARE,
-    ),
-    "noise": ("Noise", "The standard deviation of one call's score, in units of the judge's scores.", {"bars": True}),
-    "stderr_ratio": (
-        "Are standard errors honest?",
-        "Observed over stated variance of differences between halves of the calls. Above 1, errors are understated.",
-        {"range": [0, 2], "level": {"value": 1, "label": "honest"}},
-    ),
-    "length_preference": (
-        "Length preference",
-        "The correlation of scores with the length of answers. What exceeds gold's own, training exploits.",
-        {"range": [-1, 1], "level": {"value": 0, "label": "none"}},
-    ),
-    "first_rate": (
-        "First of two preferred",
-        "Of pairs with a preference, the share in which the answer shown first was preferred.",
-        {**_SHARE, "level": {"value": 0.5, "label": "no bias"}},
-    ),
-    "order_flip_rate": ("Changed by the order", "Of pairs asked in both orders, the share that changed.", _SHARE),
-    "failure_rate": (
-        "Without a readable answer",
-        "The share of candidates (of criteria: of rows) that got no usable score.",
-        {"range": [0, 0.01], "bars": True, "format": "percent"},
-    ),
-}
-"""Figures of a calibration: title, explanation, and how the card draws it. One that no judge has is not shown."""
 
-
-def health_of(tally: Tally, source: str, judges: Sequence[str], *, redact: bool = False) -> dict[str, Any]:
-    """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones.
-
-    With ``redact``, reasons are left out, which may quote a reply.
-    """
+def health_of(tally: Tally, source: str, judges: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones."""
     metrics = tally.metrics()
     shown = f"the last {WINDOW}" if tally.groups.total() > WINDOW else "all"
     cost = tally.usage.cost_usd
@@ -108,7 +66,7 @@ def health_of(tally: Tally, source: str, judges: Sequence[str], *, redact: bool 
     for slot, name in enumerate(judges):
         note = "Of its answers about these groups."
         cards.append(_health_card(_text(name) or "", note, _OF_ANSWERS, tally.metrics(slot)))
-    if tally.reasons and not redact:
+    if tally.reasons:
         reasons = [_row(text, count) for text, count in tally.reasons.most_common(_MOST_REASONS)]
         note = "Trajectories without a score, the most frequent reasons."
         cards.append({"title": "No reward, because", "note": note, "bars": True, "format": "whole", "rows": reasons})
@@ -143,11 +101,11 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts.most_common()) or "none"
 
 
-def calibration_of(path: str, *, redact: bool = False) -> dict[str, Any]:
+def calibration_of(path: str) -> dict[str, Any]:
     """Return what a calibration says, as plain data for the page.
 
-    ``answer`` is its one sentence on which judge agrees better with gold. With ``redact``, reasons for missing verdicts
-    are left out, which may quote a reply. Raises InputError for a file that cannot be read.
+    ``answer`` is its one sentence on which judge agrees better with gold. Raises InputError for a file that
+    cannot be read.
     """
     found = _document(path)
     judges = sorted((one for one in _list(found.get("judges")) if isinstance(one, dict)), key=_best_first)
@@ -161,7 +119,7 @@ def calibration_of(path: str, *, redact: bool = False) -> dict[str, Any]:
         "judges": names,
         "recommendation": _text(found.get("recommendation")),
         "findings": [[_text(one.get("judge")), _text(one.get("text")) or ""] for one in findings[:_MOST_ROWS]],
-        "cards": [card for card in _cards(found, judges, names, redact=redact) if card["rows"]],
+        "cards": [card for card in _cards(found, judges, names) if card["rows"]],
     }
 
 
@@ -201,31 +159,43 @@ def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _cards(
-    found: Mapping[str, Any], judges: Sequence[Mapping[str, Any]], names: Sequence[str], *, redact: bool
+    found: Mapping[str, Any], judges: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    for key, (title, note, drawn) in _FIGURES.items():
-        rows = [_figure_row(name, one, key, redact=redact) for name, one in zip(names, judges, strict=True)]
-        if key == "advantage_fidelity":
-            rows += _panel_rows(found.get("panel"))
-        known = [row for row in rows if row["value"] is not None]
-        rows.sort(key=lambda row: row["value"] is None)
-        yield {"title": title, "note": note, "format": "two", **drawn, "rows": rows[:_MOST_ROWS] if known else []}
-    yield _positions(judges, names)
-    yield _frontier(found.get("search"))
+    from calipers.calibration.metrics import METRICS  # noqa: PLC0415 - groups are shown without it
+
+    note = "Balanced F1 against people's labels, with its 95 % interval."
+    overall = [_dict(one.get("overall")) for one in judges]
+    rows = [_row(name, one.get("balanced_f1"), one.get("interval")) for name, one in zip(names, overall, strict=True)]
+    yield _card("Verdicts on criteria", note, rows, range=[0, 1])
+    for metric in METRICS:
+        if metric.title:
+            rows = [_figure_row(name, one, metric.name) for name, one in zip(names, judges, strict=True)]
+            yield _card(metric.title, metric.note, rows, **metric.drawn)
+    rows = [
+        _row(f"{name}, position {at}", add)
+        for name, judge in zip(names, judges, strict=True)
+        for at, add in enumerate(_list(judge.get("place_curve")), start=1)
+    ]
+    note = "What each position of a list adds to a score, in units of the scores, beyond what chance explains."
+    yield _card("Position bias", note, rows, level={"value": 0, "label": "no bias"})
+    yield _frontier(_dict(found.get("search")))
 
 
-def _figure_row(name: str, judge: Mapping[str, Any], key: str, *, redact: bool) -> dict[str, Any]:
-    """Return a judge's row; of criteria, figures of all rows are in ``overall``, and ``ungraded`` counts failures."""
-    overall = judge.get("overall")
-    if key == "balanced_f1" and isinstance(overall, Mapping):
-        return _row(name, overall.get("balanced_f1"), overall.get("interval"))
+def _card(title: str, note: str, rows: list[dict[str, Any]], **drawn: Any) -> dict[str, Any]:
+    """Return a card with the known figures first; without rows, it is not shown."""
+    known = any(row["value"] is not None for row in rows)
+    rows.sort(key=lambda row: row["value"] is None)
+    return {"title": title, "note": note, "format": "two", **drawn, "rows": rows[:_MOST_ROWS] if known else []}
+
+
+def _figure_row(name: str, judge: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a judge's row; of criteria, ``ungraded`` counts failures."""
     value, note = judge.get(key), None
     if key == "failure_rate":
         rows, ungraded = measured_number(judge.get("rows")), measured_number(judge.get("ungraded"))
         value = ungraded / rows if rows and ungraded is not None else value
-        missing = judge.get("missing") or ({} if redact else judge.get("reasons"))
-        counts = missing.items() if isinstance(missing, Mapping) else ()
-        note = ", ".join(f"{why} {count}" for why, count in counts if count)
+        missing = _dict(judge.get("missing")) or _dict(judge.get("reasons"))
+        note = ", ".join(f"{why} {count}" for why, count in missing.items() if count)
     elif key == "length_preference" and (gold := measured_number(judge.get("gold_length_preference"))) is not None:
         note = f"gold {gold:.2f}"
     elif key == "advantage_fidelity" and (groups := measured_number(judge.get("groups"))) is not None:
@@ -233,44 +203,16 @@ def _figure_row(name: str, judge: Mapping[str, Any], key: str, *, redact: bool) 
     return _row(name, value, judge.get(f"{key}_interval"), note)
 
 
-def _panel_rows(panel: object) -> list[dict[str, Any]]:
-    """Return the panel of all judges, one call of each, with its weights."""
-    members = _list(panel.get("members")) if isinstance(panel, Mapping) else ()
-    if not isinstance(panel, Mapping) or len(members) < 2:
-        return []
-    weights = [measured_number(one) for one in _list(panel.get("weights"))]
-    known = [
-        f"{_text(member)} {weight:.2f}" for member, weight in zip(members, weights, strict=False) if weight is not None
-    ]
-    note = f"one call of each, with the weights {', '.join(known)}"
-    name = f"panel of {len(members)}"
-    return [_row(name, panel.get("advantage_fidelity"), panel.get("advantage_fidelity_interval"), note)]
-
-
-def _positions(judges: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    rows = [
-        _row(f"{name}, position {at}", one.get("worth"), one.get("interval"))
-        for name, judge in zip(names, judges, strict=True)
-        for at, one in enumerate(_list(judge.get("position_effects")), start=1)
-        if isinstance(one, Mapping)
-    ]
-    note = "What a judge adds to a score at each position of a list, in units of its scores, with its 95 % interval."
-    drawn = {"format": "two", "level": {"value": 0, "label": "no bias"}}
-    return {"title": "Position bias", "note": note, **drawn, "rows": rows[:_MOST_ROWS]}
-
-
-def _frontier(search: object) -> dict[str, Any]:
+def _frontier(search: Mapping[str, Any]) -> dict[str, Any]:
     """Return the best way to ask at each price, and what ways so chosen reach on prompts that had no part in it."""
-    known: Mapping[str, Any] = search if isinstance(search, Mapping) else {}
     rows = []
-    for way in _list(known.get("frontier")):
-        if isinstance(way, Mapping):
-            held_out, cost = measured_number(way.get("held_out_fidelity")), way.get("cost")
-            notes = [_cost(cost)] if isinstance(cost, Mapping) else []
-            notes += [] if held_out is None else [f"held out {held_out:.2f}"]
-            interval = way.get("advantage_fidelity_interval")
-            rows.append(_row(_text(way.get("name")) or "?", way.get("advantage_fidelity"), interval, ", ".join(notes)))
-    tried = measured_number(known.get("ways_tried"))
+    for way in map(_dict, _list(search.get("frontier"))):
+        held_out, cost = measured_number(way.get("held_out_fidelity")), _dict(way.get("cost"))
+        notes = [_cost(cost), "" if held_out is None else f"held out {held_out:.2f}"]
+        interval = way.get("advantage_fidelity_interval")
+        note = ", ".join(filter(None, notes))
+        rows.append(_row(_text(way.get("name")) or "?", way.get("advantage_fidelity"), interval, note))
+    tried = measured_number(search.get("ways_tried"))
     note = (
         f"The best{'' if tried is None else f' of {tried:,.0f} ways tried'} at each price. The best of many looks "
         "better than it is: held out is what is chosen on four fifths of the prompts, measured on the fifth."
@@ -296,3 +238,7 @@ def _list(value: object) -> Sequence[Any]:
 
 def _text(value: object) -> str | None:
     return value[:_MOST_TEXT] if isinstance(value, str) else None
+
+
+def _dict(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -5,10 +5,8 @@ A file's kind is recognised by its content.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,7 +16,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
-from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
+from calipers.inputs.records import open_binary, parse_json_line, read_json_lines
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
@@ -33,7 +31,6 @@ from calipers.ledger.database import ReadableLedger
 from calipers.ledger.opening import Address, is_postgres
 from calipers.render import Reasoning, render
 from calipers.types import RenderedGroup, TrajectoryGroup
-from calipers.types.encoding import to_json_text
 
 SourceKind: TypeAlias = Literal["results", "ledger", "calibration"]
 
@@ -160,7 +157,7 @@ class Sources:
         self.title = ", ".join(self.called[path] for path in self.results or kinds)
         try:
             self._runs = [RunReader(self._opened(path), run) for path in self.ledgers]
-            self._groups = None if groups is None else self._stack.enter_context(self._open_groups(groups))
+            self._groups = None if groups is None else _GroupsById(read_groups(groups, on_error=self._bad_line))
         except BaseException:
             self._stack.close()
             raise
@@ -194,9 +191,6 @@ class Sources:
         ledger = read_ledger(path)
         self._stack.callback(ledger.close)
         return ledger
-
-    def _open_groups(self, path: str) -> _GroupsById:
-        return _GroupsById(read_groups(path, on_error=self._bad_line))
 
     def _bad_line(self, error: InputError) -> None:
         self.notes.bad_lines += 1
@@ -241,41 +235,29 @@ def open_sources(
 
 
 class _GroupsById:
-    """The groups of a groups file by id; each can be taken once. Both files are read side by side, once.
+    """The groups of a groups file by id; each can be taken once.
 
-    ``calipers score`` writes results in the order of the groups, so the next group usually is the one that is wanted.
-    Groups that are passed by on the way to another one wait in a temporary database.
+    ``calipers score`` writes results in the order of the groups, so the next group usually is the one that is wanted;
+    those that are passed by on the way to another one wait in memory.
     """
 
     def __init__(self, groups: Iterator[TrajectoryGroup]) -> None:
         self._coming = groups
-        self._waiting = sqlite3.connect("")  # an empty name: a temporary file, which SQLite deletes
-        self._waiting.execute("CREATE TABLE waiting (id TEXT PRIMARY KEY, source TEXT NOT NULL)")
-        self._count = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._waiting.close()
+        self._waiting: dict[str, TrajectoryGroup] = {}
 
     def take(self, group_id: str) -> TrajectoryGroup | None:
         """Return the group with this id, or None if the groups file has none or it was taken before."""
-        found = self._waiting.execute("DELETE FROM waiting WHERE id = ? RETURNING source", (group_id,)).fetchone()
-        if found is not None:
-            self._count -= 1
-            return as_group(json.loads(found[0]))
+        if group_id in self._waiting:
+            return self._waiting.pop(group_id)
         for group in self._coming:
             if group.group_id == group_id:
                 return group
-            row = (group.group_id, to_json_text(group.to_dict()))
-            self._waiting.execute("INSERT OR REPLACE INTO waiting VALUES (?, ?)", row)
-            self._count += 1
+            self._waiting[group.group_id] = group
         return None
 
     def count_left(self) -> int:
         """Read the groups file to its end and return how many of its groups were not taken."""
-        return self._count + sum(1 for _ in self._coming)
+        return len(self._waiting) + sum(1 for _ in self._coming)
 
 
 def is_ledger(path: str) -> bool:

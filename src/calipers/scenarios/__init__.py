@@ -2,20 +2,7 @@
 groups of rollouts differ.
 """
 
-from calipers.scenarios.alike import Split, split
-from calipers.scenarios.grid import Cell, Grid, Scenario
-from calipers.scenarios.keeping import Kept, keep
-from calipers.scenarios.making import Made, Options, write_scenarios
+from calipers.scenarios.keeping import Kept, Split, keep, split
+from calipers.scenarios.making import Cell, Grid, Made, Options, Scenario, write_scenarios
 
-__all__ = [
-    "Cell",
-    "Grid",
-    "Kept",
-    "Made",
-    "Options",
-    "Scenario",
-    "Split",
-    "keep",
-    "split",
-    "write_scenarios",
-]
+__all__ = ["Cell", "Grid", "Kept", "Made", "Options", "Scenario", "Split", "keep", "split", "write_scenarios"]

@@ -1,4 +1,4 @@
-"""Files of scenarios: JSON lines for ``calipers generate``, or verl's Parquet, and scores of rollouts."""
+"""Files of scenarios (JSON lines for ``calipers generate``, or verl's Parquet), of tools, and of scored rollouts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
-from calipers.inputs.jsonl import read_json_lines
-from calipers.inputs.parquet import parquet_rows
-from calipers.scenarios.alike import Split
-from calipers.scenarios.grid import Scenario
-from calipers.scenarios.keeping import Rollouts
+from calipers.inputs.parts import openai_tool_definitions
+from calipers.inputs.records import parquet_rows, read_json_lines
+from calipers.scenarios.keeping import Rollouts, Split
+from calipers.scenarios.making import Scenario
 from calipers.types import Tool
 from calipers.types.encoding import finite_number
 
@@ -63,6 +62,24 @@ def _verl_row(one: Scenario, index: int, name: str, tools: Sequence[Tool]) -> di
         "reward_model": {"style": "rule", "ground_truth": ""},
         "extra_info": {"split": name, "index": index, "difficulty": one.cell.difficulty, **more},
     }
+
+
+def read_tools(path: str) -> tuple[Tool, ...]:
+    """Return the tool definitions in a JSON file: a list, or an object with ``tools``, in any API's form.
+
+    Raises InputError naming the file and what is wrong.
+    """
+    try:
+        found = openai_tool_definitions(json.loads(Path(path).read_text(encoding="utf-8-sig")))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"is not JSON: {error}", source=path) from None
+    except InputError as error:
+        raise InputError(str(error), source=path) from None
+    if not found:
+        raise InputError("holds no tool definitions", source=path)
+    return found
 
 
 def read_scenarios(path: str) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Which scenarios are worth training on after first rollouts, and what group size and count suit them. Pure.
+"""Which scenarios are for validation, which are worth training on after first rollouts, and in what group size.
 
 A group whose rollouts all score the same has advantage 0. How often that will happen again follows from how often a
 scenario was solved.
@@ -6,15 +6,72 @@ scenario was solved.
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from calipers.scenarios.making import Known, Scenario
+
+RELATED: Final = 0.5
+"""Two scenarios that share at least this part of their words are on the same side of a split."""
 SIZES: Final = (4, 8, 16, 32)
 """The group sizes that the advice compares."""
 ENOUGH: Final = 0.75
 """The advised size is the smallest at which this share of groups is expected to differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Scenarios for training and for validation. ``nearest`` is the largest share of words that two scenarios on
+    different sides have in common, from 0 to 1; None if a side is empty.
+    """
+
+    train: tuple[Scenario, ...]
+    validation: tuple[Scenario, ...]
+    nearest: float | None
+
+
+def split(scenarios: Sequence[Scenario], share: float, *, seed: int = 0) -> Split:
+    """Return a split with about ``share`` of the scenarios of each difficulty for validation, whole clusters only.
+
+    A cluster are scenarios that share ``RELATED`` of their words, also by way of others. Clusters are taken in an order
+    drawn from ``seed`` and their texts, so that a scenario's side does not depend on the order of writing. A cluster
+    that would take more than the share of its difficulties stays in training, and so does the last one that is left.
+    """
+    room = {name: count * share for name, count in Counter(one.cell.difficulty for one in scenarios).items()}
+    held: set[int] = set()
+    for cluster in sorted(_clusters([one.text for one in scenarios]), key=lambda one: _drawn(scenarios, one, seed)):
+        takes = Counter(scenarios[place].cell.difficulty for place in cluster)
+        rest = len(scenarios) - len(held) - len(cluster)
+        if rest and all(room[name] + 0.5 >= count for name, count in takes.items()):
+            held.update(cluster)
+            for name, count in takes.items():
+                room[name] -= count
+    train = tuple(one for place, one in enumerate(scenarios) if place not in held)
+    validation = tuple(one for place, one in enumerate(scenarios) if place in held)
+    known = Known(one.text for one in train)
+    return Split(train, validation, max((max(known.shares(one.text)) for one in validation), default=None))
+
+
+def _clusters(texts: Sequence[str]) -> list[list[int]]:
+    """Return the positions of ``texts`` in clusters of related ones."""
+    clusters: list[list[int]] = []
+    known = Known()
+    for place, text in enumerate(texts):
+        related = {other for other, share in enumerate(known.shares(text)) if share >= RELATED}
+        joined = [one for one in clusters if related.intersection(one)]
+        clusters = [one for one in clusters if one not in joined]
+        clusters.append(sorted([place, *(other for one in joined for other in one)]))
+        known.add(text)
+    return clusters
+
+
+def _drawn(scenarios: Sequence[Scenario], cluster: Sequence[int], seed: int) -> bytes:
+    first = min(scenarios[place].id for place in cluster)
+    return hashlib.blake2b(f"{seed}:{first}".encode(), digest_size=8).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
-from calipers.trainers.no_signal.rewards import NEUTRAL, trajectory_rewards
-from calipers.trainers.no_signal.run import PATIENCE, Lasting, Stop, require_patience, shared_run
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine, warn_untested
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import positions_by_key
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, run_coroutine
+from calipers.trainers.rewards import NEUTRAL, trajectory_rewards
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, judged, require_settings, shared_run
+from calipers.types import GroupResult
 
 __all__ = ["judged_hooks", "rewarded"]
 
@@ -41,12 +40,9 @@ def judged_hooks(
     rollout at a time. So when the hooks are started, they wrap the two methods of the managers that return completed
     rollouts, and pass what these return through ``rewarded``, whose arguments the others are.
     """
-    warn_untested("agentlightning", "1.0")
-    if not math.isfinite(weight):
-        raise ConfigError(f"weight={weight}: it multiplies the judge's reward, so it must be finite")
+    require_settings("agentlightning", patience=patience, stop=stop, weight=weight, rubric=rubric)
     rollout_hooks: Any = import_engine("agentlightning.hooks", remedy=_NEEDED).RolloutHooks
     managers = import_engine("agentlightning.verl.agl_rollout_manager", remedy=_NEEDED)
-    require_patience(patience, stop)
     rescore = partial(rewarded, judge=as_judge(judge), weight=weight, rubric=rubric, patience=patience, stop=stop)
 
     class JudgedHooks(rollout_hooks):  # type: ignore[misc]  # Agent-Lightning is not there when types are checked
@@ -74,23 +70,22 @@ def rewarded(
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> list[Any]:
-    """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own
-    rewards.
+    """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own.
 
-    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Some rollouts
-    are not judged: those without a model call, and those without an own reward in a group where others have one.
+    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Not judged
+    are those without a model call, and those without an own reward in a group where others have one.
 
-    Rollouts that are not judged, or that the judge leaves unscored, lose their reward and their trainable parts, so
-    that the group's advantages are those of the others. The same applies to a rollout that is the only scored rollout
-    of its group, because verl would use its reward as its advantage. If no trainable part of the whole step would
-    remain, the Agent-Lightning run would end. In this case all rollouts that could be compared get the same reward
-    instead, and their advantages are 0.
+    Rollouts without a reward of the judge, or with the only one of their group, lose their reward and their trainable
+    parts, so that the group's advantages are those of the others. If nothing trainable remained in the whole step, the
+    Agent-Lightning run would end: then all rollouts that could be compared get the same reward, and advantages of 0.
 
     A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``. If the
     judge is not absolute, a training step in which every task was rolled out once is a ConfigError.
     """
     run = shared_run(judge, patience, stop, min_scored=_MIN_SCORED, consequence="so none of it is trained on")
-    groups = positions_by_key([rollout.data_id for rollout in completed])
+    groups: dict[Any, list[int]] = {}
+    for at, rollout in enumerate(completed):
+        groups.setdefault(rollout.data_id, []).append(at)
     alone = {positions[0] for positions in groups.values() if len(positions) == 1}
     absolute = judge.settings.question.absolute
     if is_train and not absolute and len(alone) == len(groups) > 0:
@@ -99,28 +94,30 @@ def rewarded(
             "more, or use a Judge with absolute=True"
         )
     comparable = [_comparable_positions(completed, positions) for positions in groups.values()]
-    asked = [found for found in comparable if len(found) > 1 or (absolute and found and alone.issuperset(found))]
-    judged = [
-        rollout_group(
-            [_conversation(completed[at]) for at in positions], rubric=rubric, name=str(completed[positions[0]].data_id)
-        )
-        for positions in asked
+    asked = [at for found in comparable for at in found if len(found) > 1 or (absolute and alone.issuperset(found))]
+    rows = [
+        Row(completed[at].data_id, _conversation(completed[at]), rubric=rubric, name=str(completed[at].data_id))
+        for at in asked
     ]
-    rewards: dict[int, float] = {}
-    for positions, result in zip(asked, run_coroutine(run.score(judged)), strict=True):
-        judged_rewards = zip(positions, trajectory_rewards(result), strict=True)
-        scored = {at: reward for at, reward in judged_rewards if reward is not None}
-        if len(scored) > 1 or alone.issuperset(scored):
-            # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
-            own = {at: float(completed[at].final_reward or 0.0) for at in scored}
-            rewards |= {at: own[at] + weight * reward for at, reward in scored.items()}
+    # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
+    rewards = {
+        at: float(completed[at].final_reward or 0.0) + weight * reward
+        for at, (reward, scored) in zip(asked, run_coroutine(judged(run, rows, _comparable_rewards)), strict=True)
+        if reward is not None and (scored >= _MIN_SCORED or at in alone)
+    }
     if is_train and asked and not rewards:
-        rewards = dict.fromkeys((at for positions in asked if len(positions) > 1 for at in positions), NEUTRAL)
+        rewards = {at: NEUTRAL for at in asked if at not in alone}
     unchanged = set() if is_train and absolute else alone
     return [
         rollout if at in unchanged and at not in rewards else _with_reward(rollout, rewards.get(at))
         for at, rollout in enumerate(completed)
     ]
+
+
+def _comparable_rewards(result: GroupResult) -> list[tuple[float | None, int]]:
+    """Return each rollout's reward with the number of rewards in its group."""
+    rewards = trajectory_rewards(result)
+    return [(reward, len(rewards) - rewards.count(None)) for reward in rewards]
 
 
 def _apply_after(manager: type, name: str, then: Callable[..., Any]) -> None:

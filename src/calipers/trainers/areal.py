@@ -6,18 +6,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from calipers.config.arguments import require_callable, require_text, require_whole
-from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import rewards_or_none
-from calipers.trainers.no_signal.run import PATIENCE, Lasting, Stop, require_patience, shared_run
-from calipers.trainers.process import JudgeLike, as_judge, warn_untested
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import rubric_of_row, split_reasoning, version_metadata
+from calipers.config.arguments import require_above_zero, require_callable, require_whole
+from calipers.errors import ConfigError
+from calipers.trainers.process import JudgeLike
+from calipers.trainers.rewards import rewards_or_none
+from calipers.trainers.rows import rubric_of_row, split_reasoning, version_metadata
+from calipers.trainers.run import PATIENCE, Lasting, Row, Stop, finite_reward, judged, require_settings, shared_run
 from calipers.types import Message
 from calipers.types.versions import CURRENT_VERSION, versions_in
 
@@ -71,46 +69,56 @@ def judged_group(
     the rollout's own reward. If a rollout of an episode was lost, or the judge leaves it unscored, the whole episode is
     rejected. AReaL normalises slices of a fixed size, so a missing member would shift all later groups.
 
-    AReaL rejects an episode that raises anything and continues; ``stop=interrupt`` (of ``no_signal.run``) ends its
+    AReaL rejects an episode that raises anything and continues; ``stop=interrupt`` (of ``run``) ends its
     run. AReaL itself must not group: set ``gconfig.n_samples=1``, and ``group_size=size`` in ``reward_norm`` and
     ``adv_norm``. In the run a rollout whose own reward is not finite is an InputError.
     """
-    warn_untested("areal", "1.0")
+    require_settings("areal", patience=patience, stop=stop, weight=weight, rubric=rubric)
     require_whole(size=size)
-    require_text(rubric=rubric)
+    require_above_zero(size=size)
     require_callable(conversation=conversation)
-    require_patience(patience, stop)
-    if size < 1 or not math.isfinite(weight):
-        raise ConfigError(f"size={size}, weight={weight}: size must be at least 1 and weight finite")
 
     class JudgedGroup(workflow):  # type: ignore[misc]  # the caller's class
         """Runs AReaL's ``workflow`` several times per episode."""
 
         async def arun_episode(self, engine: Any, data: Mapping[str, Any]) -> dict[str, Any] | None:
-            run = shared_run(as_judge(judge), patience, stop, consequence="so it is rejected")
-            run.require_running()
+            run = shared_run(judge, patience, stop, consequence="so it is rejected")
             roll_out = super().arun_episode
             rollouts = await _all_rollouts(roll_out(engine, data) for _ in range(size))
             if any(rollout is None for rollout in rollouts):
                 return None
-            _require_usable_rewards(rollouts)
-            members = [
-                {"messages": conversation(data, rollout, self.tokenizer), **_versions(rollout)} for rollout in rollouts
+            for number, rollout in enumerate(rollouts, start=1):
+                _require_usable_reward(rollout, number)
+            common: dict[str, Any] = {
+                "rubric": rubric_of_row(data, rubric),
+                "name": next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None),
+                "extra": _current_version(engine),
+            }
+            rows = [
+                Row(None, {"messages": conversation(data, rollout, self.tokenizer), **_versions(rollout)}, **common)
+                for rollout in rollouts
             ]
-            group = rollout_group(members, rubric=rubric_of_row(data, rubric), name=_row_id(data))
-            result = await run.score_group(group | _current_version(engine))
-            rewards = [reward for reward in rewards_or_none(result) if reward is not None]
-            if len(rewards) < size:
+            rewards = await judged(run, rows, rewards_or_none)
+            if None in rewards:
                 return None
-            return _joined_tensors(
-                [
-                    {**rollout, "rewards": rollout["rewards"] + weight * reward}
-                    for rollout, reward in zip(rollouts, rewards, strict=True)
-                ]
-            )
+            from areal.utils.data import concat_padded_tensors  # noqa: PLC0415 - only where AReaL is used
+
+            totals = [
+                {**rollout, "rewards": rollout["rewards"] + weight * (reward or 0.0)}
+                for rollout, reward in zip(rollouts, rewards, strict=True)
+            ]
+            joined: dict[str, Any] = concat_padded_tensors(totals)
+            return joined
 
     JudgedGroup.__name__ = JudgedGroup.__qualname__ = f"Judged{workflow.__name__}"
     return JudgedGroup
+
+
+def _current_version(engine: Any) -> dict[str, Any]:
+    """Return the field of a group with the version that AReaL's inference engine serves now."""
+    get = getattr(engine, "get_version", None)
+    current = versions_in(get()) if callable(get) else ()
+    return {CURRENT_VERSION: current[0]} if current else {}
 
 
 def _versions(rollout: Episode) -> dict[str, Any]:
@@ -122,18 +130,6 @@ def _versions(rollout: Episode) -> dict[str, Any]:
     return version_metadata(*(version for is_sampled, version in sampled if is_sampled))
 
 
-def _current_version(engine: Any) -> dict[str, Any]:
-    """Return the version that AReaL's inference engine serves now, as a field of the group; empty if it names none."""
-    get = getattr(engine, "get_version", None)
-    found = versions_in(get()) if callable(get) else ()
-    return {CURRENT_VERSION: found[0]} if found else {}
-
-
-def _row_id(data: Mapping[str, Any]) -> str | None:
-    """Return the row's id in the data set; None if it has no id."""
-    return next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None)
-
-
 async def _all_rollouts(rollouts: Iterator[Any]) -> list[Any]:
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -143,27 +139,16 @@ async def _all_rollouts(rollouts: Iterator[Any]) -> list[Any]:
     return [task.result() for task in running]
 
 
-def _require_usable_rewards(rollouts: Sequence[Episode]) -> None:
-    for number, rollout in enumerate(rollouts, start=1):
-        if not isinstance(rollout, Mapping) or "loss_mask" not in rollout or "rewards" not in rollout:
-            raise ConfigError(
-                "the workflow's episodes are not tensors with 'loss_mask' and 'rewards': judged_group works with "
-                "workflows such as RLVRWorkflow, not with agents behind AReaL's proxy"
-            )
-        own = [float(one) for one in rollout["rewards"]]
-        if len(own) != 1:
-            raise ConfigError(
-                f"a rollout has {len(own)} rewards: set gconfig.n_samples=1, as judged_group makes the group"
-            )
-        if not math.isfinite(own[0]):
-            raise InputError(f"rollout {number} has a reward of {own[0]} of its own, which would reach its whole group")
-
-
-def _joined_tensors(rollouts: list[dict[str, Any]]) -> dict[str, Any]:
-    from areal.utils.data import concat_padded_tensors  # noqa: PLC0415 - only where AReaL is used
-
-    joined: dict[str, Any] = concat_padded_tensors(rollouts)
-    return joined
+def _require_usable_reward(rollout: Episode, number: int) -> None:
+    if not isinstance(rollout, Mapping) or "loss_mask" not in rollout or "rewards" not in rollout:
+        raise ConfigError(
+            "the workflow's episodes are not tensors with 'loss_mask' and 'rewards': judged_group works with "
+            "workflows such as RLVRWorkflow, not with agents behind AReaL's proxy"
+        )
+    if len(rollout["rewards"]) != 1:
+        count = len(rollout["rewards"])
+        raise ConfigError(f"a rollout has {count} rewards: set gconfig.n_samples=1, as judged_group makes the group")
+    finite_reward(rollout["rewards"][0], f"rollout {number}")
 
 
 def _token_runs(sampled: Sequence[int], tokens: Sequence[int]) -> Iterator[tuple[bool, list[int]]]:

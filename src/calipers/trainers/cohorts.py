@@ -8,22 +8,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from calipers.config.arguments import require_above_zero, require_callable, require_whole
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory
 from calipers.inputs.groups import derived_group_id
 from calipers.judging.preparing import Prepare, Preparing
-from calipers.trainers.no_signal.rewards import trajectory_rewards
+from calipers.trainers.rewards import trajectory_rewards
 from calipers.types import GroupResult, Trajectory, TrajectoryGroup, TrajectoryResult
-
-GroupJudge = Callable[[TrajectoryGroup], Awaitable[GroupResult]]
-"""Judges a whole group, for example ``Judge.score_group``. Returns one result per trajectory, in the group's order."""
 
 UNNAMED: Final = "?"
 """The id of a member that has no id of its own."""
@@ -38,16 +35,6 @@ _TOO_LATE: Final = "it arrived after its group had been given up, because too fe
 _HEAD: Final = 24
 _TAIL: Final = 45
 """Characters of a prompt in a key's name: prompts of one run may begin alike, and end with what was asked."""
-
-
-class Timer(Protocol):
-    """A scheduled call, as ``asyncio``'s event loops return it."""
-
-    def cancel(self) -> None: ...
-
-
-Later = Callable[[float, Callable[[], object]], Timer]
-"""``(seconds, function)``: calls the function after this many seconds in the running event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +85,13 @@ def key_of_prompt(prompt: str | Sequence[Mapping[str, Any]], *parts: Hashable) -
     return NamedKey(parts, text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}…{text[-_TAIL:]}")
 
 
-def name_of_key(key: Hashable) -> str:
+def _shown(key: Hashable) -> str:
     """Return how logs and errors show the key of a group: a tuple by its parts that are not empty."""
     return ":".join(str(part) for part in key if part) if isinstance(key, tuple) else str(key)
+
+
+def _call_later(seconds: float, function: Callable[[], object]) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, function)
 
 
 @dataclass(slots=True)
@@ -113,6 +104,15 @@ class _Member:
         """The id, which no other member has, or the content of a member without one."""
         one = self.trajectory
         return one.id, json.dumps(one.messages, ensure_ascii=False, default=str) if one.id == UNNAMED else ""
+
+    def settle(self, result: MemberResult | Exception) -> None:
+        """Give the member its result, or the error that its caller gets, unless it has one already."""
+        if self.result.done():
+            return
+        if isinstance(result, Exception):
+            self.result.set_exception(result)
+        else:
+            self.result.set_result(result)
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class _Pending:
     members: dict[int, _Member] = field(default_factory=dict)
     lost: int = 0
     arrived: int = 0
-    timer: Timer | None = None
+    timer: asyncio.TimerHandle | None = None
     ends: float | None = None
 
     @property
@@ -139,10 +139,9 @@ class _Pending:
     def ids(self) -> frozenset[str]:
         return frozenset(one.trajectory.id for one in self.members.values()) - {UNNAMED}
 
-    def give_no_reward(self, reason: str) -> None:
+    def settle(self, result: MemberResult | Exception) -> None:
         for member in self.members.values():
-            if not member.result.done():
-                member.result.set_result(MemberResult(None, reason))
+            member.settle(result)
 
 
 @dataclass(slots=True)
@@ -152,11 +151,11 @@ class _Closed:
     missing: int
     ids: frozenset[str]
     reason: str
-    timer: Timer | None = None
+    timer: asyncio.TimerHandle | None = None
 
-
-def _call_later(seconds: float, function: Callable[[], object]) -> Timer:
-    return asyncio.get_running_loop().call_later(seconds, function)
+    def stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class Cohorts:
@@ -173,19 +172,18 @@ class Cohorts:
     is called with the name of every group that is given up before it has a result, and the reason; ``on_closed`` with
     the key of every group that takes no more members. ``limit`` is in seconds from the first member until judging is
     cancelled, for engines that ask again after some time. With ``preparing`` (``Judge.preparing``) a rollout is
-    prepared when it arrives, while its siblings are still rolled out. ``later`` schedules calls; tests pass their own.
+    prepared when it arrives, while its siblings are still rolled out.
     """
 
-    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
+    def __init__(
         self,
-        judge: GroupJudge,
+        judge: Callable[[TrajectoryGroup], Awaitable[GroupResult]],
         *,
         size: int,
         preparing: Preparing | None = None,
         quorum: int | None = 2,
         deadline: float | None = 600.0,
         limit: float | None = None,
-        later: Later = _call_later,
         on_lost: Callable[[str, str], object] | None = None,
         on_closed: Callable[[Hashable], object] | None = None,
     ) -> None:
@@ -194,7 +192,7 @@ class Cohorts:
         require_above_zero(size=size, quorum=quorum, deadline=deadline, limit=limit)
         self._judge, self._size, self._quorum = judge, size, quorum
         self._preparing, self._on_lost, self._on_closed = preparing, on_lost, on_closed
-        self._deadline, self._limit, self._later = deadline, limit, later
+        self._deadline, self._limit = deadline, limit
         self._open: dict[Hashable, _Pending] = {}
         self._closed: OrderedDict[Hashable, _Closed] = OrderedDict()
         self._judging: dict[asyncio.Task[None], _Pending] = {}
@@ -212,9 +210,9 @@ class Cohorts:
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
         its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
         """
-        member_result, pending, number = self._enter(key, member, size, group, comes_again=False)
+        result, pending, number = self._enter(key, member, size, group)
         try:
-            return await member_result
+            return await result
         except asyncio.CancelledError:
             if pending is not None:
                 self._withdraw(key, pending, number)
@@ -232,10 +230,9 @@ class Cohorts:
 
         For servers: the member stays in its group whether or not a caller still waits, and several callers may wait for
         the same future, each behind ``asyncio.shield``. ``group`` may be a TrajectoryGroup without trajectories, which
-        is not read again. Raises as ``join`` does. After an error that is not calipers' own (out of memory, say) the
-        group still waits for the member, because its request may come again.
+        is not read again. Raises as ``join`` does.
         """
-        return self._enter(key, member, size, group, comes_again=True)[0]
+        return self._enter(key, member, size, group)[0]
 
     def is_open(self, key: Hashable) -> bool:
         """Return whether a group of this key still takes members. A group that is being judged does not."""
@@ -247,41 +244,13 @@ class Cohorts:
         if not self._late(key, UNNAMED):
             self._lost(key, self._pending(key, size))
 
-    @asynccontextmanager
-    async def reserve(
-        self, key: Hashable, *, size: int | None = None, group: Mapping[str, Any] | None = None
-    ) -> AsyncIterator[Callable[[object], Awaitable[MemberResult]]]:
-        """Expect a member while it is rolled out: yield its ``join``, and report it lost if that is never called."""
-        joined = False
-
-        async def join(member: object) -> MemberResult:
-            nonlocal joined
-            joined = True
-            return await self.join(key, member, size=size, group=group)
-
-        try:
-            yield join
-        finally:
-            if not joined:
-                self.report_lost(key, size=size)
-
-    @property
-    def waiting(self) -> int:
-        """Return the number of members that wait for their group, or for the judge."""
-        waiting = (*self._open.values(), *self._judging.values())
-        return sum(not member.result.done() for one in waiting for member in one.members.values())
-
     def abandon(self, error: Exception) -> None:
         """Raise ``error`` in all rollouts whose group is not being judged yet. Those groups are forgotten."""
         abandoned = dict(self._open)
         self._open.clear()
         for key, pending in abandoned.items():
-            _stop(pending.timer)
-            if self._on_closed is not None:
-                self._on_closed(key)
-            for member in pending.members.values():
-                if not member.result.done():
-                    member.result.set_exception(error)
+            self._closing(key, pending)
+            pending.settle(error)
 
     async def finish(self) -> None:
         """Wait until no group is being judged. Incomplete groups are not waited for."""
@@ -291,10 +260,11 @@ class Cohorts:
     async def aclose(self) -> None:
         """Release all waiting rollouts, which get no reward. No task or timer remains."""
         for pending in self._open.values():
-            _stop(pending.timer)
-            pending.give_no_reward("the cohorts were closed before its group was judged")
+            if pending.timer is not None:
+                pending.timer.cancel()
+            pending.settle(MemberResult(None, "the cohorts were closed before its group was judged"))
         for closed in self._closed.values():
-            _stop(closed.timer)
+            closed.stop()
         self._open.clear()
         self._closed.clear()
         tasks = tuple(self._judging)
@@ -308,10 +278,10 @@ class Cohorts:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _bind(self) -> None:
+    def _bind(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
         if self._loop is loop:
-            return
+            return loop
         if self._loop is not None and not self._loop.is_closed() and (self._open or self._judging):
             raise CalipersError("all members must join in one event loop, and other members are waiting in another one")
         # The previous loop has ended, and with it every caller that waited in it.
@@ -319,6 +289,7 @@ class Cohorts:
         self._closed.clear()
         self._judging.clear()
         self._loop = loop
+        return loop
 
     def _enter(
         self,
@@ -326,39 +297,44 @@ class Cohorts:
         member: object,
         size: int | None,
         group: Mapping[str, Any] | TrajectoryGroup | None,
-        *,
-        comes_again: bool,
     ) -> tuple[asyncio.Future[MemberResult], _Pending | None, int]:
-        """Return the future of a member's result, its group, and its number there.
-
-        A member that gets its result at once has no group.
-        """
-        self._bind()
+        """Return the future of a member's result, its group (None if it has its result at once), and its number."""
+        result: asyncio.Future[MemberResult] = self._bind().create_future()
         trajectory, unfit = _read_member(member)
         if late := self._late(key, trajectory.id):
-            return _known(late), None, 0
+            result.set_result(MemberResult(None, late))
+            return result, None, 0
         pending = self._pending(key, size)
         if unfit is not None:
             self._lost(key, pending)
-            return _known(unfit), None, 0
-        with self._lost_if_raised(key, pending, comes_again=comes_again):
+            result.set_result(MemberResult(None, unfit))
+            return result, None, 0
+        with self._lost_on_error(key, pending):
             common = group if isinstance(group, TrajectoryGroup) else read_common_fields(group or {}, trajectory)
-            if pending.common is None and self._preparing is not None:
-                pending.prepare = self._preparing(common)
-            pending.common = pending.common or common
-        if pending.common != common:
+            if pending.common is None:
+                pending.prepare = self._preparing(common) if self._preparing is not None else pending.prepare
+                pending.common = common
+        if pending.common != common:  # the group goes on waiting for its own members
             raise InputError(
-                f"group {name_of_key(key)!r} has members with another context, tools, rubric or id than this one's"
+                f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
             )
         if trajectory.id in pending.ids:
-            raise InputError(f"group {name_of_key(key)!r} already has a member with the id {trajectory.id!r}")
-        with self._lost_if_raised(key, pending, comes_again=comes_again):
+            raise InputError(f"group {_shown(key)!r} already has a member with the id {trajectory.id!r}")
+        with self._lost_on_error(key, pending):
             ready = pending.prepare(trajectory)
         number, pending.arrived = pending.arrived, pending.arrived + 1
-        member_result: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
-        pending.members[number] = _Member(ready, member_result)
+        pending.members[number] = _Member(ready, result)
         self._judge_if_complete(key, pending)
-        return member_result, pending, number
+        return result, pending, number
+
+    @contextmanager
+    def _lost_on_error(self, key: Hashable, pending: _Pending) -> Iterator[None]:
+        """Siblings need not wait for a member that cannot enter."""
+        try:
+            yield
+        except Exception:
+            self._lost(key, pending)
+            raise
 
     def _pending(self, key: Hashable, size: int | None) -> _Pending:
         wanted = self._size if size is None else size
@@ -367,12 +343,12 @@ class Cohorts:
             require_above_zero(size=wanted)
             self._open[key] = fresh = _Pending(wanted)
             if self._limit is not None:
-                fresh.ends = asyncio.get_running_loop().time() + self._limit
+                fresh.ends = self._bind().time() + self._limit
             if self._deadline is not None:
-                fresh.timer = self._later(self._deadline, partial(self._close, key, fresh))
+                fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
         pending = self._open[key]
         if pending.size != wanted:
-            group = f"group {name_of_key(key)!r}"
+            group = f"group {_shown(key)!r}"
             raise InputError(f"{group} has {pending.size} members, but this member joins a group of {wanted}")
         return pending
 
@@ -389,27 +365,10 @@ class Cohorts:
             self._forget(key, closed)
         return closed.reason
 
-    def _remember(self, key: Hashable, closed: _Closed) -> None:
-        self._closed[key] = closed
-        closed.timer = self._later(self._deadline or _GRACE, partial(self._forget, key, closed))
-        while len(self._closed) > _REMEMBERED:
-            oldest = next(iter(self._closed))
-            self._forget(oldest, self._closed[oldest])
-
     def _forget(self, key: Hashable, closed: _Closed) -> None:
-        _stop(closed.timer)
+        closed.stop()
         if self._closed.get(key) is closed:
             del self._closed[key]
-
-    @contextmanager
-    def _lost_if_raised(self, key: Hashable, pending: _Pending, *, comes_again: bool) -> Iterator[None]:
-        """Count a member as lost if it cannot enter: its siblings need not wait for it, unless it comes again."""
-        try:
-            yield
-        except Exception as error:
-            if isinstance(error, CalipersError) or not comes_again:
-                self._lost(key, pending)
-            raise
 
     def _needed(self, pending: _Pending) -> int:
         return pending.size if self._quorum is None else min(self._quorum, pending.size)
@@ -431,23 +390,30 @@ class Cohorts:
             if one is pending and all(member.result.done() for member in one.members.values()):
                 task.cancel()  # no caller waits for the answer any longer
 
+    def _closing(self, key: Hashable, pending: _Pending) -> None:
+        if self._on_closed is not None:
+            self._on_closed(key)
+        if pending.timer is not None:
+            pending.timer.cancel()
+
     def _close(self, key: Hashable, pending: _Pending) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
         del self._open[key]
-        if self._on_closed is not None:
-            self._on_closed(key)
-        _stop(pending.timer)
+        self._closing(key, pending)
         arrived, needed = len(pending.members), self._needed(pending)
         if pending.missing > 0:
             reason = _LATE if arrived >= needed else _TOO_LATE
-            self._remember(key, _Closed(pending.missing, pending.ids, reason))
+            closed = self._closed[key] = _Closed(pending.missing, pending.ids, reason)
+            closed.timer = _call_later(self._deadline or _GRACE, partial(self._forget, key, closed))
+            while len(self._closed) > _REMEMBERED:
+                self._forget(*next(iter(self._closed.items())))
         if arrived < needed:
             rest = f"{pending.lost} lost and {pending.missing} still missing"
             why = f"too few members of its group arrived to judge it: {arrived} of {pending.size}, with {rest}"
             name = pending.common.group_id if pending.common is not None else ""
-            self._give_up(name or name_of_key(key), pending, why)
+            self._give_up(name or _shown(key), pending, why)
             return
-        task = asyncio.get_running_loop().create_task(self._ask(pending))
+        task = self._bind().create_task(self._ask(pending))
         self._judging[task] = pending
         task.add_done_callback(self._done)
 
@@ -460,36 +426,21 @@ class Cohorts:
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
             if limited.expired():
                 self._give_up(group.group_id, pending, f"its group was not judged within {self._limit:g} seconds")
-                return
-            for member in members:
-                if not member.result.done():
-                    member.result.set_exception(error)
+            else:
+                pending.settle(error)
             return
         for member, result in zip(members, results, strict=True):
-            if not member.result.done():
-                member.result.set_result(result)
+            member.settle(result)
 
     def _give_up(self, name: str, pending: _Pending, why: str) -> None:
-        pending.give_no_reward(why)
+        pending.settle(MemberResult(None, why))
         if self._on_lost is not None:
             self._on_lost(name, why)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         pending = self._judging.pop(task, None)
         if pending is not None:
-            pending.give_no_reward("the judging of its group was cancelled")
-
-
-def _stop(timer: Timer | None) -> None:
-    if timer is not None:
-        timer.cancel()
-
-
-def _known(reason: str) -> asyncio.Future[MemberResult]:
-    """Return the future of a rollout whose result is known already: no reward."""
-    known: asyncio.Future[MemberResult] = asyncio.get_running_loop().create_future()
-    known.set_result(MemberResult(None, reason))
-    return known
+            pending.settle(MemberResult(None, "the judging of its group was cancelled"))
 
 
 def _read_member(member: object) -> tuple[Trajectory, str | None]:

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from calipers.config.arguments import require_above_zero, require_text, require_whole
+from calipers.config.arguments import require_above_zero, require_whole
 from calipers.trainers.cohorts import NamedKey, key_of_prompt
-from calipers.trainers.no_signal.run import (
+from calipers.trainers.process import JudgeLike, import_engine
+from calipers.trainers.rows import prompt_messages, rubric_of_row
+from calipers.trainers.run import (
     PATIENCE,
     Lasting,
     Stop,
     complete_cohorts,
     float_reward,
     is_group_scored,
+    require_settings,
     run_for_floats,
 )
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
-from calipers.trainers.rollouts.rows import prompt_messages, rubric_of_row
 
 __all__ = ["resources_server"]
 
@@ -53,8 +54,7 @@ def resources_server(
 
     When the run is over, every rollout gets an HTTP error with the reason. One process must serve all requests.
     """
-    warn_untested("nemo-gym", "0.4", "0.5")
-    require_text(rubric=rubric)
+    require_settings("nemo-gym", rubric=rubric)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
     gym = import_engine(
@@ -62,7 +62,7 @@ def resources_server(
     )
     base_request: Any = gym.BaseVerifyRequest
     base_response: Any = gym.BaseVerifyResponse
-    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=group_size, deadline=deadline)
 
     class Request(base_request):  # type: ignore[misc]  # NeMo-Gym is not there when types are checked

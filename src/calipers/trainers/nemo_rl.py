@@ -9,24 +9,22 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calipers.config.arguments import require_above_zero, require_text, require_whole
-from calipers.errors import ConfigError, InputError
-from calipers.judging.judge import Judge
-from calipers.trainers.cohorts import Cohorts
-from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import (
+from calipers.config.arguments import require_above_zero, require_whole
+from calipers.errors import InputError
+from calipers.trainers.process import JudgeLike, as_judge, import_engine, require_sendable
+from calipers.trainers.rewards import rewards_or_constant
+from calipers.trainers.rows import rubric_of_row, split_reasoning
+from calipers.trainers.run import (
     PATIENCE,
-    JudgedRun,
     Lasting,
+    Row,
     Stop,
     complete_cohorts,
     float_reward,
-    require_patience,
+    judged,
+    require_settings,
     run_for_floats,
 )
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
-from calipers.trainers.rollouts.rows import positions_by_key, rubric_of_row, split_reasoning
-from calipers.types import Message
 
 __all__ = ["judge_environment"]
 
@@ -49,22 +47,15 @@ def judge_environment(
     ``judge`` is a judge's name or a function that returns a Judge, and ``stop`` a module's function: Ray sends the
     class to another process, and connections cannot be sent.
     """
-    warn_untested("nemo-rl", "0.6", "0.7")
-    if isinstance(judge, Judge):
-        raise ConfigError(
-            "an environment that holds a Judge cannot be sent to its Ray actor: pass the judge's name, or a module's "
-            "function that returns the Judge"
-        )
-    require_text(rubric=rubric)
+    require_sendable(judge)
+    require_settings("nemo-rl", rubric=rubric, patience=patience, stop=stop)
     require_whole(group_size=group_size)
     require_above_zero(group_size=group_size, deadline=deadline)
-    require_patience(patience, stop)
     torch, interfaces = (
         import_engine(module, remedy="NeMo-RL is needed, from its repository")
         for module in ("torch", "nemo_rl.environments.interfaces")
     )
     as_judge(judge)  # an invalid judge must raise here, not in the Ray actor
-
     base: Any = interfaces.EnvironmentInterface
 
     class JudgeEnvironment(base):  # type: ignore[misc]  # NeMo-RL is not there for the types
@@ -72,19 +63,25 @@ def judge_environment(
 
         def __init__(self, config: Mapping[str, Any] | None = None) -> None:
             self.config = config
-            self._run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+            self._run = run_for_floats(judge, patience=patience, stop=stop)
             self._cohorts = complete_cohorts(self._run, size=group_size, deadline=deadline)
 
         async def step(self, message_log_batch: Sequence[Any], metadata: Sequence[Any]) -> Any:
             """Return the rewards of a NeMo-RL batch. While this step waits for its group, other steps can arrive."""
-            rewards = await _rewards(self._run, self._cohorts, message_log_batch, rubric, metadata)
-            count = len(rewards)
+            self._run.require_running()
+            rubrics = [rubric_of_row(row, rubric) for row in metadata] or [rubric] * len(message_log_batch)
+            rows = [_row(log, own) for log, own in zip(message_log_batch, rubrics, strict=True)]
+            if len(rows) == 1:
+                common = {"context": rows[0].prompt, "rubric": rows[0].rubric}
+                rewards = [float_reward(await self._cohorts.join(rows[0].key, rows[0].member, group=common))]
+            else:
+                rewards = await judged(self._run, rows, rewards_or_constant)
             return interfaces.EnvironmentReturn(
                 observations=[{"role": "environment", "content": ""} for _ in rewards],
                 metadata=list(metadata),
-                next_stop_strings=[None] * count,
+                next_stop_strings=[None] * len(rewards),
                 rewards=torch.tensor(rewards, dtype=torch.float32),
-                terminateds=torch.ones(count, dtype=torch.bool),
+                terminateds=torch.ones(len(rewards), dtype=torch.bool),
                 answers=None,
             )
 
@@ -95,33 +92,12 @@ def judge_environment(
     return JudgeEnvironment
 
 
-async def _rewards(
-    run: JudgedRun, cohorts: Cohorts, logs: Sequence[Any], rubric: str | None, metadata: Sequence[Any] = ()
-) -> list[float]:
-    run.require_running()
-    rubrics = [rubric_of_row(row, rubric) for row in metadata] or [rubric] * len(logs)
-    rollouts = [_prompt_and_rollout(log) for log in logs]
-    keys = [json.dumps(prompt, sort_keys=True) for prompt, _ in rollouts]
-    if len(logs) == 1:
-        prompt, answer = rollouts[0]
-        common = {"context": prompt, "rubric": rubrics[0]}
-        return [float_reward(await cohorts.join(keys[0], {"messages": answer}, group=common))]
-    groups = list(positions_by_key(keys).values())
-    asked = [
-        {
-            "context": rollouts[group[0]][0],
-            "trajectories": [{"messages": rollouts[at][1]} for at in group],
-            "rubric": rubrics[group[0]],
-        }
-        for group in groups
-    ]
-    return await run.score_positions(groups, asked, rewards_or_constant)
-
-
-def _prompt_and_rollout(log: Sequence[Mapping[str, Any]]) -> tuple[list[Message], list[Message]]:
-    """Return the prompt and the rollout, which begins with the first message of the policy."""
+def _row(log: Sequence[Mapping[str, Any]], rubric: Any) -> Row:
+    """Return a message log as a row; the rollout begins with the first message of the policy."""
     messages = [{"role": str(message["role"]), "content": str(message["content"])} for message in log]
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
     if first == 0:
         raise InputError("a message log begins with the policy's own message, so it has no prompt")
-    return [*messages[:first]], [split_reasoning(message) for message in messages[first:]]
+    prompt = messages[:first]
+    answer = {"messages": [split_reasoning(message) for message in messages[first:]]}
+    return Row(json.dumps(prompt, sort_keys=True), answer, prompt, rubric)

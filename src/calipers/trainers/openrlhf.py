@@ -7,28 +7,23 @@ which reads and answers OpenRLHF's rows with the functions at the end. OpenRLHF 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, Final, TypeAlias
 
-from calipers.config.arguments import require_text
-from calipers.errors import InputError
 from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
-from calipers.trainers.no_signal.run import (
+from calipers.trainers.process import JudgeLike, import_engine
+from calipers.trainers.rows import assistant_message, prompt_messages, read_label_of_row, rubric_with_reference
+from calipers.trainers.run import (
     PATIENCE,
     Lasting,
     Stop,
     complete_cohorts,
+    finite_reward,
     float_reward,
     is_group_scored,
+    require_settings,
     run_for_floats,
-)
-from calipers.trainers.process import JudgeLike, as_judge, import_engine, warn_untested
-from calipers.trainers.rollouts.rows import (
-    assistant_message,
-    prompt_messages,
-    read_label_of_row,
-    rubric_with_reference,
 )
 
 __all__ = ["agent_executor"]
@@ -58,14 +53,12 @@ def agent_executor(
     rubric, like verl's ``ground_truth``. Then that rubric is used, and a warning says that rules in the label are not
     used. Every error ends the run; an agent's own reward that is not finite is an InputError.
     """
-    warn_untested("openrlhf", "0.11")
-    require_text(rubric=rubric)
-    remedy = "OpenRLHF 0.11 or newer is needed: pip install openrlhf"
-    theirs = import_engine("openrlhf.utils.agent", remedy=remedy)
+    require_settings("openrlhf", rubric=rubric)
+    theirs = import_engine("openrlhf.utils.agent", remedy="OpenRLHF 0.11 or newer is needed: pip install openrlhf")
     base: Any = theirs.AgentExecutorBase
-    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
+    run = run_for_floats(judge, patience=patience, stop=stop)
     cohorts = complete_cohorts(run, size=1, deadline=None)
-    calls = CallGroups()
+    calls: dict[Any, CallGroup] = {}
 
     class AgentExecutor(base):  # type: ignore[misc]  # OpenRLHF is not there when types are checked
         """Runs OpenRLHF's rollouts, and has them judged prompt by prompt."""
@@ -73,36 +66,22 @@ def agent_executor(
         def __init__(self) -> None:
             self.rollouts = theirs.SingleTurnAgentExecutor() if agent is None else theirs.MultiTurnAgentExecutor(agent)
 
-        def execute(
-            self,
-            prompt: str,
-            label: Any,
-            sampling_params: Any,
-            max_length: int,
-            hf_tokenizer: Any,
-            llm_engine: Any,
-            images: Any = None,
-        ) -> Any:
+        def execute(self, *arguments: Any, **named: Any) -> Any:
             # No coroutine function, which would start only when awaited: the calls of a prompt must be recognised now.
-            return self._judged(
-                calls.current(),
-                prompt=prompt,
-                label=label,
-                sampling_params=sampling_params,
-                max_length=max_length,
-                hf_tokenizer=hf_tokenizer,
-                llm_engine=llm_engine,
-                images=images,
-            )
+            given = signature(self.rollouts.execute).bind(*arguments, **named).arguments
+            return self._judged(current_group(calls), given)
 
-        async def _judged(self, group: CallGroup, **rollout: Any) -> dict[str, Any]:
+        async def _judged(self, group: CallGroup, rollout: Mapping[str, Any]) -> dict[str, Any]:
             run.require_running()
             own, answer = read_label_of_row(rollout["label"], rubric)
-            graded_by = rubric_with_reference(run.judge, own, answer if reference else None)
-            async with cohorts.reserve(group, size=group.size, group={"rubric": graded_by}) as join:
+            common = {"rubric": rubric_with_reference(run.judge, own, answer if reference else None)}
+            try:
                 output: dict[str, Any] = await self.rollouts.execute(**rollout)
-                member = await join(_conversation(output, rollout["hf_tokenizer"]))
-            return _rewarded(output, member)
+                conversation = _conversation(output, rollout["hf_tokenizer"])
+            except BaseException:
+                cohorts.report_lost(group, size=group.size)
+                raise
+            return _rewarded(output, await cohorts.join(group, conversation, size=group.size, group=common))
 
     return AgentExecutor
 
@@ -116,27 +95,18 @@ class CallGroup:
         self.size = 0
 
 
-class CallGroups:
-    """Groups calls that one task makes without letting the event loop run in between.
+def current_group(calls: dict[Any, CallGroup]) -> CallGroup:
+    """Return the group of the calls that one task makes without letting the event loop run in between.
 
-    OpenRLHF starts a prompt's rollouts like this, and none of its arguments says which rollouts belong together.
+    OpenRLHF starts a prompt's rollouts like this, and none of its arguments says which rollouts belong together. The
+    group's size is final only after the event loop has run again.
     """
-
-    def __init__(self) -> None:
-        self._open: dict[Any, CallGroup] = {}
-
-    def current(self) -> CallGroup:
-        """Return the group that OpenRLHF's current call belongs to.
-
-        Its size is final only after the event loop has run again, because the rollouts of a call register one by one.
-        """
-        task = asyncio.current_task()
-        if task not in self._open:
-            self._open[task] = CallGroup()
-            asyncio.get_running_loop().call_soon(self._open.pop, task)
-        group = self._open[task]
-        group.size += 1
-        return group
+    task = asyncio.current_task()
+    if task not in calls:
+        calls[task] = CallGroup()
+        asyncio.get_running_loop().call_soon(calls.pop, task)
+    calls[task].size += 1
+    return calls[task]
 
 
 def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
@@ -147,10 +117,7 @@ def _conversation(output: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
 
 
 def _rewarded(output: Mapping[str, Any], member: MemberResult) -> dict[str, Any]:
-    own = output.get("reward") or 0.0
-    if not math.isfinite(own):
-        raise InputError(f"the agent's own reward is {own}, which would reach its whole group")
-    total = own + float_reward(member)
+    total = finite_reward(output.get("reward"), "an agent's rollout") + float_reward(member)
     logs = {**(output.get("extra_logs") or {}), SCORED: float(is_group_scored(member))}
     return {**output, "reward": total, "scores": total, "extra_logs": logs}
 
@@ -169,9 +136,7 @@ def member_of(row: Row) -> dict[str, Any]:
 
 
 def shared_by(row: Row, rubric: str | None) -> dict[str, Any]:
-    """Return what the rollouts of a row's group in OpenRLHF share. Raises InputError for a label that cannot be
-    read.
-    """
+    """Return what the rollouts of a row's group share. Raises InputError for a label that cannot be read."""
     return {"rubric": read_label_of_row(row[2], rubric)[0]}
 
 

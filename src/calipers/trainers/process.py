@@ -11,11 +11,11 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cache, lru_cache, wraps
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
@@ -28,6 +28,22 @@ JudgeLike: TypeAlias = "str | Backend | Sequence[str | Backend] | Judge | Callab
 """A judge's name, a Backend, several of these (a panel), a Judge, or a function without arguments that returns a
 Judge.
 """
+
+TESTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "agentlightning": ("1.0",),
+    "areal": ("1.0",),
+    "ms-swift": ("4.6",),
+    "nemo-gym": ("0.4", "0.5"),
+    "nemo-rl": ("0.6", "0.7"),
+    "openpipe-art": ("0.5",),
+    "openrlhf": ("0.11",),
+    "skyrl": ("0.4",),
+    "slime": ("0.3",),
+    "tinker-cookbook": ("0.6",),
+    "verifiers": ("0.4",),
+    "verl": ("0.9",),
+}
+"""The versions of each engine's package that its adapter was tested with. TRL's are in ``trl.reward``."""
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
@@ -72,34 +88,28 @@ class _Background:
 
 
 _background = _Background()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_background.forget)
 
 
 def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that caches the objects made for the latest ``maxsize`` different arguments.
 
     Unlike ``functools.lru_cache``, threads that ask at the same moment get the same object: with one each, a limit on
-    calls, a budget or a count of lost groups would not cover them together. A forked child starts with its parent's
-    results, and does not wait for its parent's threads.
+    calls, a budget or a count of lost groups would not cover them together.
     """
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(maxsize=maxsize)(make)
-        locks = [threading.RLock()]
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=lambda: locks.__setitem__(0, threading.RLock()))
+        cached, lock = lru_cache(maxsize=maxsize)(make), threading.RLock()
 
         @wraps(make)
         def made(*arguments: P.args, **named: P.kwargs) -> R:
-            with locks[0]:
+            with lock:
                 return cached(*arguments, **named)  # type: ignore[arg-type]  # unhashable arguments are a TypeError there
 
         return made
 
     return decorate
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_background.forget)
 
 
 def as_judge(source: JudgeLike) -> Judge:
@@ -137,6 +147,15 @@ def _judge_of(source: JudgeLike) -> Judge:
     return build_judge(source)
 
 
+def require_sendable(judge: JudgeLike) -> None:
+    """Raise ConfigError for a Judge, which engines with several processes cannot send to another one."""
+    if isinstance(judge, Judge):
+        raise ConfigError(
+            "the engine sends this to another process, but a Judge holds connections and cannot be sent: pass the "
+            "judge's name, or a module's function that returns the Judge"
+        )
+
+
 def installed_version(package: str) -> tuple[int, int] | None:
     """Return (major, minor) of an engine's package; None if it is not installed or has no such numbers."""
     try:
@@ -147,12 +166,9 @@ def installed_version(package: str) -> tuple[int, int] | None:
 
 
 @cache
-def warn_untested(package: str, *tested: str) -> None:
-    """Warn, once a process, if an installed engine has none of the ``tested`` versions (major.minor: "0.11").
-
-    There is no warning for an engine that is run from its source.
-    """
-    installed = installed_version(package)
+def warn_untested(package: str) -> None:
+    """Warn, once a process, if an installed engine has none of the tested versions (major.minor: "0.11")."""
+    installed, tested = installed_version(package), TESTED[package]
     if installed is not None and ".".join(map(str, installed)) not in tested:
         warnings.warn(
             f"calipers' adapter was tested with {package} {', '.join(tested)}, and {version(package)} is installed; "

@@ -5,18 +5,26 @@ SkyRL is never imported.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, TypeVar, cast
 
-from calipers.config.arguments import require_text
-from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, run_for_floats
-from calipers.trainers.process import JudgeLike, as_judge, warn_untested
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import positions_by_key, rubric_of_row
+from calipers.errors import ConfigError
+from calipers.trainers.process import JudgeLike
+from calipers.trainers.rewards import rewards_or_constant
+from calipers.trainers.rows import rubric_of_row
+from calipers.trainers.run import (
+    PATIENCE,
+    Lasting,
+    Row,
+    Stop,
+    finite_reward,
+    require_settings,
+    run_for_floats,
+)
+from calipers.trainers.run import (
+    judged as judged_rows,
+)
 from calipers.types import GroupResult
 from calipers.types.versions import version_fields
 
@@ -41,9 +49,8 @@ def judged(
     asked, the judge adds nothing. A rubric in a row's ``env_extras`` takes precedence over ``rubric``. Step-wise
     trajectories and missing trajectory ids are a ConfigError in the run.
     """
-    warn_untested("skyrl", "0.4")
-    require_text(rubric=rubric)
-    run, base = run_for_floats(as_judge(judge), patience=patience, stop=stop), cast("Any", generator)
+    require_settings("skyrl", rubric=rubric)
+    run, base = run_for_floats(judge, patience=patience, stop=stop), cast("Any", generator)
 
     @wraps(base.generate)  # SkyRL inspects the method's arguments
     async def generate(self: Any, input_batch: Any, **options: Any) -> Any:
@@ -51,67 +58,43 @@ def judged(
         tokenizer = getattr(self, "tokenizer", None)
         if tokenizer is None:
             raise ConfigError(f"{generator.__name__} has no tokenizer, without which its trajectories cannot be read")
-        decode = partial(tokenizer.decode, skip_special_tokens=True)
-        texts = [decode(tokens) for tokens in output["response_ids"]]
-        extra = await _rewards(run, input_batch, output, texts, rubric=rubric)
-        rewards = [_with_judge_reward(own, judged) for own, judged in zip(output["rewards"], extra, strict=True)]
+        texts = [tokenizer.decode(tokens, skip_special_tokens=True) for tokens in output["response_ids"]]
+        extra = await judged_rows(run, _rows(input_batch, output, texts, rubric), _judge_rewards)
+        rewards = [_with_judge_reward(own, reward) for own, reward in zip(output["rewards"], extra, strict=True)]
         return {**output, "rewards": rewards}
 
     return type(f"Judged{generator.__name__}", (generator,), {"generate": generate, "__doc__": generator.__doc__})
 
 
-async def _rewards(
-    run: JudgedRun, batch: Any, output: Any, texts: Sequence[str], *, rubric: str | None
-) -> list[float | None]:
-    ids, prompts = batch.get("trajectory_ids"), batch["prompts"]
+def _rows(batch: Any, output: Any, texts: Sequence[str], rubric: str | None) -> list[Row]:
+    ids = batch.get("trajectory_ids")
     if output.get("is_last_step") is not None:
         raise ConfigError("step-wise trajectories are not judged: set generator.step_wise_trajectories=false")
     if ids is None or len(texts) != len(ids):
         raise ConfigError(
             "a judge compares the trajectories of a prompt, but these have no trajectory_ids to group them by"
         )
-    groups = list(positions_by_key([one.instance_id for one in ids]).values())
-    for group in groups:
-        if any(prompts[at] != prompts[group[0]] for at in group):
-            raise InputError(f"instance {ids[group[0]].instance_id} has several prompts in one batch")
-    extras = batch.get("env_extras") or [None] * len(ids)
-    asked = [
-        rollout_group(
-            [texts[at] for at in group],
-            prompt=prompts[group[0]],
-            rubric=rubric_of_row(extras[group[0]], rubric),
-            name=str(ids[group[0]].instance_id),
-        )
-        | version_fields(*_steps(batch))
-        for group in groups
-    ]
-    return await run.score_positions(groups, asked, _judge_rewards)
-
-
-def _steps(batch: Any) -> list[Any]:
-    """Return the trainer's step when it scheduled a batch, which counts the versions of the policy; empty if unknown.
-
-    The policy may be updated while a fully asynchronous trainer generates.
-    """
+    # The trainer's step when it scheduled the batch counts the versions of the policy.
     step = getattr(batch.get("batch_metadata"), "global_step", None)
-    return [] if step is None else [step]
+    version = version_fields(*([] if step is None else [step]))
+    rubrics = [rubric_of_row(extras, rubric) for extras in batch.get("env_extras") or [None] * len(ids)]
+    return [
+        Row(one.instance_id, text, prompt, own, name=str(one.instance_id), extra=version)
+        for one, text, prompt, own in zip(ids, texts, batch["prompts"], rubrics, strict=True)
+    ]
 
 
 def _judge_rewards(result: GroupResult) -> Sequence[float | None]:
-    """Return the judge's rewards of a SkyRL group.
-
-    A single trajectory for which no judge was asked gets None. In evaluation, only its environment rewards it.
-    """
+    # A single trajectory for which no judge was asked, in evaluation, is rewarded by its environment alone.
     lone = len(result.trajectories) == 1 and result.trajectories[0].score is None
     return [None] if lone else rewards_or_constant(result)
 
 
-def _with_judge_reward(own: Any, judged: float | None) -> Any:
-    total = sum(own) if isinstance(own, list | tuple) else own or 0.0
-    if not math.isfinite(total):
-        raise InputError(f"an environment gave a reward of {total}, which would reach its whole group")
-    if judged is None:
+def _with_judge_reward(own: Any, reward: float | None) -> Any:
+    by_token = isinstance(own, list | tuple)  # one reward per token; SkyRL compares their sum
+    total = finite_reward(sum(own) if by_token else own, "a trajectory")
+    if reward is None:
         return own
-    if isinstance(own, list | tuple):  # one reward per token; SkyRL compares their sum
-        return [*own[:-1], own[-1] + judged] if own else own
-    return total + judged
+    if by_token:
+        return [*own[:-1], own[-1] + reward] if own else own
+    return total + reward

@@ -5,22 +5,17 @@ slime is never imported: its samples are read by their attributes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from calipers.config.arguments import require_text
-from calipers.errors import ConfigError, InputError
-from calipers.trainers.no_signal.rewards import rewards_or_constant
-from calipers.trainers.no_signal.run import PATIENCE, JudgedRun, Lasting, Stop, run_for_floats
-from calipers.trainers.process import JudgeLike, as_judge, warn_untested
-from calipers.trainers.rollouts.groups import rollout_group
-from calipers.trainers.rollouts.rows import assistant_message, rubric_of_row, rubric_with_reference, version_metadata
+from calipers.errors import ConfigError
+from calipers.trainers.process import JudgeLike
+from calipers.trainers.rewards import rewards_or_constant
+from calipers.trainers.rows import assistant_message, rubric_of_row, version_metadata
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings, run_for_floats
 
 __all__ = ["GroupReward", "group_rm"]
-
-_UNFINISHED: Final = frozenset({"pending", "aborted"})
-"""States in which a slime sample has no finished answer."""
 
 
 def group_rm(
@@ -39,10 +34,9 @@ def group_rm(
     not used. With ``reference`` the question contains the samples' label as the reference answer. ``patience`` and
     ``stop`` are those of ``run.JudgedRun``. Raises ConfigError for an invalid judge.
     """
-    warn_untested("slime", "0.3")
-    require_text(rubric=rubric, rubric_key=rubric_key)
-    run = run_for_floats(as_judge(judge), patience=patience, stop=stop)
-    return GroupReward(run, rubric, rubric_key, reference)
+    require_settings("slime", rubric=rubric)
+    require_text(rubric_key=rubric_key)
+    return GroupReward(run_for_floats(judge, patience=patience, stop=stop), rubric, rubric_key, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +62,18 @@ class GroupReward:
                 "a rollout has several samples, to which slime gives no group rewards: use a generate function that "
                 "returns one sample"
             )
-        return rewards_or_constant(await self.run.score_group(self._group(samples))) if samples else []
+        return await judged(self.run, [self._row(sample, samples[0]) for sample in samples], rewards_or_constant)
 
-    def _group(self, samples: Sequence[Any]) -> dict[str, Any]:
-        first = samples[0]
-        if any(sample.prompt != first.prompt for sample in samples):
-            raise InputError(
-                "the samples of a group have different prompts; only answers to the same prompt can be compared"
-            )
-        members = [None if sample.status.value in _UNFINISHED else _member(sample) for sample in samples]
+    def _row(self, sample: Any, first: Any) -> Row:
         metadata = first.metadata if isinstance(first.metadata, dict) else {}
-        named = metadata.get(self.rubric_key)
-        rubric = rubric_of_row(metadata, self.rubric) if named is None else named
-        label = first.label if self.reference else None
-        graded_by = rubric_with_reference(self.run.judge, rubric, label)
-        return rollout_group(members, prompt=first.prompt, rubric=graded_by, name=_name(first))
-
-
-def _member(sample: Any) -> dict[str, Any]:
-    """Return a finished sample as a trajectory, with the versions of the weights that its server named, if any."""
-    versions = version_metadata(*(getattr(sample, "weight_versions", None) or ()))
-    return {"messages": [assistant_message(sample.response)], **versions}
-
-
-def _name(sample: Any) -> str | None:
-    """Return the group's name: its number in slime's log."""
-    number = getattr(sample, "group_index", None)
-    return None if number is None else str(number)
+        named, number = metadata.get(self.rubric_key), getattr(first, "group_index", None)
+        finished = sample.status.value not in {"pending", "aborted"}
+        versions = version_metadata(*(getattr(sample, "weight_versions", None) or ()))
+        return Row(
+            key=None,
+            member={"messages": [assistant_message(sample.response)], **versions} if finished else None,
+            prompt=sample.prompt,
+            rubric=rubric_of_row(metadata, self.rubric) if named is None else named,
+            reference=first.label if self.reference else None,
+            name=None if number is None else str(number),
+        )

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import ConfigError, InputError
-from calipers.trainers.openrlhf import CallGroups, agent_executor
+from calipers.trainers.openrlhf import CallGroup, agent_executor, current_group
 from http_judge import judge_at, worth
 from servers.faulty_server import FaultyServer, error
 
@@ -32,10 +32,10 @@ DOWN = "the judge cannot say"
 
 
 async def test_calls_made_in_one_breath_by_one_task_are_a_group() -> None:
-    together = CallGroups()
+    together: dict[Any, CallGroup] = {}
 
     async def prompt(count: int) -> list[Any]:
-        groups = [together.current() for _ in range(count)]
+        groups = [current_group(together) for _ in range(count)]
         await asyncio.sleep(0)
         return groups
 
@@ -244,12 +244,6 @@ async def test_a_rollout_that_fails_fails_its_prompt_as_in_openrlhf_and_leaves_n
     assert [one["reward"] for one in await rolled_out(engine, executor, GOOD[:2])] == [0.2, 0.9]
 
 
-async def test_one_sample_a_prompt_gets_the_middle_without_a_call(engine: Any, faulty: FaultyServer) -> None:
-    responses = await rolled_out(engine, agent_executor(judge_at(faulty))(), ["worth 20"])
-    assert [one["reward"] for one in responses] == [0.5]
-    assert faulty.posts == []
-
-
 def instance(engine: Any, reward: Callable[[], float]) -> type:
     """An agent of two turns with a reward of its own."""
 
@@ -292,7 +286,7 @@ async def test_the_label_is_shown_as_a_reference_where_asked_for(engine: Any, fa
 async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
     executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: float("nan")))()
-    with pytest.raises(InputError, match="own reward is nan"):
+    with pytest.raises(InputError, match="a reward of nan of its own"):
         await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import re
 from importlib.util import find_spec
 from pathlib import Path
 from types import MethodType, SimpleNamespace
@@ -16,7 +14,7 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
-from servers.faulty_server import Answer, Asked, FaultyServer, said
+from servers.faulty_server import FaultyServer
 from servers.opinions import Opinions
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -49,10 +47,6 @@ class Shop:
         return f"ordered {item}"
 
 
-def files_of(shop: Shop) -> dict[str, str]:
-    return shop._state
-
-
 def in_trl(reward: Any, folder: Path, environment: Any = Shop, **more: Any) -> Any:
     import trl  # noqa: PLC0415 - only where TRL is
 
@@ -68,24 +62,6 @@ def test_the_judge_sees_the_tools_that_the_policy_was_offered(judge: Judge, serv
     assert question.count("place_order") == 1
     assert "what to order" in question
     assert not any(map(math.isnan, run.rewards["judge"]))
-
-
-@tools
-def test_an_agentic_judge_reads_what_environments_were_left_with(server: FaultyServer, tmp_path: Path):
-    def answer(asked: Asked) -> Answer:
-        results = [one["content"] for one in asked.body["messages"] if one["role"] == "tool"]
-        keys = re.findall(r"Score these attempts: ([A-Z, ]+)\.", json.dumps(asked.body["messages"]))[0].split(", ")
-        if not results:
-            calls = [{"function": {"name": "search", "arguments": json.dumps({"text": "tampered"})}}]
-            return said(None, finish_reason="tool_calls", tool_calls=calls)
-        return said(json.dumps({"scores": {key: 10 if f"{key}, orders" in results[0] else 90 for key in keys}}))
-
-    server.script(answer)
-    Shop.made = 0
-    judge = Judge("vllm/tiny", base_url=server.url, tools=["search"])
-    run = in_trl(reward_func(judge, artifacts=files_of), tmp_path)
-    assert run.rewards["judge"] == pytest.approx([0.1, 0.9] * 8)
-    assert run.advantages[0] < 0 < run.advantages[1]
 
 
 @tools
@@ -140,25 +116,6 @@ def called(reward: Any, **columns: Any) -> list[float | None]:
 def test_a_caller_that_shows_no_group_size_is_refused_with_the_remedy(judge: Judge):
     with pytest.raises(ConfigError, match="give reward_func num_generations="):
         called(reward_func(judge))
-
-
-def test_artifacts_without_environments_are_refused(judge: Judge):
-    with pytest.raises(ConfigError, match="this trainer passes none"):
-        called(reward_func(judge, num_generations=2, artifacts=files_of))
-
-
-@pytest.mark.parametrize("wrong", [lambda _: 1 / 0, lambda _: {"a": 1}])
-def test_an_environment_whose_artifacts_cannot_be_read_has_no_reward(judge: Judge, wrong: Any):
-    reward = reward_func(judge, num_generations=2, only_reward=True, artifacts=lambda one: wrong(one) if one else {})
-    assert called(reward, environments=[Shop(), None])[0] is None
-
-
-def test_tools_given_as_definitions_and_as_functions_are_shown(judge: Judge, server: FaultyServer):
-    definition = {"type": "function", "function": {"name": "look_up", "description": "Looks up.", "parameters": {}}}
-    called(reward_func(judge, num_generations=2, tools=[definition, Shop().place_order]))
-    question = server.posts[-1]["messages"][-1]["content"]
-    assert "look_up" in question
-    assert "place_order" in question
 
 
 def test_each_rollout_goes_with_the_tools_of_its_own_environment(judge: Judge, server: FaultyServer):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,11 +16,9 @@ from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group, recorded_results
-from calipers.testing import Flaky, SimulatedJudge
 from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
 from calipers.types import JudgeRequest
 from servers.faulty_server import FaultyServer, error
-from servers.opinions import Opinions, models
 
 
 def called(reward: AsyncReward, completions: list[Any], prompt: Any = "q", **columns: Any) -> list[float | None]:
@@ -50,14 +46,6 @@ def made_here() -> Judge:
 # --- rewards --------------------------------------------------------------------------------------------------------
 
 
-def test_each_group_is_judged_once_and_rewards_come_in_the_rows_order():
-    judge = ContentJudge()
-    reward = reward_func(judge, num_generations=2)
-    assert called(reward, ["worth 10", "worth 90", "worth 40", "worth 20"]) == [0.1, 0.9, 0.4, 0.2]
-    assert len(judge.asked) == 2
-    assert judge.most_running == 2  # at the same time
-
-
 @pytest.mark.parametrize(("training", "split"), [(True, None), (False, "held_out")])
 def test_the_step_is_recorded_and_the_judge_is_asked_the_same(tmp_path: Path, *, training: bool, split: str | None):
     asked = []
@@ -83,21 +71,6 @@ def test_what_stays_without_a_score_is_none_and_so_is_its_group_unless_the_judge
     other = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2)
     assert called(one, completions) == [0.1, 0.9, None, 0.2]
     assert called(other, completions) == [0.1, 0.9, None, None]
-
-
-def test_equal_completions_are_tied_bit_for_bit():
-    found = called(reward_func(ContentJudge(), num_generations=4), ["worth 33", "worth 70", "worth 33", "worth 33"])
-    assert found == [0.33, 0.7, 0.33, 0.33]
-    assert called(reward_func(ContentJudge(), num_generations=3), ["same"] * 3) == [0.5] * 3
-
-
-def test_no_failure_of_a_judge_becomes_a_number_or_an_exception():
-    completions = [f"worth {number}" for number in range(40)]
-    faults = Flaky(malformed=0.2, truncated=0.2, unknown_ids=0.1, refused=0.1, server_error=0.2)
-    judge = SimulatedJudge({str(number): number / 40 for number in range(1, 41)}, faults, seed=3)
-    found = called(reward_func(Judge(judge, question={"reasks": 0}), num_generations=4, only_reward=True), completions)
-    assert None in found
-    assert all(one is None or (isinstance(one, float) and math.isfinite(one)) for one in found)
 
 
 def test_empty_and_unreadable_completions_are_the_policys_and_stop_nothing():
@@ -137,18 +110,6 @@ def test_a_missing_reference_or_rubric_of_a_data_frame_is_no_text():
     assert "there is a reference" not in judge.asked[0].messages[0]["content"]
 
 
-def test_health_is_logged_beside_the_rewards():
-    logged: dict[str, float] = {}
-    said: dict[str, list[str]] = {}
-    reward = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, name="helpful")
-    called(reward, ["worth 60", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
-    assert logged["helpful/scored"] == 0.5
-    assert logged["helpful/abstained"] == 0.5
-    assert logged["helpful/no_signal"] == 1.0
-    assert logged["helpful/calls"] == 1.0
-    assert said == {"helpful_says": ["", "not in the reply"]}
-
-
 # --- settings that cannot work --------------------------------------------------------------------------------------
 
 
@@ -176,43 +137,7 @@ def test_a_dead_judge_is_found_out_at_the_start(faulty: FaultyServer):
     reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4, check=False)
 
 
-def test_a_judge_whose_answers_are_on_record_may_be_dead(faulty: FaultyServer, tmp_path: Path):
-    ledger = tmp_path / "judge.db"
-    models(faulty, "tiny")
-    faulty.script(Opinions())
-    with_server = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
-    first = called(reward_func(with_server, num_generations=2), ["a", "b"])
-    faulty.get["/v1/models"] = error(401)
-    again = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
-    with pytest.warns(UserWarning, match="judge: .*Continuing with the answers in the ledger"):
-        reward = reward_func(again, num_generations=2)
-    assert called(reward, ["a", "b"]) == first
-    with_server.close()
-    again.close()
-
-
-@pytest.mark.parametrize(
-    ("completions", "error_type", "words"),
-    [
-        (["a", "b", "c"], ConfigError, "3 completions, which are not whole groups of num_generations=2"),
-        (["a"], ConfigError, "1 completions, which are not whole groups"),
-    ],
-)
-def test_a_batch_that_is_not_whole_groups_stops_the_run(completions: list[str], error_type: type, words: str):
-    with pytest.raises(error_type, match=words):
-        called(reward_func(ContentJudge(), num_generations=2), completions)
-
-
 # --- the forms TRL takes --------------------------------------------------------------------------------------------
-
-
-async def test_the_blocking_twin_gives_the_same_in_any_thread():
-    completions = ["worth 10", "worth 90"]
-    twin = reward_func(ContentJudge(), num_generations=2, blocking=True, name="tone")
-    assert not inspect.iscoroutinefunction(twin)
-    assert twin.__name__ == "tone"
-    assert twin(prompts=["q", "q"], completions=completions, completion_ids=[[1], [1]]) == [0.1, 0.9]
-    assert await asyncio.to_thread(twin, ["q", "q"], completions) == [0.1, 0.9]
 
 
 def test_it_can_be_sent_to_another_process_unless_it_holds_a_judge():

@@ -5,24 +5,21 @@ The advantages are those the trainer computed, held against the same run in whic
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
 import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import fmean, stdev
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from calipers import Judge
-from calipers.errors import CalipersError, ConfigError
-from calipers.trainers.trl import AsyncReward, reward_func
-from servers.faulty_server import Answer, Asked, FaultyServer, error, said
-from servers.opinions import Opinions, models, reward_of, wanted
+from calipers.errors import ConfigError
+from calipers.trainers.trl import reward_func
+from servers.faulty_server import Answer, FaultyServer, error
+from servers.opinions import Opinions, reward_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -87,33 +84,7 @@ def test_a_model_that_the_server_does_not_list_and_refuses_ends_the_script_befor
         reward_func(Judge("vllm/tinny", base_url=server.url, calls={"attempts": 1}), num_generations=4)
 
 
-def test_patience_ends_a_run_whose_judge_went_away(judge: Judge, server: FaultyServer, tmp_path: Path):
-    opinions = Opinions()
-
-    def dies(asked: Asked) -> Answer:
-        return opinions(asked) if opinions.groups < 4 else error(503, headers={"Retry-After": "0"})
-
-    server.script(dies)
-    reward = reward_func(judge, num_generations=4, only_reward=True, patience=6)
-    with pytest.raises(CalipersError, match=r"6 groups in a row were lost \(patience=6\)"):
-        train([reward], tmp_path, steps=50)
-    stopped: list[int] = []
-    asked_to = reward_func(judge, num_generations=4, only_reward=True, patience=4, stop=lambda: stopped.append(1))
-    run = train([asked_to], tmp_path, steps=3)
-    assert stopped == [1]
-    assert run.metrics["judge/failed"][-1] == 1.0
-
-
 # --- one reward function --------------------------------------------------------------------------------------------
-
-
-def test_without_failures_each_completion_is_rewarded_by_what_the_judge_thinks_of_it(judge: Judge, tmp_path: Path):
-    run = train([reward_func(judge, num_generations=4)], tmp_path)
-    assert run.rewards["judge"] == close(fault_free(run))
-    assert run.advantages == close(advantages(fault_free(run)))
-    assert run.metrics["judge/scored"] == [1.0]
-    assert run.metrics["judge/calls"] == [1.0]
-    assert run.extra["judge_says"] == [f"worth {round(100 * reward)}" for reward in fault_free(run)]
 
 
 @pytest.mark.parametrize("trainer", ["GRPO", "RLOO"])
@@ -158,30 +129,6 @@ def test_a_group_without_scores_has_no_advantages_and_the_others_keep_theirs(
     assert run.metrics["judge/no_signal"] == [0.25]
 
 
-def test_a_dead_judge_teaches_nothing_and_says_so(judge: Judge, server: FaultyServer, tmp_path: Path):
-    reward = reward_func(judge, num_generations=4)
-    server.script(Opinions(refuses=""))
-    run = train([reward], tmp_path)
-    assert run.advantages == [0.0] * 16
-    assert run.metrics["grad_norm"] == [0.0]
-    assert run.metrics["judge/failed"] == run.metrics["judge/no_signal"] == [1.0]
-    assert set(run.extra["judge_says"]) == {"The server failed (HTTP 500: scripted)"}
-
-
-@pytest.mark.parametrize("points", [97, 33])
-def test_a_group_that_the_judge_finds_equal_has_no_advantage_to_the_last_bit(
-    judge: Judge, server: FaultyServer, tmp_path: Path, points: int
-):
-    def undecided(asked: Asked) -> Answer:
-        return said(json.dumps({"scores": dict.fromkeys(wanted(asked), points)}))
-
-    server.script(undecided)
-    run = train([reward_func(judge, num_generations=4)], tmp_path)
-    assert run.rewards["judge"] == close([points / 100] * 16)
-    assert run.advantages == [0.0] * 16
-    assert run.metrics["frac_reward_zero_std"] == [1.0]
-
-
 @pytest.mark.parametrize("scaled", ["none", "batch"])
 def test_other_ways_to_scale_leave_a_missing_row_out_too(
     judge: Judge, server: FaultyServer, tmp_path: Path, scaled: str
@@ -200,48 +147,6 @@ def test_other_ways_to_scale_leave_a_missing_row_out_too(
 # --- two reward functions -------------------------------------------------------------------------------------------
 
 
-def test_beside_another_reward_function_a_missing_row_hands_its_group_to_that_one(
-    judge: Judge, server: FaultyServer, tmp_path: Path
-):
-    server.script(Opinions(refuses="two plus two"))
-    run = train([reward_func(judge, num_generations=4), lengths], tmp_path)
-    judged = [math.isnan(one) for one in run.rewards["judge"]]
-    assert sum(judged) == 4
-    other = run.rewards["lengths"]
-    both = [there if gone else one + there for one, there, gone in zip(fault_free(run), other, judged, strict=True)]
-    assert run.advantages == close(advantages(both))
-
-
-def test_why_a_row_alone_is_not_left_out_beside_another_reward_function(
-    judge: Judge, server: FaultyServer, tmp_path: Path
-):
-    """What TRL makes of it: the row counts as the other function's reward plus 0, and drags its group's baseline."""
-    server.script(Opinions(silent_on_one=True))
-    inner: AsyncReward = reward_func(
-        Judge("vllm/tiny", base_url=server.url, calls={"attempts": 1}), num_generations=4, only_reward=True
-    )
-
-    async def careless(**given: Any) -> list[float | None]:
-        return await inner(**given | {"log_metric": None})  # hides the trainer, which calipers would ask
-
-    run = train([careless, lengths], tmp_path)
-    missing = [math.isnan(one) for one in run.rewards["careless"]]
-    other = run.rewards["lengths"]
-    biased = [there if gone else one + there for one, there, gone in zip(fault_free(run), other, missing, strict=True)]
-    assert run.advantages == close(advantages(biased))
-    assert all(one < 0 for one, gone in zip(run.advantages, missing, strict=True) if gone)
-
-
-def test_a_nan_of_another_reward_function_leaves_the_judges_reward_alone(judge: Judge, tmp_path: Path):
-    def sometimes(completions: Sequence[str], **_: Any) -> list[float]:
-        return [math.nan, *lengths(completions[1:])]
-
-    run = train([reward_func(judge, num_generations=4), sometimes], tmp_path)
-    assert run.rewards["judge"] == close(fault_free(run))
-    sums = [one + (0.0 if math.isnan(two) else two) for one, two in zip(*run.rewards.values(), strict=True)]
-    assert run.advantages == close(advantages(sums))  # TRL's: that function's reward counts as 0 in its row
-
-
 # --- what is brought ------------------------------------------------------------------------------------------------
 
 
@@ -255,20 +160,6 @@ def test_conversations_columns_and_equal_prompts_reach_the_judge(judge: Judge, s
         any(f"As for {prompt}." in text and text.count(f"\n{answer}\n") == 1 for text in asked)
         for prompt, answer in zip(PROMPTS, columns["answer"], strict=True)
     )
-
-
-def test_a_prompt_that_comes_twice_in_a_batch_is_two_groups(judge: Judge, server: FaultyServer, tmp_path: Path):
-    asked = len(server.posts)
-    run = train(
-        [reward_func(judge, num_generations=2)],
-        tmp_path,
-        num_generations=2,
-        per_device_train_batch_size=8,
-        columns={"prompt": ["up or down"] * 4},
-    )
-    assert len(server.posts) - asked == 4
-    assert run.rewards["judge"] == close(fault_free(run))
-    assert run.advantages == close(advantages(fault_free(run), group=2))
 
 
 class Board:
@@ -332,58 +223,3 @@ def test_in_evaluation_groups_may_have_another_size_and_alone_there_is_nothing_t
         per_device_eval_batch_size=4,
     )
     assert each.rewards["judge"] == close(fault_free(each))
-
-
-def test_asyncgrpo_scores_a_group_with_it(judge: Judge, server: FaultyServer):
-    """Through AsyncGRPO's own scoring, without its generation, which needs vLLM."""
-    worker = pytest.importorskip("trl.experimental.async_grpo.async_rollout_worker", reason="no AsyncGRPO in this TRL")
-    from accelerate.state import PartialState  # noqa: PLC0415 - comes with TRL
-
-    PartialState()
-    completions = [[{"role": "assistant", "content": text}] for text in ("a b", "c", "d e f", "g")]
-    group = worker.RolloutGroup(
-        prompts=[[{"role": "user", "content": "q"}]] * 4,
-        reward_kwargs={"answer": [1] * 4},
-        completions=completions,
-        completions_ids=[[1]] * 4,
-        completions_sequences=[[worker.TrainingSequence([1, 2], [0, 1], [0.0, 0.0], str(n))] for n in range(4)],
-        tool_call_counts=[0] * 4,
-        tool_failure_counts=[0] * 4,
-        model_version=1,
-        group_id=1,
-        env_rewards=[],
-        rollout_rewards=[],
-    )
-    rewards = [reward_of(said[0]["content"]) for said in completions]
-    for blocking in (False, True):
-        server.script(Opinions())
-        whole = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
-        assert [one.metrics["rewards/judge"] for one in whole] == close(rewards)
-        server.script(Opinions(silent_on_one=True))
-        rest = scored(worker, group, reward_func(judge, num_generations=4, only_reward=True, blocking=blocking))
-        [gone] = [place for place, one in enumerate(rest) if math.isnan(one.metrics["reward"])]
-        kept = [reward for place, reward in enumerate(rewards) if place != gone]
-        spread = math.sqrt(fmean((one - fmean(kept)) ** 2 for one in kept)) + 1e-8
-        expected = [0.0 if place == gone else (one - fmean(kept)) / spread for place, one in enumerate(rewards)]
-        assert [one.advantage for one in rest] == close(expected)
-
-
-def scored(worker: Any, group: Any, reward: Function) -> list[Any]:
-    loop = SimpleNamespace(
-        reward_funcs=[reward],
-        reward_func_names=[reward.__name__],
-        _env_reward_types=[],
-        _provides_rollout_reward=False,
-    )
-    return list(asyncio.run(worker._AsyncRolloutLoop._score_group(loop, group)))
-
-
-def test_hooks_around_judging_are_called_once_a_step(faulty: FaultyServer, tmp_path: Path):
-    models(faulty, "tiny")
-    called: list[str] = []
-    faulty.script(Opinions())
-    calls = {"attempts": 1, "before": lambda: called.append("before"), "after": lambda: called.append("after")}
-    judge = Judge("vllm/tiny", base_url=faulty.url, calls=calls)
-    train([reward_func(judge, num_generations=4, only_reward=True)], tmp_path, steps=2)
-    assert called == ["before", "after"] * 2
-    assert len(faulty.posts) == 8

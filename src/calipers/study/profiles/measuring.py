@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from calipers.calibration import JudgeFigures, Record, calibrate
-from calipers.calibration.arrays import Array, mean_of_known
+from calipers.calibration.measures import Array, mean_of_known
 from calipers.calibration.records import Key, as_records
 from calipers.calibration.series import values_by_member
 from calipers.errors import ConfigError, InputError
@@ -101,7 +101,7 @@ def _described(key: Key) -> str:
 def _positions(figures: JudgeFigures, records: Sequence[Record]) -> tuple[float, ...]:
     """Return what each position adds to a score: of lists as calibrated, of pairs from who wins in which order."""
     if figures.mode == "listwise":
-        return () if figures.place_curve is None else figures.place_curve.worth
+        return () if figures.place_curve is None else figures.place_curve
     if figures.mode != "pairwise" or figures.order_flip_rate is None or figures.first_rate is None:
         return ()
     # Only pairs in both orders: elsewhere, the better answer may always be the first.

@@ -2,10 +2,12 @@
 
 from calipers.trainers.art.reward import (
     DEFAULT_RUBRIC,
+    JudgedBy,
     Response,
     TrajectoryScore,
+    judged_by,
     ruler,
     ruler_score_group,
 )
 
-__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
+__all__ = ["DEFAULT_RUBRIC", "JudgedBy", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]

@@ -1,7 +1,8 @@
 """RULER's interface (``ruler``, ``ruler_score_group``) for OpenPipe ART, implemented with calipers.
 
 Arguments, return types, metrics and log lines are RULER's; failures of judging are handled differently
-(``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes.
+(``docs/trainers/art.md``). ART is never imported: its groups are read and copied by their attributes, and its gather's
+count of exceptions is looked up if ART is loaded.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar
 
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.inputs.art import art_trajectory_fields
@@ -20,12 +20,19 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.no_signal.rewards import NEUTRAL, unscored_trajectories
-from calipers.trainers.no_signal.run import LostGroupLog, cause_of_loss, one_line, reasons_by_member
-from calipers.trainers.process import once_per_process, warn_untested
+from calipers.trainers.process import warn_untested
+from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
+from calipers.trainers.run import (
+    PATIENCE,
+    JudgedRun,
+    Lasting,
+    Stop,
+    one_line,
+    reasons_by_member,
+)
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
-__all__ = ["DEFAULT_RUBRIC", "Response", "TrajectoryScore", "ruler", "ruler_score_group"]
+__all__ = ["DEFAULT_RUBRIC", "JudgedBy", "Response", "TrajectoryScore", "judged_by", "ruler", "ruler_score_group"]
 
 _MIN_SCORED = 2
 """If a group has unscored trajectories, at least this many others must be scored, so that rewards can be compared."""
@@ -94,13 +101,11 @@ async def ruler_score_group(
     Raises ConfigError, also with ``swallow_exceptions``, for invalid settings, and for a judge that refuses every
     question (a mistyped model, a wrong key), because then no group would be scored.
     """
-    warn_untested("openpipe-art", "0.5")
-    log: LostGroupLog | None = None
+    warn_untested("openpipe-art")
     try:
         if not _trajectories(group):
             return _copied(group)
         judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-        log = _log_of(judge)
         result = await _judged(judge, {"trajectories": _trajectories_for_judge(_trajectories(group))}, rubric)
         return _rewarded(group, result)
     except ConfigError:
@@ -109,34 +114,17 @@ async def ruler_score_group(
         # With swallow_exceptions the training run continues after any error, without this group, and logs the error.
         if not swallow_exceptions:
             raise
-        line, why = log_line_of_error(error)
-        (log or LostGroupLog(write_to_stderr)).add(line, why=why)
+        _write_to_stderr(_left_out(error))
         return None
 
 
-class UnscoredGroupError(CalipersError):
-    """Too few members of an ART group could be scored. ``why`` is the reason without trajectory ids."""
-
-    def __init__(self, message: str, *, why: str) -> None:
-        self.why = why
-        super().__init__(message)
+def _left_out(error: Exception) -> str:
+    return f"a group is left out: {one_line(str(error) or type(error).__name__, _MAX_LENGTH)}"
 
 
-def log_line_of_error(error: Exception) -> tuple[str, str]:
-    """Return the log line of a lost ART group, and the reason under which such losses are counted."""
-    reason = str(error) or type(error).__name__
-    why = error.why if isinstance(error, UnscoredGroupError) else reason
-    return f"a group is left out: {one_line(reason, _MAX_LENGTH)}", why
-
-
-def write_to_stderr(line: str) -> None:
+def _write_to_stderr(line: str) -> None:
     """Write one line to stderr, as ART and RULER do."""
     sys.stderr.write(f"[calipers] {line}\n")
-
-
-@once_per_process(maxsize=32)
-def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one per judge
-    return LostGroupLog(write_to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
@@ -175,24 +163,23 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
     if missing and len(members) - len(missing) < _MIN_SCORED:
         some = "none" if len(missing) == len(members) else "only one"
         why = reasons_by_member(missing, len(members))
-        raise UnscoredGroupError(
+        raise CalipersError(
             f"{some} of the group's {len(members)} trajectories could be scored: {why} "
-            f"({result.status} group {one_line(result.group_id, 80)})",
-            why=cause_of_loss(missing),
+            f"({result.status} group {one_line(result.group_id, 80)})"
         )
     pairs = zip(members, result.trajectories, strict=True)
     before: Any = group
+    known = result.reliability.value
     return _copied(
         group,
         trajectories=[_with_reward(member, one) for member, one in pairs if one.reward is not None],
-        metrics={**before.metrics, "calipers/unscored": len(missing), **_reliability(result)},
+        metrics={
+            **before.metrics,
+            "calipers/unscored": len(missing),
+            **({} if known is None else {"calipers/reliability": known}),
+        },
         logs=[*before.logs, *(f"calipers: {note}" for note in _log_notes(result, missing))],
     )
-
-
-def _reliability(result: GroupResult) -> dict[str, float]:
-    value = result.reliability.value
-    return {} if value is None else {"calipers/reliability": value}
 
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
@@ -255,31 +242,8 @@ def _explanation(one: TrajectoryResult) -> str:
 # --- RULER's result types
 
 
-@dataclass_transform(kw_only_default=True)
-class PlainRecord:
-    """A substitute for pydantic's ``BaseModel`` in RULER's result types.
-
-    It has keyword fields, equality, a repr and ``model_dump``, but no validation.
-    """
-
-    def __init_subclass__(cls) -> None:
-        dataclass(kw_only=True)(cls)
-
-    def model_dump(self) -> dict[str, Any]:
-        """Return a deep copy of the fields of a result for ART as plain data."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]  # every subclass is a dataclass
-
-
-if TYPE_CHECKING:
-    _Record = PlainRecord
-else:
-    try:
-        _Record = import_module("pydantic").BaseModel
-    except ImportError:
-        _Record = PlainRecord
-
-
-class TrajectoryScore(_Record):
+@dataclass(kw_only=True)
+class TrajectoryScore:
     """The score of a trajectory, as RULER returns it.
 
     ``trajectory_id`` is the trajectory's position, from 1, as text. ``score`` is in [0, 1].
@@ -289,8 +253,94 @@ class TrajectoryScore(_Record):
     explanation: str
     score: float
 
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields as plain data, as RULER's pydantic model does."""
+        return asdict(self)
 
-class Response(_Record):
+
+@dataclass(kw_only=True)
+class Response:
     """All scores of a group, under RULER's name."""
 
     scores: list[TrajectoryScore]
+
+    def model_dump(self) -> dict[str, Any]:
+        """Return the fields as plain data, as RULER's pydantic model does."""
+        return asdict(self)
+
+
+# --- inside ART's own loops: in gather_trajectory_groups's after_each, and in PipelineTrainer's rollouts
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
+    """An async function that takes an ART group and returns the judged group, or None to skip it. See ``judged_by``."""
+
+    run: JudgedRun
+    rubric: str | None
+
+    @property
+    def judge(self) -> Judge:
+        """The Judge of the run."""
+        return self.run.judge
+
+    async def __call__(self, group: Group) -> Group | None:
+        """Return the ART group with the judge's rewards. If it cannot be judged, write a line to stderr and return
+        None.
+        """
+        self.run.require_running()
+        try:
+            judged = await ruler_score_group(group, self.judge, rubric=self.rubric)
+        except ConfigError as error:
+            self.run.end(error)
+            raise
+        except Exception as error:
+            # An error loses only this group, unless the gather has reached its max_exceptions.
+            if _exceeds_max_exceptions():
+                raise
+            self.run.lost(_left_out(error), why=one_line(str(error)))
+            self.run.require_running()
+            return None
+        self.run.succeeded()
+        return judged
+
+
+def judged_by(
+    judge_model: str | Backend | Judge,
+    extra_litellm_params: Mapping[str, object] | None = None,
+    rubric: str | None = DEFAULT_RUBRIC,
+    *,
+    patience: Lasting = PATIENCE,
+    stop: Stop | None = None,
+    debug: bool = False,
+    parse_response: Parse | None = None,
+) -> JudgedBy:
+    """Return a function that judges every group of an ART run: ``after_each=judged_by(...)``, or awaited in a rollout.
+
+    Arguments are those of ``ruler_score_group``. They are checked here, before the first rollout (ConfigError). For a
+    group that cannot be judged, the function writes a line to stderr and returns None, and ART skips the group. Within
+    ``gather_trajectory_groups`` such a group also counts as one of ART's exceptions. So a gather with
+    ``max_exceptions`` ends, with the judge's reason, when too many groups were lost. Without ``max_exceptions`` (0), no
+    number of lost groups ends it.
+
+    After ``patience`` lost groups in a row, ``stop`` is called, once. Without ``stop``, CalipersError is raised, which
+    ends a gather. If a judge refuses every question, ``stop`` is called and ConfigError raised. A PipelineTrainer
+    prints the exceptions of rollouts and continues, so pass its ``request_stop`` as ``stop``.
+    """
+    warn_untested("openpipe-art")
+    judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
+    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr), rubric)
+
+
+def _exceeds_max_exceptions() -> bool:
+    """Count an exception in ART's current gather, if any. Return whether the gather now has too many exceptions."""
+    gather = sys.modules.get("art.gather")
+    if gather is None:
+        return False
+    # ART's own getter is not used: outside of a gather it returns a context that tolerates no exception.
+    context: Any = gather.gather_context_var.get(None)
+    if context is None:
+        return False
+    context.metric_sums["exceptions"] += 1
+    context.update_pbar(n=0)
+    return bool(context.max_exceptions and context.too_many_exceptions())

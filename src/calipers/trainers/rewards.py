@@ -1,0 +1,96 @@
+"""The rewards of a judged group in the forms that training engines take, and the weights of its advantages.
+
+Pure. Rewards are one entry per trajectory, in the group's order, and every number is finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from calipers.rewards.reliable import estimated
+from calipers.types import GroupResult, TrajectoryResult
+
+NEUTRAL: Final = 0.5
+"""The reward of trajectories that could not be compared. Any constant gives the same advantage: 0."""
+
+_BITS: Final = 16
+_TOLERANCE: Final = 1e-9
+
+
+def trajectory_rewards(result: GroupResult) -> list[float | None]:
+    """Return each trajectory's reward, or None, for trainers that exclude a row without a reward from the baseline.
+
+    Equal rewards are made equal to the last bit: see ``with_exact_ties``.
+    """
+    return with_exact_ties([_finite(one.reward) for one in result.trajectories])
+
+
+def with_exact_ties(rewards: Sequence[float | None]) -> list[float | None]:
+    """Return the same rewards for the trainer, except if all are equal (to 1e-9).
+
+    Then each becomes their common value in 16 significant bits.
+
+    Engines compute means in single precision. There the mean of equal numbers need not be that number, and the
+    difference is divided by an equally small deviation. So eight rewards of 0.97 get an advantage of 0.93 each where
+    1e-9 is added to the deviation (OpenRLHF), and of 0.11 where 1e-6 is added (verl, slime, SkyRL). Sums of up to 256
+    equal numbers of 16 bits are exact, so their advantage is 0. No reward changes by more than 2^-16 of its value.
+    """
+    known = [reward for reward in rewards if reward is not None]
+    if len(known) < 2 or max(known) - min(known) > _TOLERANCE * max(1.0, abs(known[0])):
+        return list(rewards)
+    mantissa, exponent = math.frexp(known[0])
+    even = math.ldexp(round(mantissa * 2**_BITS), exponent - _BITS)
+    return [None if reward is None else even for reward in rewards]
+
+
+def rewards_or_none(result: GroupResult) -> list[float | None]:
+    """Return each trajectory's reward for the trainer if all have one, otherwise None for all.
+
+    For engines in which a missing row changes the other rows' advantages.
+    """
+    rewards = trajectory_rewards(result)
+    return [None] * len(rewards) if None in rewards else rewards
+
+
+def rewards_or_constant(result: GroupResult, *, value: float = NEUTRAL) -> list[float]:
+    """Return each trajectory's reward for the trainer if all have one, otherwise ``value``, bit for bit, for all.
+
+    For engines that take floats only. Equal rewards have advantage 0 if the engine subtracts the group's mean. If an
+    engine does not subtract it (some do not for a group of one), or sums several rewards, no constant is neutral: do
+    not pass such a group to the trainer.
+    """
+    rewards = [reward for reward in trajectory_rewards(result) if reward is not None]
+    return rewards if len(rewards) == len(result.trajectories) else [value] * len(result.trajectories)
+
+
+def unscored_trajectories(trajectories: Iterable[TrajectoryResult]) -> list[TrajectoryResult]:
+    """Return the trajectories of a judged group that have no reward for the trainer."""
+    return [one for one in trajectories if _finite(one.reward) is None]
+
+
+def _finite(reward: float | None) -> float | None:
+    # A judge's rewards are finite, but a hand-made result, or a user's own reward transform, may hold other values.
+    return None if reward is None or not math.isfinite(reward) else reward
+
+
+def is_noise_alone(result: GroupResult) -> bool:
+    """Return whether the scores of a judged group differ by noise alone, as far as answers show (R = 0).
+
+    Such a group teaches nothing, and a trainer that can may sample another. False where R is unknown or assumed.
+    """
+    return estimated(result.reliability) == 0
+
+
+def undone_by_division(kind: str | None, *, instead: str) -> str | None:
+    """Return a warning if a trainer that divides by each group's standard deviation undoes this ``kind`` of rewards.
+
+    ``instead`` says what to change. None for rewards that have another advantage than plain scores.
+    """
+    if kind not in {"shrunk", "weighted"}:
+        return None
+    return (
+        f"reward={kind!r} has no effect here: the trainer divides each group's rewards by their standard deviation, "
+        f"which gives the advantages of plain scores, and 0 where their reliability is 0. {instead}"
+    )

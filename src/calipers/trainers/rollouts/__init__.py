@@ -1,1 +1,0 @@
-"""Convert rollouts as engines hold them (texts, messages, images, data-set rows) to groups that a judge can read."""

@@ -1,0 +1,317 @@
+"""Agreement on labelled criteria: rows, verdicts recorded and asked, and balanced F1 by its definition."""
+
+import gzip
+import json
+import random
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calipers.calibration.criteria import (
+    Labelled,
+    Recorded,
+    agreement,
+    as_labelled,
+    is_labelled,
+    meta_evaluate,
+    read_labelled,
+    read_verdicts,
+)
+from calipers.calibration.criteria.rows import as_recorded, collect_verdicts
+from calipers.errors import InputError, PermanentError
+from calipers.types import Completion, JudgeRequest
+from grading import Grader
+
+
+def by_definition(pairs: list[tuple[str, bool, bool]]) -> dict[str, float | None]:
+    """Lists of hits keyed by verdict (precision) and by label (recall), as the formula is stated."""
+    hits: dict[tuple[str, bool], list[bool]] = defaultdict(list)
+    for _, said, label in pairs:
+        hits["precision", said].append(said == label)
+        hits["recall", label].append(said == label)
+    mean = {key: sum(found) / len(found) for key, found in hits.items()}
+    f1: dict[bool, float | None] = {}
+    for kind in (True, False):
+        precision, recall = mean.get(("precision", kind)), mean.get(("recall", kind))
+        if precision is None or recall is None:
+            f1[kind] = None
+        else:
+            f1[kind] = 0.0 if precision + recall == 0 else 2 * precision * recall / (precision + recall)
+    met, unmet = f1[True], f1[False]
+    return {
+        "precision_met": mean.get(("precision", True)),
+        "recall_met": mean.get(("recall", True)),
+        "f1_met": met,
+        "precision_not_met": mean.get(("precision", False)),
+        "recall_not_met": mean.get(("recall", False)),
+        "f1_not_met": unmet,
+        "balanced_f1": None if met is None or unmet is None else (met + unmet) / 2,
+    }
+
+
+pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.booleans(), st.booleans()), max_size=30)
+
+
+@given(pairs)
+def test_every_figure_is_its_definition_and_none_where_a_class_is_empty(found: Any) -> None:
+    told = asdict(agreement(found))
+    for name, value in by_definition(found).items():
+        assert told[name] == (None if value is None else pytest.approx(value)), name
+    assert told["labels"] == len(found)
+
+
+def test_wrong_throughout_is_zero_and_saying_one_thing_only_is_none() -> None:
+    assert agreement([("a", True, False), ("b", False, True)]).balanced_f1 == 0.0
+    always = agreement([("a", True, True), ("b", True, False)])
+    assert (always.recall_not_met, always.precision_not_met, always.balanced_f1, always.interval) == (
+        0.0,
+        None,
+        None,
+        None,
+    )
+
+
+def test_the_interval_holds_the_figure_repeats_and_resamples_completions() -> None:
+    generator = random.Random(3)
+    told = [(str(number), met, met if generator.random() < 0.8 else not met)
+            for number in range(300) for met in (True, False)]  # fmt: skip
+    found = agreement(told)
+    assert found.interval is not None
+    assert found.balanced_f1 is not None
+    low, high = found.interval
+    assert low < found.balanced_f1 < high
+    assert agreement(told).interval == found.interval
+    # The same comparisons ten times over are not ten times the evidence, and are told apart by their completion.
+    assert agreement(told * 10).interval == pytest.approx(found.interval)
+    apart = agreement([(f"{copy}:{unit}", said, label) for copy in range(10) for unit, said, label in told])
+    assert apart.interval is not None
+    assert apart.interval[1] - apart.interval[0] < (high - low) / 2
+
+
+ROW: dict[str, Any] = {
+    "prompt": [{"role": "user", "content": "Is it catching?"}],
+    "completion": "A little.",
+    "rubric": "Says whether it is catching.",
+    "binary_labels": [True, False],
+    "anonymized_physician_ids": ["p1", "p2"],
+    "category": "cluster:hedging",
+    "completion_id": "c1",
+}
+
+
+def test_a_row_is_read() -> None:
+    row = as_labelled(ROW, 7)
+    assert (row.line, row.labels, row.annotators, row.category) == (7, (True, False), ("p1", "p2"), "cluster:hedging")
+    assert row.prompt[0]["content"] == "Is it catching?"
+    other = as_labelled(ROW | {"rubric": "Is brief."})
+    assert other.unit == row.unit
+    assert other.item != row.item
+    assert as_labelled(ROW | {"prompt": "Is it catching?"}).item == row.item
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"binary_labels": []}, "binary_labels: must list true or false"),
+    ({"binary_labels": [1, 0]}, "binary_labels: must list true or false"),
+    ({"binary_labels": None}, "binary_labels: must list"),
+    ({"anonymized_physician_ids": ["p1"]}, "a different id for each"),
+    ({"anonymized_physician_ids": ["p1", "p1"]}, "a different id for each"),
+    ({"completion": None}, "completion: must be text"),
+    ({"completion": " "}, "completion: must be text"),
+    ({"rubric": 3}, "rubric: must be text"),
+    ({"prompt": None}, "prompt: must be messages or text"),
+    ({"prompt": [{"content": "no role"}]}, "prompt: "),
+    ({"category": 3}, "category: must be text"),
+]  # fmt: skip
+
+
+def test_what_is_wrong_names_the_field() -> None:
+    for changed, words in BAD:
+        with pytest.raises(InputError, match=words):
+            as_labelled(ROW | changed)
+
+
+def test_a_bad_line_names_file_and_line_and_the_rest_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "meta.jsonl"
+    file.write_text("\n".join([json.dumps(ROW), "{", json.dumps(ROW | {"rubric": ""}), json.dumps(ROW)]))
+    bad: list[InputError] = []
+    assert [row.line for row in read_labelled(file, on_error=bad.append)] == [1, 4]
+    assert [str(one)[: len(str(file)) + 2] for one in bad] == [f"{file}:2", f"{file}:3"]
+    with pytest.raises(InputError, match="2: not"):
+        list(read_labelled(file))
+    with pytest.raises(InputError, match="no such file"):
+        list(read_labelled(tmp_path / "none.jsonl"))
+
+
+def test_such_a_file_is_told_from_groups(tmp_path: Path) -> None:
+    packed = tmp_path / "meta.jsonl.gz"
+    packed.write_bytes(gzip.compress(json.dumps(ROW).encode()))
+    groups = tmp_path / "groups.jsonl"
+    groups.write_text(json.dumps({"group_id": "g", "trajectories": []}))
+    assert [is_labelled(path) for path in (packed, groups, tmp_path / "none")] == [True, False, False]
+
+
+def row(line: int, labels: dict[str, bool], category: str = "a") -> Labelled:
+    prompt = ({"role": "user", "content": "?"},)
+    return Labelled(line, prompt, f"Answer {line}.", "Is short.", tuple(labels.values()), tuple(labels), category)
+
+
+ROWS = [
+    row(1, {"p1": True, "p2": True}),
+    row(2, {"p1": False, "p2": True}),
+    row(3, {"p1": False, "p2": False}, "b"),
+    row(4, {"p1": True, "p3": False}, "b"),
+]
+
+
+def recorded(*mets: bool | None, judge: str = "j") -> list[dict[str, Any]]:
+    return [{"judge": judge, "line": line, "met": met, "reason": "timeout"} for line, met in enumerate(mets, 1)]
+
+
+def test_each_label_is_compared_by_itself_per_category_and_annotator() -> None:
+    (judge,) = meta_evaluate(ROWS, recorded(True, False, False, True)).judges
+    assert (judge.graded, judge.ungraded, judge.overall.labels) == (4, 0, 8)
+    # met: 4 comparisons, 3 right, of 4 labels met; not met: 4, 3 right, of 4.
+    assert judge.overall.balanced_f1 == pytest.approx(0.75)
+    assert {name: one.labels for name, one in judge.by_category.items()} == {"a": 4, "b": 4}
+    assert judge.by_annotator["p1"].balanced_f1 == 1.0
+    assert judge.by_annotator["p2"].labels == 3
+    assert judge.by_annotator["p3"].balanced_f1 is None  # one label
+
+
+def test_annotators_are_measured_against_the_others() -> None:
+    found = meta_evaluate(ROWS, recorded(True, False, False, True))
+    assert found.among.labels == 8
+    assert asdict(found.annotators["p2"]) | {"interval": None} == {
+        "labels": 3, "precision_met": 0.5, "recall_met": 1.0, "f1_met": pytest.approx(2 / 3), "precision_not_met": 1.0,
+        "recall_not_met": 0.5, "f1_not_met": pytest.approx(2 / 3), "balanced_f1": pytest.approx(2 / 3),
+        "interval": None,
+    }  # fmt: skip
+    assert found.judges[0].above == 1.0  # of those that have a figure
+
+
+def test_no_verdict_is_neither_right_nor_wrong_but_counted() -> None:
+    found = meta_evaluate(ROWS, recorded(True, None, False, None))
+    (judge,) = found.judges
+    assert (judge.graded, judge.ungraded, judge.reasons) == (2, 2, {"timeout": 2})
+    assert judge.overall.balanced_f1 == 1.0
+    assert any(
+        "2 of 4 verdicts are missing" in line
+        for line in meta_evaluate(ROWS, recorded(True, None, False, None)).findings
+    )
+
+
+def test_judges_are_compared_on_the_rows_that_all_of_them_decided() -> None:
+    found = meta_evaluate(ROWS, [*recorded(True, False, False, False), *recorded(True, None, None, False, judge="k")])
+    one, other = found.judges
+    assert (one.common_rows, one.common.labels, other.common.labels) == (2, 4, 4)
+    assert one.common == other.common
+    assert one.overall != other.overall
+    assert any("balanced F1 on the 2 rows that all did: j 0.733, k 0.733" in line for line in found.findings), (
+        found.findings
+    )
+    assert found.to_dict()["judges"][1]["common"]["balanced_f1"] == other.common.balanced_f1
+
+
+def test_judges_are_apart_and_repeats_count_each() -> None:
+    found = meta_evaluate(ROWS, [*recorded(True, True, True, True), *recorded(True, False, False, True, judge="k") * 2])
+    assert [one.judge for one in found.judges] == ["j", "k"]
+    assert found.judges[0].overall.balanced_f1 is None
+    assert any("j: all its verdicts are 'met'" in line for line in found.findings)
+    assert found.judges[1].graded == 8
+    assert found.judges[1].overall.balanced_f1 == pytest.approx(0.75)
+    assert found.to_dict()["judges"][1]["overall"]["labels"] == 16
+
+
+def test_a_verdict_finds_its_row_by_item_and_foreign_ones_are_told() -> None:
+    by_item = [
+        Recorded("j", met=True, item=ROWS[2].item),
+        Recorded("j", met=True, item="0" * 24),
+        Recorded("j", met=True, line=9),
+    ]
+    found = meta_evaluate(ROWS, by_item)
+    assert found.judges[0].by_category.keys() == {"b"}
+    assert any("2 verdicts are about unknown rows" in line for line in found.findings)
+    assert any("1 of 4 rows" in line for line in found.findings)
+
+
+def test_raw_replies_are_read_or_not_available() -> None:
+    raw = [as_recorded({"judge": "j", "line": 1, "raw_text": text}) for text in (
+        '```json\n{"explanation": "It is short.", "criteria_met": true}\n```', '{"criteria_met": false}',
+        "I am not sure.", "")]  # fmt: skip
+    assert [one.met for one in raw] == [True, False, None, None]
+    assert all(one.reason for one in raw[2:])
+
+
+@pytest.mark.parametrize(("value", "words"), [
+    ([], "is not an object"), ({"line": 1, "met": True}, "'judge'"), ({"judge": "j", "met": True}, "has no row"),
+    ({"judge": "j", "line": 0, "met": True}, "'line' is 0: it must be"),
+    ({"judge": "j", "line": 1}, "neither 'met' nor 'raw_text'"),
+    ({"judge": "j", "line": 1, "met": 1}, "'met' must be"), ({"judge": "j", "line": 1, "met": "yes"}, "'met' must be"),
+    ({"judge": "j", "item": 3, "met": True}, "'item' must be text"),
+])  # fmt: skip
+def test_a_bad_verdict_names_its_field_and_is_a_problem(value: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        as_recorded(value)
+    found = meta_evaluate(ROWS, [value, *recorded(True, False, False, True)])
+    assert len(found.problems) == 1
+    assert found.judges[0].graded == 4
+
+
+def test_a_file_of_verdicts_is_read_line_by_line(tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    file.write_text("\n".join([json.dumps(recorded(True)[0]), "nonsense"]))
+    bad: list[InputError] = []
+    assert [one.met for one in read_verdicts(file, on_error=bad.append)] == [True]
+    assert str(bad[0]).startswith(f"{file}:2")
+    with pytest.raises(InputError, match="no such file"):
+        list(read_verdicts(tmp_path / "none", on_error=bad.append))
+
+
+PROMPT = ({"role": "user", "content": "Is it catching?"},)
+ASKED = [
+    Labelled(line, PROMPT, completion, rubric, (label, label), ("p1", "p2"), "a")
+    for line, completion, rubric, label in [
+        (1, "Yes, very.", "Says whether.", True),
+        (2, "Perhaps.", "Says whether.", False),
+        (4, "Yes, very.", "Is polite.", False),
+    ]
+]
+TRUTH = {"1": True, "2": False, "4": True}
+
+
+async def test_every_row_has_a_verdict_in_the_order_of_rows() -> None:
+    grader = Grader(lambda _, criterion: TRUTH[criterion])
+    asked = await collect_verdicts(ASKED, grader)
+    assert [(one["line"], one["met"]) for one in asked.judgments] == [(1, True), (4, True), (2, False)]
+    assert len(grader.asked) == 3
+    assert all("Is it catching?" in str(request.messages) for request in grader.asked)
+    (judge,) = meta_evaluate(ASKED, asked.judgments).judges
+    assert (judge.judge, judge.graded, judge.overall.precision_met) == ("Grader", 3, 0.5)
+    assert asked.spent().calls == 3
+
+
+async def test_a_grading_puts_the_criteria_of_a_completion_together() -> None:
+    grader = Grader(lambda _, criterion: TRUTH[criterion])
+    await collect_verdicts(ASKED, grader, grading={"mode": "all"}, samples=2)
+    assert sorted(request.ask.criteria for request in grader.asked) == [("1", "4"), ("1", "4"), ("2",), ("2",)]
+
+
+class Down:
+    """A judge that never answers."""
+
+    endpoint, model = "down", "down"
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        raise PermanentError("refused", "it will not")
+
+
+async def test_what_cannot_be_decided_is_not_available_with_its_reason() -> None:
+    asked = await collect_verdicts(ASKED, Down())
+    assert {(one["met"], one["reason"]) for one in asked.judgments} == {(None, "it will not")}
+    (judge,) = meta_evaluate(ASKED, asked.judgments).judges
+    assert (judge.graded, judge.ungraded, judge.overall.balanced_f1) == (0, 3, None)

@@ -1,0 +1,237 @@
+"""What every adapter owes its engine, in one table: rewards in order, what a lost judgment becomes, and how runs end.
+
+What an engine itself makes of these rewards is tested beside it, in the engine's own file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from art_judges import ContentJudge
+from calipers import Judge
+from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.trainers import agent_lightning, areal, ms_swift, nemo_gym, nemo_rl, openrlhf, skyrl, tinker, verifiers
+from calipers.trainers.art import reward as art
+from calipers.trainers.process import warn_untested
+from calipers.trainers.slime import group_rm
+from calipers.trainers.trl import reward_func
+from http_judge import judge_at, worth
+from servers.faulty_server import Answer, Asked, FaultyServer, error
+from trainer_adapters import ADAPTERS, Play
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
+adapters = pytest.mark.parametrize("adapter", ADAPTERS)
+with_rewards = pytest.mark.parametrize("adapter", [name for name, one in ADAPTERS.items() if one.rewards])
+
+GONE = error(404, "The model `judge` does not exist")
+DOWN = error(400, "this question cannot be answered")
+JOKE = ("Tell a joke.", ["worth 20", "worth 90"])
+SONG = ("Sing.", ["worth 30", "worth 60"])
+
+
+@with_rewards
+async def test_rewards_come_in_order_group_by_group_also_of_a_prompt_that_stands_there_twice(adapter: str) -> None:
+    backend = ContentJudge()
+    found = await ADAPTERS[adapter].make(Judge(backend))([JOKE, SONG, (JOKE[0], ["worth 10", "worth 40"])])
+    assert found == [[0.2, 0.9], [0.3, 0.6], [0.1, 0.4]]
+    assert [len(request.ask.order) for request in backend.asked] == [2, 2, 2]
+
+
+@adapters
+async def test_a_failed_judgment_is_what_the_engine_leaves_out_and_touches_no_other_group(
+    faulty: FaultyServer, adapter: str
+) -> None:
+    one = ADAPTERS[adapter]
+    if one.partly:
+        faulty.script(worth(never=[50]))
+        groups = [("Tell a joke.", ["worth 20", "worth 50", "worth 90"])]
+        assert await one.make(judge_at(faulty))(groups) == [pytest.approx(one.partly)]
+    faulty.script(worth(down="worth 20"))
+    play = one.make(judge_at(faulty))
+    if one.down is None:
+        with pytest.raises(CalipersError, match="none of 2 rollouts could be scored"):
+            await play([JOKE])
+        return
+    other = [0.3, 0.6] if one.rewards else [1.0, 1.0]
+    both = await play([JOKE, SONG])
+    expected = [None, None] if adapter == "agent-lightning" else one.down  # unless nothing of the step is left
+    assert both == [expected, other]
+    faulty.script(worth(down="worth"))
+    assert await one.make(judge_at(faulty))([JOKE]) == [one.down]
+
+
+@with_rewards
+async def test_completions_that_say_nothing_are_judged_as_such_and_stop_nothing(adapter: str) -> None:
+    backend = ContentJudge()
+    play = ADAPTERS[adapter].make(Judge(backend))
+    found = await play([("Tell a joke.", ["", "worth 90"]), ("Sing.", ["", ""])])
+    assert found == [[0.5, 0.9], [0.5, 0.5]]  # this judge gives 50 to who does not say
+    assert len(backend.asked) == 1  # of two that are the same, none is better
+
+
+@with_rewards
+async def test_a_group_of_one_has_nothing_to_be_compared_with(adapter: str) -> None:
+    backend, alone = ContentJudge(), [("Sing.", ["worth 90"])]
+    play = ADAPTERS[adapter].make
+    if adapter.startswith("trl") or adapter == "agent-lightning":
+        with pytest.raises(ConfigError):
+            await play(Judge(backend))(alone)
+    else:
+        even = 0.0 if adapter == "skyrl" else 0.5  # SkyRL: its environment's own reward
+        assert await play(Judge(backend))(alone) == [[even]]
+    assert backend.asked == []
+
+
+@pytest.mark.parametrize("adapter", ["trl", "slime", "skyrl", "easyr1", "rows"])
+async def test_different_prompts_are_no_group(adapter: str) -> None:
+    backend = ContentJudge()
+    with pytest.raises((ConfigError, InputError), match="different prompts"):
+        await ADAPTERS[adapter].make(Judge(backend))([(("Tell a joke.", "Sing."), ["worth 20", "worth 90"])])
+    assert backend.asked == []
+
+
+@adapters
+async def test_a_judge_whose_every_call_is_refused_ends_the_run_at_its_first_batch(
+    faulty: FaultyServer, adapter: str
+) -> None:
+    faulty.script(GONE)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        stopped.append(1)
+
+    play = ADAPTERS[adapter].make(judge_at(faulty), stop=stop)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"every question was refused.*does not exist"):
+            await play([JOKE])
+    assert (stopped, len(faulty.posts)) == ([1], 2)
+
+
+@adapters
+async def test_patience_ends_the_run_after_so_many_lost_groups_in_a_row(
+    faulty: FaultyServer, adapter: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answers = iter([True, False, True, False, False])
+
+    def answer(asked: Asked) -> Answer:
+        return worth()(asked) if next(answers, False) else DOWN
+
+    faulty.script(answer)
+    play = ADAPTERS[adapter].make(judge_at(faulty), patience=2)
+    with caplog.at_level(logging.WARNING, "calipers"):
+        ends = [await _raised(play) for _ in range(5)]
+    assert "2 groups in a row were lost (patience=2)" in caplog.text
+    # A group that was scored in between begins the count again.
+    assert ["in a row" in (told or "") for told in ends] == [False] * 4 + [True]
+    with pytest.raises(CalipersError, match="2 groups in a row"):
+        await play([JOKE])
+    assert len(faulty.posts) == 5  # and nothing more is asked
+
+
+@adapters
+async def test_stop_is_called_in_place_of_an_exception(faulty: FaultyServer, adapter: str) -> None:
+    faulty.script(DOWN)
+    stopped: list[int] = []
+
+    def stop() -> None:
+        stopped.append(1)
+
+    play = ADAPTERS[adapter].make(judge_at(faulty), patience=2, stop=stop)
+    told = [await _raised(play) for _ in range(4)]
+    assert "in a row" not in "".join(one or "" for one in told)
+    assert (adapter == "verifiers") == any(told)  # which is told of each lost group by a raise
+    assert stopped == [1]
+
+
+@adapters
+async def test_a_lost_group_is_one_line_that_names_it_with_counts_and_reason_and_ends_no_run(
+    faulty: FaultyServer, adapter: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    faulty.script(error(503, "overloaded"))
+    play = ADAPTERS[adapter].make(judge_at(faulty))
+    with caplog.at_level(logging.WARNING, "calipers.trainers"):
+        raised = await _raised(play)
+    assert (adapter == "verifiers") == (raised is not None)
+    (line,) = [record.getMessage() for record in caplog.records if record.name.startswith("calipers.trainers")]
+    assert line.startswith(f"failed group {ADAPTERS[adapter].name}")
+    assert "2 of 2 rollouts could not be scored" in line
+    assert "overloaded" in line
+
+
+async def _raised(play: Play) -> str | None:
+    """What one batch raised of calipers' own, None where nothing."""
+    try:
+        await play([JOKE])
+    except CalipersError as raised:
+        return str(raised)
+    return None
+
+
+def verl_agent_loop() -> None:
+    with warnings.catch_warnings(action="ignore"):  # verl's own, when it is imported
+        from calipers.trainers.verl.agent_loop import require_groups  # noqa: PLC0415 - needs verl
+
+    require_groups(SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
+
+
+MAKE: dict[str, Callable[[], object]] = {
+    "openrlhf": lambda: openrlhf.agent_executor("embedded"),
+    "slime": lambda: group_rm("embedded"),
+    "skyrl": lambda: skyrl.judged(object, "embedded"),
+    "nemo-rl": lambda: nemo_rl.judge_environment("embedded", group_size=2),
+    "nemo-gym": lambda: nemo_gym.resources_server("embedded", group_size=2),
+    "ms-swift": lambda: ms_swift.register("judge", "embedded"),
+    "areal": lambda: areal.judged_group(object, "embedded", size=2),
+    "agentlightning": lambda: agent_lightning.judged_hooks("embedded"),
+    "verifiers": lambda: verifiers.best_of_n("embedded"),
+    "tinker-cookbook": lambda: tinker.JudgedGroup(object(), "embedded"),
+    "openpipe-art": lambda: asyncio.run(art.ruler_score_group(SimpleNamespace(trajectories=[]), "embedded")),
+    "trl": lambda: reward_func("embedded", num_generations=2),
+    "verl": verl_agent_loop,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*for wiring")
+@pytest.mark.parametrize("package", MAKE)
+def test_a_version_of_an_engine_that_nobody_tried_is_said_so(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if package == "verl":
+        pytest.importorskip("verl", reason="verl is not installed (pip install 'calipers[verl]')")
+    told = tmp_path / f"{package.replace('-', '_')}-99.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 99.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    warn_untested.cache_clear()
+    with (
+        pytest.warns(UserWarning, match=rf"(?i)tested with {package} .*99\.0 is installed|TRL 99\.0 is newer"),
+        suppress(Exception),
+    ):
+        MAKE[package]()  # without the engine some say that they need it, which others test
+    warn_untested.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: areal.judged_group(object, "embedded", size=2, weight=float("inf")),
+        lambda: tinker.JudgedGroup(object(), "embedded", weight=float("nan")),
+        lambda: group_rm("embedded", rubric=5),  # type: ignore[arg-type]
+        lambda: group_rm("embedded", patience=0),
+        lambda: skyrl.judged(object, "embedded", stop="now"),  # type: ignore[arg-type]
+        lambda: nemo_rl.judge_environment("embedded", group_size=0),
+        lambda: nemo_rl.judge_environment(Judge(ContentJudge()), group_size=4),
+    ],
+)
+def test_settings_that_cannot_work_are_config_errors_before_anything_is_asked(make: Callable[[], Any]) -> None:
+    with pytest.raises(ConfigError):
+        make()
