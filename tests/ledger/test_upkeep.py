@@ -49,20 +49,6 @@ def replay(location: str, run: int, out: Path) -> bytes:
     return out.read_bytes()
 
 
-def test_runs_are_listed_and_shown(location: str) -> None:
-    score(location)
-    score(location, count=2, seed=1, orders=2)
-    table = done("ledger", "list", location)
-    assert [line.split()[0] for line in table.splitlines()] == ["run", "1", "2"]
-    rows = [json.loads(line) for line in done("ledger", "list", location, "--json").splitlines()]
-    assert [(row["run"], row["groups"]) for row in rows] == [(1, 4), (2, 2)]
-    shown = json.loads(done("ledger", "show", location, "--run", "1"))
-    assert sum(shown["outcomes"].values()) >= 4
-    assert shown["usage"]["input_tokens"] > 0
-    assert shown["settings"]["orders"] == 1
-    assert json.loads(done("ledger", "show", location))["run"] == 2
-
-
 def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     score(location)
     assert "all can be read" in done("ledger", "verify", location)
@@ -75,6 +61,31 @@ def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     assert "groups, run 1, position 1: result cannot be read" in found.output
     assert "group 2: the answer to question 0 is missing" in found.output
     assert "run 1: the settings of a run in the ledger cannot be read" in found.output
+
+
+def test_pruning_removes_old_runs_and_only_the_answers_that_nobody_uses(location: str, tmp_path: Path) -> None:
+    score(location)
+    score(location, count=2, seed=0)  # the same questions
+    kept = replay(location, 2, tmp_path / "before.jsonl")
+    with read_ledger(location) as reader:
+        [(answers,)] = reader.rows("SELECT count(*) FROM answers")
+    said = done("ledger", "prune", location, "--keep", "1", "--dry-run")
+    assert "1 run (1) and" in said
+    assert "would be removed" in said
+    with read_ledger(location) as reader:
+        assert reader.rows("SELECT count(*) FROM runs") == [(2,)]
+    said = done("ledger", "prune", location, "--keep", "1")
+    assert "1 run (1) and" in said
+    assert replay(location, 2, tmp_path / "after.jsonl") == kept
+    with read_ledger(location) as reader:
+        assert reader.rows("SELECT id FROM runs") == [(2,)]
+        assert 0 < reader.rows("SELECT count(*) FROM answers")[0][0] < answers
+    assert "all can be read" in done("ledger", "verify", location)
+    assert "0 runs and 0 answers removed" in done("ledger", "prune", location, "--keep", "1")
+    assert "1 run (2)" in done("ledger", "prune", location, "--keep", "0")
+    with read_ledger(location) as reader:
+        assert reader.rows("SELECT count(*) FROM answers") == reader.rows("SELECT count(*) FROM groups") == [(0,)]
+    assert call("ledger", "prune", location).return_value != 0  # without saying what
 
 
 def test_a_ledger_is_exported(location: str, tmp_path: Path) -> None:

@@ -223,6 +223,36 @@ def write_parquet(ledger: ReadableLedger, path: Path, run: int | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was removed from a ledger: the numbers of its runs, and of answers that no other run used."""
+
+    runs: tuple[int, ...]
+    answers: int
+
+
+async def prune_ledger(ledger: WritableLedger, *, keep: int, dry_run: bool = False) -> Pruned:
+    """Remove all but the newest ``keep`` runs from a ledger, and the answers that no remaining run used.
+
+    Answers that a running run has not finished with are kept.
+    """
+    runs = ledger.rows("SELECT id, started_at FROM runs ORDER BY id DESC")
+    since = min((began for _, began in runs[:keep]), default="9")
+    old = sorted(number for number, _ in runs[keep:])
+    if not old:
+        return Pruned((), 0)
+    numbers = ", ".join(map(str, old))
+    unused = f"answered_at < ? AND key NOT IN (SELECT key FROM asks WHERE run NOT IN ({numbers}))"  # noqa: S608 - numbers
+    [(answers,)] = ledger.rows(f"SELECT count(*) FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
+    if not dry_run:
+        for name, column in (("groups", "run"), ("asks", "run"), ("failed_calls", "run"), ("runs", "id")):
+            ledger.put(f"DELETE FROM {name} WHERE {column} IN ({numbers})", ())  # noqa: S608 - numbers
+        ledger.put(f"DELETE FROM answers WHERE {unused}", (since,))  # noqa: S608 - numbers
+        await ledger.commit()
+        ledger.compact()
+    return Pruned(tuple(old), int(answers))
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """What a check of a ledger read: the number of rows by table, and its ``problems``."""
 

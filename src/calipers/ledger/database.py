@@ -238,6 +238,9 @@ class WritableLedger(ReadableLedger):
     def commit_soon(self) -> None:
         """Commit what is queued soon, without waiting for it."""
 
+    def compact(self) -> None:
+        """Give the space of removed rows back to the disk."""
+
     async def claim(self, key: str) -> bool:  # noqa: ARG002 - for databases that several machines share
         """Wait for the right to ask the request ``key`` (True), or for its answer (False).
 

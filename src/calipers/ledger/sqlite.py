@@ -336,6 +336,11 @@ class Ledger(LedgerFile, WritableLedger):
             self._checkpointed = written
             loop.run_in_executor(None, self._checkpoint)
 
+    def compact(self) -> None:
+        """Give the space of removed rows of the ledger back to the disk."""
+        with self._lock, self._translated("written"):
+            self._connection.execute("VACUUM")
+
     def close(self) -> None:
         """Write what is queued and close the ledger file."""
         with self._lock:
