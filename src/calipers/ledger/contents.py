@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from calipers.errors import ConfigError, LedgerError
 from calipers.ledger.answers import find_run, require_object
-from calipers.ledger.database import ASKS, TABLES, Damaged, ReadableLedger, Row, Table, decompress_text
+from calipers.ledger.database import ASKS, TABLES, Damaged, ReadableLedger, Row, Table, WritableLedger, decompress_text
 from calipers.types.encoding import finite_number
 
 
@@ -35,44 +35,11 @@ class RecordedQuestion:
     answer: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunExtent:
-    """How much of a run a ledger has: the number of ``groups`` with a result, and of the ledger's runs (``of``).
-
-    ``began`` and ``last`` are times in ISO format; ``last`` is that of its latest answer, None without a new one.
-    ``failed`` counts the calls without an answer by kind.
-    """
-
-    began: str
-    last: str | None
-    groups: int
-    failed: Mapping[str, int]
-    of: int
-
-
 _ANSWER = (
     "text", "finish_reason", "reasoning", "served_model", "input_tokens", "output_tokens", "cached_tokens", "cost_usd",
     "latency", "attempts", "answered_at",
 )  # fmt: skip
 _NUMBERS = frozenset(("input_tokens", "output_tokens", "cached_tokens", "cost_usd", "latency", "attempts"))
-
-
-def extent_of_run(ledger: ReadableLedger, run: int) -> RunExtent:
-    """Return how much of a ledger's run is recorded now."""
-    [(began, groups, of)] = ledger.rows(
-        "SELECT started_at, (SELECT count(*) FROM groups WHERE run = ?), (SELECT count(*) FROM runs) "
-        "FROM runs WHERE id = ?",
-        (run, run),
-    )
-    [(last,)] = ledger.rows(
-        "SELECT max(answered_at) FROM answers JOIN asks USING (key) WHERE asks.run = ? AND answered_at >= ?",
-        (run, began),
-    )
-    query = "SELECT kind, count(*) FROM failed_calls WHERE run = ? GROUP BY kind ORDER BY 2 DESC, 1"
-    failed = ledger.rows(query, (run,))
-    if not isinstance(began, str) or not isinstance(last, str | None):
-        raise ledger.damaged()
-    return RunExtent(began, last, int(groups), {str(kind): int(count) for kind, count in failed}, int(of))
 
 
 def positions_of_groups(ledger: ReadableLedger, run: int) -> dict[str, int]:

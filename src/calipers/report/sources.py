@@ -21,7 +21,6 @@ from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (
     RecordedQuestion,
-    extent_of_run,
     positions_of_groups,
     recorded_group,
     recorded_questions,
@@ -180,7 +179,7 @@ class Sources:
             {
                 "source": self.called[path],
                 "run": one.recorded.id,
-                "of": extent_of_run(one.ledger, one.recorded.id).of,
+                "of": one.ledger.rows("SELECT count(*) FROM runs")[0][0],
                 "judges": list(one.judges),
                 "is_used": bool(count or not self.results),
             }
