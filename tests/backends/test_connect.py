@@ -33,12 +33,6 @@ def test_a_name_finds_what_speaks_there(name: str, kind: type) -> None:
     assert type(find_backend(name, base_url="http://localhost:1/v1", api_key="k")) is kind
 
 
-def test_an_endpoint_that_both_chats_and_decides_is_two_in_a_ledger() -> None:
-    url = "https://api.openai.com/v1"
-    names = ("openai/m", "openai_decisions/m")
-    assert len({find_backend(name, base_url=url, api_key="k").endpoint for name in names}) == 2
-
-
 def test_a_key_that_is_missing_is_named_before_anything_is_sent() -> None:
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY is not set"):
         find_backend("anthropic/claude")

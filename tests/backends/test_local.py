@@ -138,11 +138,6 @@ def test_a_damaged_folder_is_one_sentence(judge: Distilled, tmp_path: Path) -> N
         assert "\n" not in str(caught.value), damage
 
 
-def test_a_name_without_a_folder_says_what_is_missing() -> None:
-    with pytest.raises(ConfigError, match="local: needs a file"):
-        find_backend("local")
-
-
 @given(groups, st.randoms(use_true_random=False))
 def test_positions_never_move_a_feature(own: list[list[Message]], random: Any) -> None:
     order = list(range(len(own)))

@@ -24,7 +24,7 @@ EMBEDDED_WARNING = (
 """The warning on every result of the embedded judge."""
 
 WEIGHTS = {
-    "silent": -2.98, "unfinished": -1.0, "refusal": -1.1, "coverage": 0.92, "scant": -0.45, "consensus": 1.6,
+    "silent": -2.98, "unfinished": -1.0, "refusal": -1.1, "coverage": 0.92, "scant": -0.45,
     "centrality": 1.54, "figures": 0.55, "actions": 0.99, "tool_errors": -1.0, "loops": -1.0, "wrong_sums": -1.35,
     "addresses_judge": -3.0,
 }  # fmt: skip
@@ -52,10 +52,6 @@ _FLAWS = {
 """Flaws and their texts; an absent flaw is not mentioned."""
 _COMPARED = {
     "coverage": ("covers {part} of {whole} task terms", "covers only {part} of {whole} task terms"),
-    "consensus": (
-        "{part} of {whole} siblings give the same answer",
-        "only {part} of {whole} siblings give the same answer",
-    ),
     "centrality": ("words agree with its siblings'", "words stand apart from its siblings'"),
     "figures": ("agrees with its siblings on figures", "differs from its siblings on figures"),
     "actions": ("changes what its siblings change", "changes other things than its siblings"),

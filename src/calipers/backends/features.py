@@ -16,7 +16,7 @@ from typing import Any
 from calipers.types import Message
 
 FEATURES = (
-    "silent", "unfinished", "refusal", "coverage", "scant", "consensus", "centrality", "figures", "actions",
+    "silent", "unfinished", "refusal", "coverage", "scant", "centrality", "figures", "actions",
     "tool_errors", "loops", "wrong_sums", "addresses_judge",
 )  # fmt: skip
 """The features in the order of ``Measured.values``, each in [0, 1]."""
@@ -43,10 +43,6 @@ _STOP = frozenset(
 )
 _VALUE = r"\d[\d,]{0,14}(?:\.\d{1,9})?"
 _NUMBER = re.compile(_VALUE)
-_CONCLUSION = re.compile(
-    rf"(?:\\boxed\{{\s*|####\s*|\b(?:answer|result|total)(?: is| =|:)|答案|答え)[^\n\d]{{0,12}}(-?{_VALUE})",
-    re.IGNORECASE,
-)
 _SUM = re.compile(rf"(?<![\w.,%)+*/=×÷^-])\$?({_VALUE})\s?([-+*/x×÷])\s?\$?({_VALUE})\s?=\s?\$?(-?{_VALUE})(?![\d%^])")
 _FAILED = re.compile(
     r"^[\s#*>(\[-]*(?:(?:error|exception|traceback|failed|failure|fatal)\b|错误|エラー|오류)|"
@@ -244,7 +240,6 @@ def measure_features(
     centrality = _agreement([terms(tokens) for tokens in answers], weights)
     figures = _agreement(numbers, weights)
     actions = _agreement([{(call.name, _comparable(call.arguments)) for call in calls} for calls in worked], weights)
-    consensus = _same_conclusion([_conclusion(one.answer) for one in evidence], weights)
     measured = []
     for i, (one, task) in enumerate(zip(evidence, tasks, strict=True)):
         asked, calls = terms(words(task)), one.calls
@@ -253,7 +248,6 @@ def measure_features(
             "tool_errors": (sum(call.failed for call in calls), len(calls)),
             "loops": (len(calls) - len({(call.name, call.arguments, call.result) for call in calls}), len(calls)),
             "wrong_sums": _wrong_sums(one.answer),
-            "consensus": consensus[i],
         }
         low = one.speech[: _CHARACTERS // 2].lower().replace("’", "'")
         values = {name: part / whole if whole else 0.0 for name, (part, whole) in counts.items()} | {
@@ -286,12 +280,6 @@ def _numbers(text: str) -> list[str]:
 def _plain_number(number: str) -> str:
     bare = number.replace(",", "")
     return bare.rstrip("0").rstrip(".") if "." in bare else bare
-
-
-def _conclusion(answer: str) -> str | None:
-    """Return the last number that is marked as the answer; in a very short text without a mark, its last number."""
-    found = _CONCLUSION.findall(answer[-600:]) or (_NUMBER.findall(answer) if len(answer) <= 80 else [])
-    return _plain_number(found[-1]) if found else None
 
 
 def _wrong_sums(answer: str) -> tuple[int, int]:
@@ -330,17 +318,3 @@ def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> li
         size = (everyone - 1) * len(elements) + mass - len(elements)
         shares.append(2 * shared / size if elements else (empty - 1) / (everyone - 1))
     return shares
-
-
-def _same_conclusion(conclusions: Sequence[str | None], weights: Sequence[int]) -> list[tuple[int, int]]:
-    """Return for each candidate how many of its siblings conclude with the same number, and how many siblings it has.
-
-    (0, 0) for all if fewer than half of the candidates conclude with a number.
-    """
-    everyone = sum(weights)
-    held: Counter[str | None] = Counter()
-    for conclusion, weight in zip(conclusions, weights, strict=True):
-        held[conclusion] += weight
-    if everyone < 3 or 2 * (everyone - held[None]) < everyone:
-        return [(0, 0)] * len(conclusions)
-    return [(held[one] - 1 if one is not None else 0, everyone - 1) for one in conclusions]

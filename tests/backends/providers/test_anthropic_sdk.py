@@ -24,22 +24,15 @@ REFUSED = {"type": "refusal", "category": "cyber", "explanation": "no"}
 THOUGHT = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": "{}"}]
 
 
-@pytest.mark.parametrize(
-    "body", [message("{}"), message("", stop="refusal", stop_details=REFUSED), message("", content=THOUGHT)]
-)
-def test_our_fixtures_are_messages_of_the_sdk(body: dict[str, typing.Any]) -> None:
-    sdk.types.Message.model_validate(body, strict=True)
-    assert not set(body) - set(sdk.types.Message.model_fields)
-    assert not set(body["usage"]) - set(sdk.types.Usage.model_fields)
-
-
-@pytest.mark.parametrize(
-    "kind", ["authentication_error", "billing_error", "invalid_request_error", "not_found_error", "overloaded_error",
-             "permission_error", "rate_limit_error"]
-)  # fmt: skip
-def test_our_errors_are_errors_of_the_sdk(kind: str) -> None:
-    body = {"type": "error", "error": {"type": kind, "message": "x"}, "request_id": "r"}
-    assert sdk.types.ErrorResponse.model_validate(body, strict=True).error.type == kind
+def test_our_fixtures_are_messages_and_errors_of_the_sdk() -> None:
+    for body in (message("{}"), message("", stop="refusal", stop_details=REFUSED), message("", content=THOUGHT)):
+        sdk.types.Message.model_validate(body, strict=True)
+        assert not set(body) - set(sdk.types.Message.model_fields)
+        assert not set(body["usage"]) - set(sdk.types.Usage.model_fields)
+    for kind in ("authentication_error", "billing_error", "invalid_request_error", "not_found_error",
+                 "overloaded_error", "permission_error", "rate_limit_error"):  # fmt: skip
+        failed = {"type": "error", "error": {"type": kind, "message": "x"}, "request_id": "r"}
+        assert sdk.types.ErrorResponse.model_validate(failed, strict=True).error.type == kind
 
 
 def test_every_stop_reason_of_the_sdk_is_known_but_the_one_that_asks_to_go_on() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
@@ -266,25 +265,6 @@ async def test_choices_are_graded_evidence_however_pairs_are_put_together(
     assert all(one.stderr for one in result.trajectories)
 
 
-async def test_a_list_of_two_is_still_scored_one_by_one(faulty: FaultyServer) -> None:
-    faulty.script(lambda asked: _answers("systemone", dict.fromkeys(asked.body["questions"], _spread(l4=0.5, l5=0.5))))
-    judge = calipers.Judge("systemone/m", base_url=faulty.url)
-    result = await judge.score_group(group_of({"a": "answer of a", "b": "answer of b"}))
-    assert {one["type"] for one in faulty.posts[0]["questions"].values()} == {"score"}
-    assert [one.stderr for one in result.trajectories] == pytest.approx([0.5 / 9] * 2, abs=1e-4)
-
-
-async def test_expected_true_changes_nothing_but_the_words_for_a_judge_that_answers_so_anyway(
-    faulty: FaultyServer,
-) -> None:
-    faulty.script(lambda asked: _answers("systemone", dict.fromkeys(asked.body["questions"], _spread(l0=0.5, l9=0.5))))
-    judge = calipers.Judge("systemone/m", base_url=faulty.url, question={"expected": True})
-    result = await judge.score_group(group_of(FOUR))
-    assert "logprobs" not in faulty.posts[0]
-    assert (result.rewards, result.warnings) == ([0.5] * 4, ())
-    assert {one.stderr for one in result.trajectories} == {0.5}
-
-
 # --- llama.cpp's own decision endpoint -------------------------------------------------------------------------------
 
 
@@ -305,14 +285,6 @@ async def test_a_real_decision_model_scores_every_group(deciding: str) -> None:
     assert [result.status for result in results] == ["scored"] * len(groups)
     assert all(len(set(result.rewards)) > 1 for result in results)
     assert all(result.usage.input_tokens > 1000 for result in results)
-
-
-@pytest.mark.heavy
-async def test_a_real_decision_model_repeats_itself(deciding: str) -> None:
-    judge = Decisions("m", base_url=deciding)
-    answers = await asyncio.gather(*(judge.complete(question()) for _ in range(3)))
-    assert len({answer.text for answer in answers}) == 1
-    assert _read(answers[0]).keys() == set(KEYS)
 
 
 @pytest.mark.heavy

@@ -91,31 +91,6 @@ async def test_a_question_too_long_tells_both_sizes(llama: str) -> None:
     assert caught.value.kind == "context_window"
 
 
-async def test_without_a_schema_random_weights_say_anything_and_it_comes_back_as_it_is(llama: str) -> None:
-    completion = await _ask(llama, 1, schema=None, max_tokens=200)
-    assert completion.text
-    assert not _is_json(completion.text)
-
-
-async def test_a_json_object_is_json_and_no_more(llama: str) -> None:
-    judge = _judge(llama, refused={"json_schema"})
-    asks = (judge.complete(question(params={"seed": seed, "temperature": 1.0}, max_tokens=300)) for seed in range(12))
-    answers = [
-        answer for answer in await asyncio.gather(*asks, return_exceptions=True) if isinstance(answer, Completion)
-    ]
-    # What the server garbled was answered in plain text.
-    whole = [json.loads(one.text) for one in answers if one.finish_reason == "stop" and _is_json(one.text)]
-    assert len(whole) > len(answers) / 3
-    assert all(isinstance(value, dict) for value in whole)
-    assert not all("scores" in value for value in whole)
-
-
-async def test_parameters_it_does_not_know_are_ignored_by_this_server(llama: str) -> None:
-    judge = _judge(llama)
-    await judge.complete(question(params={"seed": 1, "no_such_parameter": True}))
-    assert judge.refused == frozenset()
-
-
 async def test_a_schema_it_cannot_read_steps_down_to_an_object(llama: str) -> None:
     judge = _judge(llama)
     request = question(schema={"type": "no such type"}, params={"seed": 3}, max_tokens=50)
@@ -129,14 +104,6 @@ async def test_a_stream_spells_what_a_whole_answer_says(llama: str) -> None:
     streamed, whole = await streaming.complete(request), await _judge(llama).complete(request)
     assert (streamed.text, streamed.finish_reason, streamed.model) == (whole.text, whole.finish_reason, whole.model)
     assert streamed.usage.output_tokens == whole.usage.output_tokens
-
-
-async def test_a_seed_gives_the_same_answer_again(llama: str) -> None:
-    assert (await _ask(llama, 5)).text == (await _ask(llama, 5)).text
-
-
-async def test_the_check_takes_any_model_name_for_its_one_model(llama: str) -> None:
-    assert await _judge(llama).check() == []
 
 
 async def test_a_thinking_model_answers_apart_from_its_thoughts(tiny_model: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from backends.asking import SCHEMA, question
 from calipers.backends.providers.openai_compatible import OpenAICompatible
-from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types.encoding import EncodedDict
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
@@ -160,13 +160,6 @@ async def test_every_failure_is_one_of_ours_and_shows_no_key(faulty: FaultyServe
             assert KEY not in str(seen)
             assert "tenant-secret" not in str(seen)
             seen = seen.__cause__
-
-
-async def test_retry_after_reaches_the_caller(faulty: FaultyServer) -> None:
-    faulty.script(error(429, "slow down", headers={"Retry-After": "3"}))
-    failure = await _failure(faulty)
-    assert isinstance(failure, TransientError)
-    assert failure.retry_after == 3.0
 
 
 async def test_a_refused_key_names_its_variable(faulty: FaultyServer) -> None:

@@ -111,7 +111,9 @@ async def test_every_field_of_a_decision_is_one_the_sdk_sends_and_its_answers_ar
     request = replace(question(order=(0, 1)), is_comparison=choice)
     completion = await Decisions("m", base_url=faulty.url, route="decisions").complete(request)
     _require(faulty.posts[0], sdk.types.DecisionCreateParams)
-    assert json.loads(completion.text)["scores"] == (dict.fromkeys(KEYS[:2], 50.0) if choice else {KEYS[0]: 50.0})
+    assert json.loads(completion.text)["scores"] == (
+        dict.fromkeys(KEYS[:2], "50/100") if choice else {KEYS[0]: "50/100"}
+    )
     assert (completion.usage.input_tokens, completion.usage.cached_tokens) == (9, 4)
 
 
