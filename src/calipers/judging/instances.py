@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from calipers.backends.context_window import WindowEstimate
+from calipers.backends.context_window import KnownWindow
 from calipers.backends.refusal_check import REFUSED, RefusalCheck
 from calipers.config.settings import RecordedJudge, Settings
 from calipers.errors import ConfigError
@@ -22,15 +22,12 @@ from calipers.types import Answered, Failure, Reading, Usage
 
 _log = logging.getLogger(__name__)
 
-_CROWDED = 4
-"""Calls in flight for each request that the server runs at once, from which on most of their time is spent waiting."""
-
 
 @dataclass(slots=True, eq=False)
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``refusal_check`` finds out whether the judge refuses every question. ``in_flight`` is the most calls in flight.
+    ``refusal_check`` finds out whether the judge refuses every question.
     ``by_name`` says that the judge was given by name, so that its connections are ours to close.
     """
 
@@ -38,9 +35,8 @@ class JudgeInstance:
     bare: FullBackend
     backend: FullBackend
     refusal_check: RefusalCheck
-    in_flight: int | None = None
     by_name: bool = False
-    window: WindowEstimate = field(default_factory=WindowEstimate)
+    window: KnownWindow = field(default_factory=KnownWindow)
     answered: bool = False
     """Whether the judge ever answered a question."""
     refused: str | None = None
@@ -103,22 +99,11 @@ class JudgeInstance:
         """
         warnings = await self.bare.check()
         unlisted = await self.refusal_check.unlisted()
-        refused = [f"{told} It refuses it: {why}" for told, why in unlisted if why]
+        refused = [f"{text} It refuses it: {why}" for text, why in unlisted if why]
         if refused and len(refused) == self.refusal_check.servers:
             raise ConfigError(refused[0])
-        settled = {told for told, why in unlisted if why is not None}
-        return [*(warning for warning in warnings if warning not in settled), *refused, *self._crowded()]
-
-    def _crowded(self) -> list[str]:
-        """Return a warning if far more calls will be in flight than the judge's server runs at once."""
-        slots, calls = self.bare.slots, self.in_flight
-        if slots is None or calls is None or calls <= _CROWDED * slots:
-            return []
-        from calipers.types.encoding import counted  # noqa: PLC0415 - only a crowded server needs it
-
-        at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
-        remedy = f"set concurrency={slots} (--concurrency {slots})"
-        return [f"{at_once}: the other calls wait there while their timeout runs; {remedy}"]
+        settled = {text for text, why in unlisted if why is not None}
+        return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
 class JudgeInstances:
@@ -241,7 +226,7 @@ class JudgeInstances:
         They apply to groups after the first ``begun``. The new settings are recorded, so that a replay has them from
         the beginning.
         """
-        revealed = [judge.window.reported_window for judge in self]
+        revealed = [judge.window.reported for judge in self]
         if not any(revealed) or store.replays:
             return settings
         found = settings.with_revealed_windows(begun, revealed)

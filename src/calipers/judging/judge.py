@@ -331,14 +331,7 @@ class Judge(Configured):
         when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
         judge can be reached.
         """
-        warnings = await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
-        if not isinstance(self._store, Recorder):
-            named = tuple(
-                replace(one, context_window=one.context_window or judge.bare.context_window)
-                for one, judge in zip(self.settings.judges, self._judges, strict=True)
-            )
-            self.settings = replace(self.settings, judges=named)
-        return warnings
+        return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
     async def require_answering(self) -> None:
         """While judging, raise ConfigError if every call so far was refused for good: wrong model, key or address.

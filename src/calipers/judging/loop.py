@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
-from calipers.backends.limits.metered import Meter
+from calipers.backends.limits.failed_calls import Meter
 from calipers.config.grouped_options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, ConfigError, PermanentError
@@ -193,8 +193,6 @@ class QueryLoop:
 
     def _read(self, request: JudgeRequest, completion: Completion, too_long: Mapping[int, str]) -> Reading:
         reading = self.strategies.protocol.read(request, completion)
-        if not self.settings.tools.names:  # with tools, the tokens counted are not those of this text
-            self.judges[request.ask.slot].window.learn_from_answer(request, completion)
         if request.view is not self.view:
             shortened = omission_lines(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **too_long}

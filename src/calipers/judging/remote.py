@@ -77,7 +77,6 @@ class SharedJudge(Judge):
             completion = await self.store.answer(number, request, judge.backend)
         except Exception as error:  # noqa: BLE001 - raised in the process that asks
             return error
-        judge.window.learn_from_answer(request, completion)
         return replace(completion, sent=None)
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]) -> None:
