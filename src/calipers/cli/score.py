@@ -41,11 +41,7 @@ def score(groups: str, out: str, **options: Any) -> int:
         name = url_without_password(run.ledger)
         kept = f"Answers are in the ledger {name}: run the same command again to continue."
     with tells_if_interrupted(kept):
-        if options["ray"] is None:
-            return asyncio.run(_score(run))
-        from calipers.cli.score_ray import score_on_ray  # noqa: PLC0415 - an extra
-
-        return score_on_ray(run)
+        return asyncio.run(_score(run))
 
 
 class ScoreRun:
