@@ -33,7 +33,17 @@ STRUCTURE = frozenset({
 })  # fmt: skip
 """Keys whose texts readers look at."""
 NOT_READ: dict[str, tuple[str, ...]] = {
-    "INSPECT": ("samples.store", "samples.events", "messages.metadata", "content.context", "redacted", "completion"),
+    "INSPECT": (
+        "samples.input",
+        "output.choices",
+        "output.error",
+        "samples.store",
+        "samples.events",
+        "messages.metadata",
+        "content.context",
+        "redacted",
+        "completion",
+    ),
     "NEMO_GYM": ("responses_create_params.metadata",),
     "VERIFIERS_TRACES": ("task.data", "nodes.1"),
     "LANGCHAIN": ("artifact", "response_metadata", "usage_metadata"),

@@ -54,19 +54,16 @@ def read_groups(
     on_error: Callable[[InputError], None] | None = None,
 ) -> Iterator[TrajectoryGroup]:
     """Yield the groups of a groups file (``.jsonl``, ``.jsonl.gz``, ``.parquet``) in order; ``-`` reads stdin's JSON
-    lines.
+    lines. A ``.json`` file may hold one group or an array of groups.
 
     ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
     bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
     skipped; with ``strict``, or without ``on_error``, the error is raised. A line that repeats an earlier ``group_id``
-    is bad; lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an
-    array of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes
-    for each id.
+    is bad; lines without a ``group_id`` get an id derived from their content.
 
-    Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
-    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups.
-    Where the first row is a rollout, such as a trainer logs it, all rows are, and those of one prompt are a group; they
-    are held in memory.
+    Instead of a path, ``path`` may be groups in memory: a list of groups-file objects or of anything else that
+    ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups. Where the first row is
+    a rollout, such as a trainer logs it, all rows are, and those of one prompt are a group; they are held in memory.
 
     The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
     ConfigError for an unknown ``reader``, one beside rows in memory, and Parquet without pyarrow.

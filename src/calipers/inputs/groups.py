@@ -109,8 +109,10 @@ def _own_fields(value: Any, names: tuple[str, ...], where: str) -> dict[str, Any
     """
     if not isinstance(value.extra, Mapping | None):
         raise InputError(f"{where}'extra' must be an object, not {type_in_words(value.extra)}")
-    rubric = {} if value.rubric is None else {"rubric": value.rubric}
-    return {**(value.extra or {}), **{name: getattr(value, name) for name in names}, **rubric}
+    own = {name: getattr(value, name) for name in names}
+    if value.rubric is not None:
+        own["rubric"] = value.rubric
+    return {**value.extra, **own} if value.extra else own
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
@@ -220,7 +222,9 @@ def _artifacts(value: Any, where: str) -> Mapping[str, str]:
     """Return what a rollout left behind, as texts by path. A path without a text, as Parquet has them, is left out."""
     if not isinstance(value, Mapping | None):
         raise InputError(f"{where}'artifacts' must be an object of texts by path, not {type_in_words(value)}")
-    texts = {path: text for path, text in (value or {}).items() if text is not None}
+    if not value:
+        return {}
+    texts = {path: text for path, text in value.items() if text is not None}
     for path, text in texts.items():
         if not isinstance(path, str) or not isinstance(text, str):
             raise InputError(
@@ -236,6 +240,8 @@ def _plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
 
     Raises InputError if a value is nested too deeply.
     """
+    if not values:
+        return {}
     plain = {}
     for key, value in values.items():
         try:

@@ -77,22 +77,12 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any] | 
 
 
 def notes_of_sample(sample: Sample) -> dict[str, Any]:
-    """Return what is kept of a sample beside its messages, with an input and an output that they do not repeat."""
-    output, given, messages = sample.get("output") or {}, sample.get("input"), sample.get("messages") or []
-    replies, answer = [message for message in messages if message["role"] == "assistant"], _answer(sample) or {}
-    text = joined_block_text(answer.get("content"))
+    """Return what is kept of a sample beside its messages, with an output that they do not repeat."""
+    replies = [message for message in sample.get("messages") or [] if message["role"] == "assistant"]
+    text = joined_block_text((_answer(sample) or {}).get("content"))
     is_said = not replies or any(text in joined_block_text(reply.get("content")) for reply in replies)
-    asked = [given] if isinstance(given, str) else [message.get("content") for message in given or []]
-    shown = [message.get("content") for message in messages]
-    is_asked = all(part in shown or any(isinstance(one, str) and str(part) in one for one in shown) for part in asked)
-    own = {
-        "output_error": output.get("error"),
-        "output": None if is_said else text,
-        "other_outputs": [choice["message"] for choice in (output.get("choices") or [])[1:]],
-        "input": None if is_asked or not messages else given,
-    }
     rest = {key: item for key, item in sample.items() if key not in _NOT_KEPT and item is not None}
-    return rest | {key: item for key, item in own.items() if item}
+    return rest if is_said else rest | {"output": text}
 
 
 def messages_of_sample(sample: Sample) -> list[dict[str, Any]]:

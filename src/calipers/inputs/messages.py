@@ -93,12 +93,12 @@ def _is_canonical(message: Any) -> bool:
 
 
 def _rest_is_canonical(message: Chat) -> bool:
+    for key in message.keys() & _TEXTS:
+        if not _is_text(message[key]):
+            return False
     calls = message.get("tool_calls", _KNOWN)
-    return (
-        all(_is_text(message[key]) for key in message.keys() & _TEXTS)
-        and message.get("is_error", True) is True
-        and (calls is _KNOWN or (bool(calls) and type(calls) in (list, tuple) and all(map(_is_call, calls))))
-    )
+    is_called = calls is _KNOWN or (bool(calls) and type(calls) in (list, tuple) and all(map(_is_call, calls)))
+    return is_called and message.get("is_error", True) is True
 
 
 def _is_part(part: Any) -> bool:

@@ -216,10 +216,6 @@ def _columns(row: Row) -> list[Row]:
     ]
 
 
-def _is_verl_dump(row: Row) -> bool:
-    return "score" in row and all(isinstance(row.get(key), str) for key in ("input", "output"))
-
-
 def _verl_dump(row: Row) -> list[Rollout]:
     """Read a rollout of verl's ``rollout_data_dir``; ``uid`` names its group, else prompt and step do."""
     messages = [{"role": "user", "content": row["input"]}, {"role": "assistant", "content": row["output"]}]
@@ -268,10 +264,6 @@ def _tau_bench(row: Row) -> list[Rollout]:
     failed = isinstance(row.get("info"), dict) and row["info"].get("error")
     reward = None if failed else row.get("reward")
     return [Rollout(row["traj"], str(row["task_id"]), None, reward, _rest(row, "traj", "reward"), is_local=True)]
-
-
-def _is_tau2(row: Row) -> bool:
-    return isinstance(row.get("simulations"), list) or ("task_id" in row and "reward_info" in row)
 
 
 def _tau2_runs(row: Row) -> list[Row]:
@@ -373,10 +365,6 @@ _ANSWERS: Final = ("chosen", "rejected")
 _ASKED: Final = ("conversations", "prompt", "messages", "question")
 
 
-def _is_preference(row: Row) -> bool:
-    return all(isinstance(row.get(key), str | list | dict) for key in _ANSWERS)
-
-
 def _conversation(row: Row) -> list[Rollout]:
     """Read a conversation of ShareGPT's form, or preference data: a rollout for each answer.
 
@@ -411,7 +399,10 @@ FORMATS: Final[Mapping[str, Format]] = {
     ),
     "ms_swift": Format(_are_columns, _completion, _columns, "entry"),
     "completion": Format(lambda row: "prompt" in row and "completion" in row, _completion),
-    "verl": Format(_is_verl_dump, _verl_dump),
+    "verl": Format(
+        lambda row: "score" in row and isinstance(row.get("input"), str) and isinstance(row.get("output"), str),
+        _verl_dump,
+    ),
     "art": Format(_is_art, _art),
     "verifiers": Format(
         lambda row: isinstance(row.get("traces"), list) and isinstance(row.get("task"), dict),
@@ -420,8 +411,15 @@ FORMATS: Final[Mapping[str, Format]] = {
         "trace",
     ),
     "tau_bench": Format(lambda row: "task_id" in row and isinstance(row.get("traj"), list), _tau_bench),
-    "tau2": Format(_is_tau2, _tau2, _tau2_runs, "simulation"),
+    "tau2": Format(
+        lambda row: isinstance(row.get("simulations"), list) or row.keys() >= {"task_id", "reward_info"},
+        _tau2,
+        _tau2_runs,
+        "simulation",
+    ),
     "inspect_ai": Format(_is_inspect, _inspect, _inspect_samples, "sample"),
-    "preference": Format(_is_preference, _conversation),
+    "preference": Format(
+        lambda row: all(isinstance(row.get(key), str | list | dict) for key in _ANSWERS), _conversation
+    ),
     "messages": Format(lambda row: isinstance(row.get("messages"), list), _messages),
 }

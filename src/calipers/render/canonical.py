@@ -25,6 +25,7 @@ _BOOKKEEPING = frozenset({
 })  # fmt: skip
 _REASONING_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _READ_FIRST = frozenset({"role", "content"})
+_CALL_KEYS, _FUNCTION_KEYS = {"id", "type", "function"}, {"name", "arguments"}
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class Canonicaliser:
         """Return an independent copy of this state of rendering, taken after the group's context. Each transcript
         continues from a copy.
         """
+        if not (self.calls or self.hidden or self.elided or self.answered):
+            return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
         return Canonicaliser(
             self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered)
@@ -72,13 +75,18 @@ class Canonicaliser:
             known["tool_call_id"] = self._call_answered(str(rest.pop("tool_call_id")))
         if role == "tool" and rest.pop("is_error", False):
             known["is_error"] = True
+        if rest:
+            self._take_rest(known, rest)
+        if self.reasoning == "hidden" and role == "assistant":
+            self._hide_inline(known)
+        return known
+
+    def _take_rest(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
         if self.reasoning == "hidden":
             self.hidden += rest.pop("reasoning", None) is not None
-            if role == "assistant":
-                self._hide_inline(known)
         known |= {key: str(rest.pop(key)) for key in ("reasoning", "name", "refusal") if key in rest}
         self.elided += [f"key {key!r} left out" for key in sorted(rest.keys() & _BOOKKEEPING)]
-        return known | {str(key): plain_json(rest[key], self.elided) for key in sorted(rest.keys() - _BOOKKEEPING)}
+        known |= {str(key): plain_json(rest[key], self.elided) for key in sorted(rest.keys() - _BOOKKEEPING)}
 
     def omissions(self) -> tuple[str, ...]:
         """Return a line for each kind of content that the transcript has omitted from the messages so far, without
@@ -113,13 +121,12 @@ class Canonicaliser:
         self.calls += 1
         own = f"c{self.calls}"
         self.unanswered.setdefault(str(call.get("id") or ""), []).append(own)
-        rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
-        function = rest.get("function")
-        if isinstance(function, Mapping) and isinstance(function.get("arguments"), str) and len(function) == 2:
+        function: Any = call.get("function")
+        is_usual = call.keys() == _CALL_KEYS and isinstance(function, Mapping) and function.keys() == _FUNCTION_KEYS
+        if is_usual and call["type"] == "function" and isinstance(function["arguments"], str):
             arguments = without_data_urls(function["arguments"], self.elided)
-            rest["function"] = {"name": function.get("name"), "arguments": arguments}
-            if rest.keys() == {"type", "function"}:
-                return {"id": own, **rest}
+            return {"id": own, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
+        rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
         return {"id": own, **plain_json(rest, self.elided)}
 
     def _call_answered(self, call_id: str) -> str:
