@@ -80,23 +80,6 @@ def test_bad_lines_go_to_stderr_and_the_exit_code_is_1(folder: Path):
     assert len(json.loads(done.stdout)["judges"]) == 2
 
 
-@pytest.mark.parametrize("arguments", [
-    ("groups.jsonl",),
-    ("groups.jsonl", "--judgments", "none.jsonl"),
-    ("none.jsonl", "--judgments", "said.jsonl"),
-])  # fmt: skip
-def test_a_missing_file_or_flag_is_one_sentence_and_2(folder: Path, arguments: tuple[str, ...]):
-    done = calipers(*arguments, cwd=folder)
-    assert done.returncode == 2
-    assert "Error" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_the_same_input_gives_the_same_bytes(folder: Path):
-    runs = [calipers("groups.jsonl", "--judgments", "said.jsonl", "--json", cwd=folder).stdout for _ in range(2)]
-    assert runs[0] == runs[1]
-
-
 def test_a_judge_may_be_asked_now_and_what_it_said_kept(folder: Path):
     write(
         folder / "shown.jsonl",
@@ -212,59 +195,6 @@ def test_a_judge_that_cannot_be_asked_is_refused_before_another_is_paid(
     assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
     assert "12 answers" not in done.stderr
     assert not (folder / "asked.db").exists()
-
-
-def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
-    prompts_with_answers(folder)
-    (folder / "calipers.toml").write_text('criteria = "auto"\ncriteria_writer = "openai/gpt-5"\n')
-    done = calipers("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert [one["prompt_variant"] for one in json.loads(done.stdout)["judges"]] == [None]
-
-
-def test_recorded_answers_need_no_judge_that_can_be_reached(folder: Path):
-    shown = [
-        {
-            "group_id": f"g{number}",
-            "trajectories": [
-                {"id": name, "messages": [{"role": "assistant", "content": f"worth {gold}"}], "gold": gold}
-                for name, gold in (("a", 10 + number), ("b", 50))
-            ],
-        }
-        for number in range(3)
-    ]
-    write(folder / "shown.jsonl", shown)
-    with FaultyServer() as server:
-        server.script(worth())
-        arguments = (
-            "shown.jsonl",
-            "--judge",
-            f"vllm/judge@{server.url}",
-            "--orders",
-            "1",
-            "--ledger",
-            "l.db",
-            "--json",
-        )
-        before = calipers(*arguments, cwd=folder)
-    assert before.returncode == 0, before.stderr
-    again = calipers(*arguments, cwd=folder)
-    assert (again.returncode, again.stdout) == (0, before.stdout), again.stderr
-    assert "Nothing answers" in again.stderr
-    assert "Continuing with the answers in the ledger" in again.stderr
-    assert calipers(*arguments[:-3], "--ledger", "new.db", cwd=folder).returncode == 2
-
-
-def test_why_a_judge_gave_no_score_is_told(folder: Path):
-    members = [
-        {"id": name, "messages": [{"role": "assistant", "content": name}], "gold": gold}
-        for name, gold in (("a", 4), ("b", 1))
-    ]
-    write(folder / "wide.jsonl", [{"group_id": f"g{number}", "trajectories": members} for number in range(3)])
-    done = calipers("wide.jsonl", "--judge", "profile:gpt-5.4", cwd=folder)
-    assert "6 × trajectory 'a' of group 'g…'" in done.stderr
-    assert "low=0&high=" in done.stderr
-    assert "100.0% of its answers failed or could not be read" in done.stdout
 
 
 @pytest.mark.parametrize("again", ["vllm/m@http://u:p@127.0.0.1:9/v1", "vllm/m@http://127.0.0.1:9/v1/"])

@@ -83,14 +83,6 @@ def test_a_file_that_cannot_be_measured_says_why_before_a_judge_is_paid(
     assert "Traceback" not in done.stderr
 
 
-def test_a_bad_line_beside_a_good_one_is_reported_once_and_before_the_judge_is_asked(tmp_path: Path):
-    write(tmp_path / "groups.jsonl", [shown(0), {"group_id": "g1", "trajectories": 3}, shown(2)])
-    done = run("calibrate", "groups.jsonl", "--judge", "embedded", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.count("groups.jsonl:2: ") == 1
-    assert done.stderr.index("groups.jsonl:2: ") < done.stderr.index("embedded: 8 answers")
-
-
 def test_without_gold_noise_is_measured_with_a_warning_first(tmp_path: Path):
     write(tmp_path / "groups.jsonl", [shown(number, gold=None) for number in range(3)])
     done = run("calibrate", "groups.jsonl", "--judge", "embedded", cwd=tmp_path)
@@ -151,25 +143,6 @@ def test_a_recommendation_is_written_to_a_file_that_flags_and_python_take(two: P
     refused = run(*asking, cwd=two)
     assert refused.returncode == 2
     assert "--recommendation best.toml: exists, so it is not replaced" in refused.stderr
-
-
-def test_without_a_recommendation_no_file_is_written(tmp_path: Path):
-    write(tmp_path / "groups.jsonl", [shown(number) for number in range(3)])
-    asking = ("calibrate", "groups.jsonl", "--judge", "profile:gpt-5.4", "--recommendation", "best.toml")
-    done = run(*asking, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Warning: --recommendation best.toml: not written, since there is no recommendation" in done.stderr
-    assert not (tmp_path / "best.toml").exists()
-
-
-def test_the_recommendation_comes_last_and_the_help_names_a_server_of_ones_own(two: Path):
-    done = run("calibrate", "groups.jsonl", "--judgments", "said.jsonl", cwd=two)
-    headings = ["\nDifferences", "\nFindings", "\nRecommendation (TOML: --recommendation FILE writes it"]
-    places = [done.stdout.find(one) for one in headings]
-    assert places[1] == -1 or places == sorted(places)
-    assert places[-1] == max(places) > 0
-    told = run("calibrate", "--help", cwd=two).stdout.splitlines()
-    assert any("vllm/NAME@URL" in line for line in told[:6])
 
 
 def test_answers_of_the_ledger_and_of_the_saved_file_count_once(tmp_path: Path, faulty: FaultyServer):

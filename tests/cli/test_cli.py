@@ -111,12 +111,6 @@ def test_a_missing_input_file_is_reported_before_a_missing_option(
     assert done.err == "Error: nope.jsonl: there is no such file\n"
 
 
-def test_results_can_go_to_stdout_as_pure_data(folder: Path, calipers: Calipers):
-    done = calipers("score", "groups.jsonl", "-o", "-")
-    assert [json.loads(line)["group_id"] for line in done.out.splitlines()] == [group.group_id for group in GROUPS]
-    assert not list(folder.glob("*.db"))
-
-
 def test_bad_lines_are_named_the_rest_is_scored_and_the_exit_code_is_1(folder: Path, calipers: Calipers):
     with (folder / "groups.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"group_id": "x", "trajectories": []}\nnot json\n')
@@ -125,14 +119,6 @@ def test_bad_lines_are_named_the_rest_is_scored_and_the_exit_code_is_1(folder: P
     assert "groups.jsonl:6:" in done.err
     assert "groups.jsonl:7:" in done.err
     assert len(results(folder / "out.jsonl")) == len(GROUPS)
-
-
-def test_strict_stops_at_the_first_bad_line_with_2(folder: Path, calipers: Calipers):
-    content = (folder / "groups.jsonl").read_text(encoding="utf-8")
-    (folder / "groups.jsonl").write_text("not json\n" + content, encoding="utf-8")
-    done = calipers("score", "groups.jsonl", "-o", "out.jsonl", "--strict")
-    assert done.code == 2
-    assert "groups.jsonl:1:" in done.err
 
 
 def test_what_could_not_be_scored_is_null_and_the_exit_code_is_1(folder: Path, calipers: Calipers):
@@ -234,24 +220,6 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_stopped(folder: Path, calip
     whole = calipers("score", "many.jsonl", "-o", "whole.jsonl", "--judge", "scripted:replies.jsonl")
     assert whole.code == 0
     assert out.read_bytes() == (folder / "whole.jsonl").read_bytes()
-
-
-def test_help_is_complete_and_names_the_exit_codes(folder: Path, calipers: Calipers):
-    shown = calipers("score", "--help").out
-    flags = [
-        "--judge",
-        "--base-url",
-        "--protocol",
-        "--orders",
-        "--rubric",
-        "--ledger",
-        "--concurrency",
-        "--seed",
-        "--strict",
-    ]
-    for word in [*flags, "Exit code"]:
-        assert word in shown
-    assert "Commands" in calipers("--help").out
 
 
 def test_a_run_that_never_began_is_not_the_latest_run(folder: Path, calipers: Calipers):

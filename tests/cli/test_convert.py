@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 from calipers.cli import app
-from calipers.errors import CalipersError
 from calipers.inputs import read_groups
 
 
@@ -45,13 +44,6 @@ def test_files_of_one_prompt_become_one_group(tmp_path: Path):
     assert groups[0].trajectories[1].metadata == {"calipers_source": f"{second}:1"}
 
 
-def test_a_rows_own_calipers_source_is_not_overwritten(tmp_path: Path):
-    file = written(tmp_path / "a.jsonl", row("p", "one", calipers_source="mine"), row("p", "two"))
-    code, said = run(file, "-o", str(tmp_path / "groups.jsonl"))
-    assert code == 1
-    assert f"{file}:1: has the key 'calipers_source', which calipers writes; rename it" in said
-
-
 def test_group_by_names_the_key_that_rollouts_share(tmp_path: Path):
     rows = [row("p", "one", info={"task": 1}), row("P", "two", info={"task": 1}), row("p", "three", info={"task": 2})]
     out = tmp_path / "groups.jsonl"
@@ -70,15 +62,6 @@ def test_a_row_without_the_key_is_named_with_its_file_and_line(tmp_path: Path):
     assert f"{path}:2: has no 'task_id' to group by; the keys are calipers_source" in said
     assert said.endswith("1 rollout in 1 group; 1 row or file could not be read\n")
     assert len(list(read_groups(out))) == 1
-
-
-def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path):
-    path = written(tmp_path / "a.jsonl", row("p", "one"))
-    notes = written(tmp_path / "notes.jsonl", {"note": 1})
-    with pytest.raises(CalipersError, match=r"notes\.jsonl"):
-        CliRunner().invoke(app.commands["convert"], [path, "-o", notes], standalone_mode=False, catch_exceptions=False)
-    assert run(path, "-o", notes, "--force")[0] == 0
-    assert run(path, "-o", path)[0] == 2
 
 
 def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
@@ -104,14 +87,6 @@ def test_a_file_that_cannot_be_read_costs_itself_alone(tmp_path: Path):
     assert len(list(read_groups(out))) == 1
     code, said = run(*bad, "-o", str(tmp_path / "none.jsonl"))
     assert (code, "no rollout could be read; nothing was written" in said) == (2, True)
-
-
-def test_different_prompts_are_noted(tmp_path: Path):
-    rows = written(tmp_path / "a.jsonl", row("p", "one", k=1), row("q", "two", k=1))
-    out = str(tmp_path / "groups.jsonl")
-    code, said = run(rows, "-o", out, "--group-by", "k")
-    assert code == 0
-    assert f"Note: {rows}:2: the rollouts of '1' have different prompts (compare {rows}:1)" in said
 
 
 def test_names_and_values_that_control_a_terminal_are_shown_as_escapes(tmp_path: Path):
@@ -148,26 +123,3 @@ def test_a_run_that_stops_leaves_the_file_that_was_there(tmp_path: Path):
     assert run(path, "-o", str(out), "--force")[0] == 1
     assert [group.group_id for group in read_groups(out)] != ["old"]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "bad.jsonl", "groups.jsonl"]
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
-    path = written(tmp_path / "a.jsonl", row("p", "one"))
-    code, said = run(path, "-o", str(tmp_path / "none" / "groups.jsonl"))
-    assert (code, said) == (2, f"--out {tmp_path}/none/groups.jsonl: cannot be written (No such file or directory)")
-    assert run(path, "-o", str(tmp_path)) == (2, f"--out {tmp_path}: cannot be written (Is a directory)")
-    if Path("/dev/full").exists():
-        assert run(path, "-o", "/dev/full") == (2, "--out /dev/full: cannot be written (No space left on device)")
-
-
-def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path):
-    path = written(tmp_path / "a.jsonl", row("p", "one"))
-    code, said = run(path, path, "-o", str(tmp_path / "groups.jsonl"))
-    assert (code, said) == (0, f"Note: {path}: was given before; it is read once\n1 rollout in 1 group\n")
-
-
-def test_a_rows_own_source_stays_and_can_group(tmp_path: Path):
-    path = written(tmp_path / "rows.jsonl", *(row(f"q{at}", "a", source=name) for at, name in enumerate("aab")))
-    out = tmp_path / "groups.jsonl"
-    assert run(path, "-o", str(out), "--group-by", "source")[0] == 0
-    groups = list(read_groups(out))
-    assert [[one.metadata["source"] for one in group.trajectories] for group in groups] == [["a", "a"], ["b"]]

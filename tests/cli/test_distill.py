@@ -38,22 +38,6 @@ def test_it_scores_is_calibrated_and_examined(folder: Path) -> None:
     assert "Traceback" not in done.err + done.out
 
 
-def test_it_is_named_in_a_settings_file(folder: Path) -> None:
-    (folder / "calipers.toml").write_text('judge = "local:judge"\n')
-    try:
-        done = run_in(folder, "score", "groups.jsonl", "-o", "-")
-    finally:
-        (folder / "calipers.toml").unlink()
-    assert done.code == 0, done.err
-    first = json.loads(done.out.splitlines()[0])
-    assert any("local judge words" in one for one in first["warnings"])
-
-
-def test_the_figures_are_printed_as_json(folder: Path) -> None:
-    done = run_in(folder, "distill", "run.db", "-o", "again", "--json")
-    assert json.loads(done.out) == json.loads((folder / "again" / "card.json").read_text(encoding="utf-8"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

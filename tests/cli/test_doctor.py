@@ -93,12 +93,6 @@ def test_bad_usage_is_2_and_one_sentence(arguments: list[str], words: str, tmp_p
     assert "Traceback" not in done.stderr
 
 
-def test_the_judge_may_come_from_the_settings_file_or_the_environment(tmp_path: Path):
-    assert doctor(cwd=tmp_path, CALIPERS_JUDGE="embedded").returncode == 1
-    (tmp_path / "calipers.toml").write_text('judge = ["embedded"]\nconcurrency = 4\n')
-    assert "embedded: unfit" in doctor(cwd=tmp_path).stdout
-
-
 def test_progress_counts_answers_tokens_and_dollars_of_all_servers():
     now, out = [0.0], io.StringIO()
     line = ProgressLine(Console(file=out, width=200), total=None, clock=lambda: now[0])

@@ -46,22 +46,6 @@ def test_calibrate_counts_every_way_to_ask(tmp_path: Path, calipers: Calipers):
     assert "--estimate is about judges to query" in wrong.err
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("calibrate", GROUPS, "--judge", "vllm/m@http://127.0.0.1:1/v1", "--protocol", "pointwise"),
-        ("generate", "prompts.jsonl", "-o", "o.jsonl", "--base-url", "http://127.0.0.1:1/v1"),
-    ],
-)
-def test_a_price_of_ones_own_makes_dollars(command: tuple[object, ...], tmp_path: Path, calipers: Calipers):
-    (tmp_path / "prompts.jsonl").write_text('{"prompt": "hello"}\n', encoding="utf-8")
-    unknown = calipers(*command, "--estimate")
-    assert "cost         unknown, because the price is not known: --price IN,OUT" in unknown.out
-    done = calipers(*command, "--price", "0,2", "--estimate")
-    rows = {line[:14].strip(): line[15:] for line in done.out.splitlines()}
-    assert rows["cost"] == f"${int(rows['output'].split()[0].replace(',', '')) * 2e-6:,.4f}"
-
-
 def test_a_price_is_for_one_judge_to_calibrate_and_that_of_the_settings_is_not_used_for_several(
     tmp_path: Path, calipers: Calipers
 ):
@@ -87,15 +71,6 @@ def test_generate_counts_a_request_for_each_response_at_its_longest(tmp_path: Pa
                      "--reply-tokens", 501, "--estimate" )  # fmt: skip
     assert wrong.code == 2
     assert "--reply-tokens 501: is above --max-tokens 500; raise that or lower it" in wrong.err
-
-
-def test_a_file_without_a_group_that_can_be_read_takes_nothing_of_a_budget(tmp_path: Path, calipers: Calipers):
-    (tmp_path / "none.jsonl").write_text('{"group_id": "x", "trajectories": []}\n')
-    done = calipers("score", "none.jsonl", "-o", "o.jsonl", "--judge", "openai/m", "--resolve", 0.01,
-                    "--budget", "calls=3", "--estimate" )  # fmt: skip
-    assert done.code == 1
-    assert "budget         calls=3: enough: it would take 0% of it" in done.out
-    assert "Traceback" not in done.err
 
 
 @pytest.mark.parametrize(

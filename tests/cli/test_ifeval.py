@@ -120,18 +120,6 @@ def test_output_dir_holds_the_official_evaluators_two_files(folder: Path, calipe
         assert [json.loads(line)["follow_instruction_list"] for line in lines] == followed
 
 
-def test_output_dir_replaces_no_file_unless_forced(folder: Path, calipers: Calipers) -> None:
-    notes = folder / "eval_results_loose.jsonl"
-    notes.write_text("my notes\n", encoding="utf-8")
-    arguments = ("responses.jsonl", "--input", "data.jsonl", "--output-dir", ".")
-    run = calipers("ifeval", *arguments)
-    assert run.code == 2
-    assert "so it is not replaced" in run.err
-    assert notes.read_text(encoding="utf-8") == "my notes\n"
-    assert calipers("ifeval", *arguments, "--force").code == 0
-    assert "no such folder" in calipers("ifeval", *arguments[:-1], "missing").err
-
-
 def test_parquet_and_columns_of_responses_are_read(folder: Path, calipers: Calipers) -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
     import pyarrow.parquet as pq  # noqa: PLC0415 - looked for above

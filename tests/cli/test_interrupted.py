@@ -94,10 +94,3 @@ def test_score_names_its_ledger_and_without_one_says_that_it_begins_anew(tmp_pat
     assert "Interrupted. Answers are in the ledger out.jsonl.ledger.db: run the same command again" in said
     said = interrupted(["score", GROUPS, "-o", "-", *judge], tmp_path, faulty, len(faulty.posts) + 3)
     assert "Interrupted. There is no ledger, so the same command begins anew; --ledger keeps answers." in said
-
-
-def test_a_calibration_of_judges_that_cost_nothing_leaves_no_ledger(tmp_path: Path):
-    process = start(["calibrate", GROUPS, "--judge", "embedded", "--orders", 1], tmp_path)
-    assert process.wait(60) == 0
-    process.communicate()
-    assert list(tmp_path.iterdir()) == []

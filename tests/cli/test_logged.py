@@ -1,12 +1,10 @@
 """What calipers logs is printed from the level that is asked for; warnings stand above the progress line."""
 
-import logging
 import re
 from pathlib import Path
 
 import pytest
 
-from calipers.cli.messages import only_handler
 from command_line import Calipers
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 
@@ -47,13 +45,3 @@ def test_an_unknown_level_is_refused_with_those_that_there_are(calipers: Caliper
     done = calipers("--log-level", "loud", "score", GROUPS)
     assert done.code == 2
     assert "'loud' is not one of 'debug', 'info', 'warning', 'error'" in done.err
-
-
-def test_handlers_and_level_are_put_back(caplog: pytest.LogCaptureFixture):
-    logger = logging.getLogger("calipers")
-    before = logger.handlers[:], logger.propagate, logger.level
-    with only_handler(logging.NullHandler(), level=logging.DEBUG):
-        logger.getChild("calls").debug("not for other handlers")
-        assert logger.level == logging.DEBUG
-    assert (logger.handlers, logger.propagate, logger.level) == before
-    assert not caplog.records

@@ -12,20 +12,11 @@ TEXTS = st.text(st.sampled_from("ab /-\n"), max_size=200)
 
 
 @given(TEXTS, st.integers(20, 60))
-def test_folding_loses_no_word_and_cuts_none(text: str, width: int) -> None:
-    assert wrap_words(text, width).split() == text.split()
-
-
-@given(TEXTS, st.integers(20, 60))
 def test_what_fits_stays_as_it_is_and_only_a_single_word_is_longer(text: str, width: int) -> None:
     for line in wrap_words(text, width).split("\n"):
         assert len(line) <= width or len(line.split()) == 1 or line in text.split("\n")
     if all(len(line) <= width for line in text.split("\n")):
         assert wrap_words(text, width) == text
-
-
-def test_what_a_line_goes_on_with_stands_below_its_text() -> None:
-    assert wrap_words("  note: " + "word " * 6 + "end", 20) == "  note: word word\n  word word word\n  word end"
 
 
 def test_the_first_ten_bad_lines_are_told_and_all_are_counted() -> None:

@@ -49,27 +49,6 @@ def test_recorded_verdicts_are_reported_as_json_and_as_tables(folder: Path) -> N
         assert words in shown
 
 
-def test_judges_are_named_without_their_server_and_the_address_is_printed_once(folder: Path) -> None:
-    said = [{"judge": "vllm/m@http://gpu1:8000/v1", "line": line, "met": None} for line in range(1, 13)]
-    (folder / "said.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said), encoding="utf-8")
-    done = calipers("meta.jsonl", "--judgments", "said.jsonl", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "\nvllm/m: http://gpu1:8000/v1\n" in done.stdout
-    assert done.stdout.count("http://gpu1:8000/v1") == 1
-    assert "- vllm/m: 12 of 12 verdicts are missing" in done.stdout
-
-
-def test_a_judge_asked_now_is_measured_and_kept(folder: Path) -> None:
-    done = calipers(
-        "meta.jsonl", "--judge", "embedded", "--grading", "mode=all", "--save", "kept.jsonl", "--json", cwd=folder
-    )
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["judges"][0]["ungraded"] == 12  # it cannot check criteria, and says so
-    kept = [json.loads(line) for line in (folder / "kept.jsonl").read_text().splitlines()]
-    assert len(kept) == 12
-    assert json.loads(calipers("meta.jsonl", "--judgments", "kept.jsonl", "--json", cwd=folder).stdout)["judges"]
-
-
 def test_a_bad_row_is_named_and_the_exit_code_is_1(folder: Path) -> None:
     with (folder / "meta.jsonl").open("a") as file:
         file.write("\n" + json.dumps(row(13) | {"binary_labels": [1, 0]}))

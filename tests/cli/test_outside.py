@@ -10,7 +10,7 @@ import pytest
 from calipers.backends.providers.known import PROVIDERS
 from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError
-from calipers.generation.response_file import ResponseFile
+from calipers.generation.sampling import ResponseFile
 from groups import FOUR, group_of
 
 VALUES = [

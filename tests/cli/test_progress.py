@@ -40,12 +40,6 @@ def test_groups_that_take_longer_than_is_looked_back_on_are_no_crash() -> None:
     assert "7 min 00 s left" in said
 
 
-def test_quick_groups_are_told_now_and_then_and_at_the_rate_of_late() -> None:
-    said = told(*[1.0] * 30, total=60)
-    assert said.count(" of 60 groups") == 3
-    assert "30 of 60 groups, 0 tokens, 1.0/s, 30.0 s left" in said
-
-
 def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None:
     clock, out = Clock(), io.StringIO()
     report = Report(Console(file=out, width=200), total=80, clock=clock)
@@ -78,22 +72,6 @@ def test_a_slow_pace_is_told_by_the_minute() -> None:
     ]  # fmt: skip
     assert "time           1 min 00 s, 2 groups/min\n" in told(25.0, 35.0)
     assert "time           1.0 s, 2.0 groups/s\n" in told(0.5, 0.5)
-
-
-def test_without_a_total_nothing_is_said_of_time_left() -> None:
-    assert "left" not in told(25.0, 60.0, total=None)
-
-
-def test_the_line_is_whole_in_a_narrow_terminal() -> None:
-    out = io.StringIO()
-    console = Console(file=out, width=80, force_terminal=True)
-    said = "12,345 of 20,000 groups, unscored: 12 abstained + 34 failed, 1,234,567 tokens, $12.34 of $50.00"
-    with ProgressLine(console, total=20_000) as line:
-        line.move(12_345, said)
-    shown = " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()).split())
-    assert said in shown
-    assert re.search(r"\$50\.00, [\d,.]+/s, .+ left", shown)
-    assert "…" not in shown
 
 
 def test_in_a_narrow_terminal_the_rate_goes_before_the_line_does_not_fit() -> None:

@@ -67,28 +67,6 @@ def test_the_request_settings_that_were_measured_are_those_of_the_recommendation
     judge.close()
 
 
-def test_recorded_answers_bring_their_own_temperature(tmp_path: Path, faulty: FaultyServer):
-    faulty.script(scores)
-    write(tmp_path / "groups.jsonl", [with_texts(one) for one in GROUPS[:40]])
-    judge = f"vllm/a@{faulty.url}"
-    write(tmp_path / "said.jsonl", [
-        line | {"judge": judge} for line in rated(GROUPS[:40], "a", 0.1, temperature=0, mode="listwise")
-    ])  # fmt: skip
-    measured = run(
-        "calibrate", "groups.jsonl", "--judge", judge, "--param", "temperature=1", "--orders", "1",
-        "--judgments", "said.jsonl", "--ledger", "l.db", "--recommendation", "best.toml", cwd=tmp_path,
-    )  # fmt: skip
-    assert measured.returncode == 0, measured.stderr
-    text = (tmp_path / "best.toml").read_text(encoding="utf-8")
-    assert tomllib.loads(text)["param"] == ["temperature=0"]
-    assert "# vllm/a: recorded answers do not say with which param and expected" in text
-    write(tmp_path / "one.jsonl", [with_texts(GROUPS[50])])
-    done = run("--config", "best.toml", "score", "one.jsonl", "-o", "out.jsonl", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    *_, question = (body for body in faulty.posts if "Score these attempts" in str(body["messages"][-1]["content"]))
-    assert question["temperature"] == 0
-
-
 def test_a_recommendation_of_recorded_names_that_are_no_judges_says_so(tmp_path: Path):
     write(tmp_path / "groups.jsonl", GROUPS)
     asking = ("calibrate", "groups.jsonl", "--judgments", "said.jsonl", "--recommendation", "best.toml", "--force")

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from calipers.cli import app
-from calipers.errors import CalipersError, ConfigError, InputError
+from calipers.errors import CalipersError, InputError
 from groups import FOUR, QUALITY, group_of
 from reported import details_in, member, result_of, write_lines
 
@@ -46,13 +46,6 @@ def test_a_named_groups_file_takes_its_place(folder: Path):
     detail = details_in(Path("page.html"))[0]
     assert detail["shared"][0]["content"] == "Question one?"
     assert detail["questions"] is None
-
-
-def test_a_file_is_replaced_only_with_force(folder: Path):
-    Path("mine.html").write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(ConfigError, match="so it is not replaced"):
-        calipers("report", "scored.jsonl", "-o", "mine.html")
-    assert calipers("report", "scored.jsonl", "-o", "mine.html", "--force") == 0
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
@@ -107,19 +100,3 @@ def test_show_shortens_unless_everything_is_wanted(tmp_path: Path, capsys: pytes
     assert "\x1b" not in out
     assert calipers("show", str(results), "g", "--groups", str(groups), "--full") == 0
     assert "xend" in capsys.readouterr().out
-
-
-def test_equal_rewards_share_a_rank_and_a_missing_one_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    members = (member("a", 0.0), member("b", 0.7), member("c", 0.0), member("d", None, reason="refused"))
-    assert calipers("show", str(write_lines(tmp_path / "r.jsonl", [result_of("g", *members)])), "g") == 0
-    ranks = [line.split()[:2] for line in capsys.readouterr().out.splitlines()[3:7]]  # below the heading
-    assert ranks == [["1", "b"], ["2=", "a"], ["2=", "c"], ["-", "d"]]
-
-
-def test_show_gives_a_score_with_its_interval(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    members = [member("a", 1.0, score=0.725, stderr=0.1088), member("b", 0.0, score=0.5)]
-    assert calipers("show", str(write_lines(tmp_path / "r.jsonl", [result_of("g", *members)])), "g") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.split() == ["rank", "reward", "score,", "95", "%", "interval"] for line in lines)
-    assert any(line.split()[:6] == ["1", "a", "1.000", "0.725", "\u00b1", "0.213"] for line in lines)
-    assert any(line.split()[:4] == ["2", "b", "0.000", "0.500"] for line in lines)

@@ -84,14 +84,6 @@ def test_rules_that_are_not_run_are_told(
     assert "--combine" in run.err
 
 
-def test_rules_of_criteria_that_a_protocol_does_not_run_are_told(
-    calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path
-) -> None:
-    path = generated(calipers, tmp_path, "out.jsonl", servers[0], ROWS["verinstruct as a rubric, with a rule"])
-    run = calipers("score", path, "-o", "scored.jsonl")
-    assert "not run: the rules of the rubric's criteria" in run.err
-
-
 @pytest.mark.parametrize("name", ["a plain answer", "rubrics as rewards"])
 def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
     calipers: Calipers, servers: tuple[FaultyServer, FaultyServer], tmp_path: Path, name: str
@@ -105,25 +97,6 @@ def test_a_reference_is_shown_where_that_is_asked_for_and_told_where_it_is_not(
     run = calipers(*arguments, "--reference")
     assert "not used" not in run.err
     assert "there is a reference, which no attempt was shown" in str(judge.posts[-1])
-
-
-@pytest.mark.parametrize(("more", "words"), [
-    ({"rubirc": "Be kind."}, "not used: 'rubirc'; criteria are read from 'rubric'"),
-    ({"rubricks": ["Be kind."]}, "not used: 'rubricks'"),
-    ({"constraints": {"soft": ["Be kind."]}}, "not used: the group's 'constraints'"),
-    ({"extra_info": {"checkers": ["[llm] a"], "functions": [""]}}, "not used: the rules in extra_info.checkers"),
-    ({"functions": ["def check_following(r): return True"]}, "not used: the rules in functions"),
-])  # fmt: skip
-def test_what_a_group_asks_for_in_vain_is_told(
-    calipers: Calipers, tmp_path: Path, more: dict[str, Any], words: str
-) -> None:
-    group = {
-        "context": [{"role": "user", "content": "?"}],
-        "trajectories": [{"messages": [{"role": "assistant", "content": one}]} for one in "ab"],
-    }
-    (tmp_path / "groups.jsonl").write_text(json.dumps(group | more) + "\n", encoding="utf-8")
-    run = calipers("score", "groups.jsonl", "-o", "scored.jsonl")
-    assert words in " ".join(run.err.split())
 
 
 @pytest.mark.parametrize(("more", "words"), [

@@ -75,22 +75,6 @@ def test_a_draft_that_comes_to_nothing_says_why_and_writes_nothing(run: Run, fau
     assert not Path("r.toml").exists()
 
 
-def test_settings_come_from_the_file_as_for_every_command(
-    run: Run, faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    faulty.script(drafts)
-    monkeypatch.setenv("CALIPERS_CONFIG", "mine.toml")
-    Path("mine.toml").write_text(
-        f'judge = "vllm/m"\nbase-url = "{faulty.url}"\n[rubric]\nfirst = 1\nparam = "temperature=0"\n',
-        encoding="utf-8",
-    )
-    assert run("draft", "groups.jsonl", "-o", "-")[0] == 0
-    assert len(faulty.posts) == 1 + 4 * 2
-    assert faulty.posts[0]["temperature"] == 0
-    Path("mine.toml").write_text("[rubric]\nfisrt = 1\n", encoding="utf-8")
-    assert "'fisrt': unknown key" in run("check", "x.toml")[2]
-
-
 @pytest.mark.parametrize(("arguments", "complaint"), [
     (("check", "none.toml"), "none.toml: there is no such file"),
     (("draft", "groups.jsonl", "-o", "no/r.toml", "--judge", "vllm/m"), "its folder does not exist"),

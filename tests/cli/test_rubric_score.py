@@ -80,18 +80,6 @@ def test_groups_without_a_rubric_have_the_one_that_was_given_to_score(tmp_path: 
     assert (overall["graded"], overall["ungraded"], overall["mean"]) == (2, 2, pytest.approx(2 / 3))
 
 
-def test_tags_control_no_terminal(tmp_path: Path):
-    tagged = {"criteria": [{"id": "c", "text": "Kind?", "points": 1, "tags": ["axis:\x1b[2J\nforged 1.000"]}]}
-    path = written(
-        tmp_path / "groups.jsonl",
-        [{"group_id": "p1", "rubric": tagged, "trajectories": [{"id": "a", "messages": said("a")}]}],
-    )
-    out = written(tmp_path / "r.jsonl", [result("p1", a={"met": True})])
-    done = CliRunner().invoke(app, ["rubric", "score", path, out], standalone_mode=False, catch_exceptions=False)
-    assert "\x1b" not in done.stdout
-    assert len(done.stdout.splitlines()) == 3
-
-
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

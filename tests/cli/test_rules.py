@@ -88,12 +88,6 @@ def test_settings_may_stand_in_a_file(folder: Path, score: Score, monkeypatch: p
     assert rewards(score()[1][0]) == pytest.approx([0.9, 0.4, 0.5, 0.0])
 
 
-def test_the_flag_goes_before_the_file(folder: Path, score: Score) -> None:
-    (folder / "rules.toml").write_text('combine = "average"\ncap = 0.2\n' + RULES)
-    assert rewards(score("--rules", "rules.toml")[1][0])[:2] == pytest.approx([0.95, 0.7])
-    assert rewards(score("--rules", "rules.toml", "--combine", "product")[1][0])[:2] == pytest.approx([0.9, 0.4])
-
-
 def test_a_dead_judge_leaves_no_number_and_the_gate_its_own(folder: Path, score: Score) -> None:
     write(folder, "judge.jsonl", {"error": {"kind": "bad_request", "message": "it is down", "fatal": True}})
     code, (result,), _ = score("--rules", "rules.toml")
@@ -121,14 +115,6 @@ def test_a_mistake_is_one_sentence_before_any_token(folder: Path, score: Score, 
     assert (code, results) == (2, [])
     assert words in " ".join(said.split())
     assert "Traceback" not in said
-
-
-def test_the_same_command_again_pays_nothing(score: Score) -> None:
-    arguments = ("--rules", "rules.toml", "--ledger", "runs.db")
-    first = score(*arguments)
-    again = score(*arguments)
-    assert again[1] == first[1]
-    assert "1 of them from the ledger" in again[2]
 
 
 def test_with_rules_a_reference_that_nobody_sees_is_told_of(folder: Path, score: Score) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calipers.generation.prompts import read_prompts
-from calipers.scenarios.files import read_rollouts, read_scenarios
+from calipers.scenarios.files import read_scenarios
 from command_line import Calipers, Ended, mismatches
 from scenario_writers import words
 
@@ -89,20 +89,9 @@ def test_what_differs_is_kept_as_it_was(folder: Path, calipers: Calipers) -> Non
         "differ: kept", "always solved", "never solved", "fewer than two scores", "without rollouts",
     ]  # fmt: skip
     assert [int(line.split()[0]) for line in ended.out.splitlines()[:5]] == [1, 1, 1, 0, 6]
-    assert "Advice: groups of" in ended.out
     assert "RESULT has 2 groups whose group_id is no scenario's id" in ended.err
     assert "\x1b" not in ended.err
     assert read_scenarios("kept.jsonl") == {names[0]: rows[names[0]]}
-
-
-@pytest.mark.parametrize("status", ["failed", "abstained"])
-def test_a_failed_rollout_has_no_score_whatever_stands_beside_it(folder: Path, status: str) -> None:
-    row = result("a", 1, 0, 0)
-    row["trajectories"][0]["status"] = status
-    scored(folder, row)
-    groups, strangers = read_rollouts(str(folder / "scored.jsonl"), {"a": {}})
-    assert [(one.scores, one.unscored) for one in groups] == [((0.0, 0.0), 1)]
-    assert strangers == []
 
 
 def test_what_is_no_result_of_the_scenarios_is_named(folder: Path, calipers: Calipers) -> None:

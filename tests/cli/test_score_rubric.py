@@ -60,22 +60,6 @@ def test_a_rubric_file_grades_and_replays(folder: Path, score: Score) -> None:
     assert (folder / "again.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
 
 
-def test_a_settings_file_may_name_the_rubric(folder: Path, score: Score, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CALIPERS_CONFIG", "mine.toml")
-    (folder / "mine.toml").write_text('rubric = "r.toml"\nprotocol = "checklist"\n', encoding="utf-8")
-    flags = ("--grading", "mode=relative", "--judge", "scripted:said.jsonl")
-    assert score("score", "groups.jsonl", "-o", "out.jsonl", *flags)[0] == 0
-    assert '"criteria"' in (folder / "out.jsonl").read_text(encoding="utf-8")
-
-
-def test_a_text_file_stays_the_free_rubric(folder: Path, score: Score) -> None:
-    (folder / "r.txt").write_text("Be right.", encoding="utf-8")
-    assert score("score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "r.txt")[0] == 0
-    code, said = score("score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "r.txt", "--protocol", "checklist")
-    assert code == 2
-    assert "rubric= is text" in said
-
-
 def test_the_embedded_judge_says_that_it_cannot_check_criteria(folder: Path, score: Score) -> None:
     code, _ = score("score", "groups.jsonl", "-o", "out.jsonl", "--rubric", "r.toml", "--protocol", "checklist")
     line = json.loads((folder / "out.jsonl").read_text(encoding="utf-8"))

@@ -13,8 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from calipers.cli.terminal import Terminal, print_figures
-from calipers.judging.describe import describe_result
-from calipers.types import GroupResult, TrajectoryResult
 from calipers.types.encoding import printable
 from command_line import Calipers
 from groups import FOUR, group_of
@@ -44,12 +42,6 @@ def test_a_console_shows_escapes_of_texts_and_keeps_its_own(tty: bool) -> None: 
     assert "\x1b[2J" not in shown
     assert not any(sign in shown for sign in COMMANDS[1:])
     assert ("\x1b[31m" in shown) == tty
-
-
-def test_what_a_person_reads_of_a_result_holds_no_command() -> None:
-    one = TrajectoryResult(HOSTILE, "failed", None, None, None, "", HOSTILE)
-    shown = describe_result(GroupResult(HOSTILE, "failed", (one,), 0, warnings=(HOSTILE,)))
-    assert not any(sign in shown for sign in COMMANDS)
 
 
 def test_a_group_id_does_not_command_the_terminal_of_a_run(tmp_path: Path, calipers: Calipers) -> None:

@@ -69,11 +69,6 @@ def test_the_result_file_stands_for_the_ledger_beside_it(ledger: Path, capsys: p
         Path("out.jsonl").write_text('{"group_id": "g"}\n', encoding="utf-8")
 
 
-def test_a_run_that_is_not_there_is_named(ledger: Path):
-    with pytest.raises(CalipersError, match=re.escape("has no run 7 (recorded: 1)")):
-        calipers("watch", str(ledger), "--run", "7", "--once")
-
-
 def test_other_files_are_refused_with_the_remedy(tmp_path: Path):
     text = tmp_path / "groups.jsonl"
     text.write_text('{"trajectories": []}\n', encoding="utf-8")

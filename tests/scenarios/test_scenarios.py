@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from calipers.errors import ConfigError, InputError
 from calipers.ledger import open_ledger
 from calipers.scenarios import Cell, Grid, Made, Options, Scenario, keep, split, write_scenarios
 from calipers.scenarios.files import read_tools
-from calipers.scenarios.keeping import RELATED, Rollouts, advice
+from calipers.scenarios.keeping import RELATED, Rollouts
 from calipers.scenarios.making import DIFFICULTIES, DUPLICATE, Known, connected_writer, problem_of
 from scenario_writers import WritingModel, words
 
@@ -152,31 +151,11 @@ def test_a_short_question_in_chinese_is_long_enough() -> None:
     assert problem_of("我的火车晚点了怎么办", Known()) is None
 
 
-def test_what_differs_is_kept_and_the_advice_follows_its_formula() -> None:
+def test_what_differs_is_kept() -> None:
     groups = [Rollouts("a", (0.0, 1.0, 1.0, 1.0)), Rollouts("b", (1.0, 1.0)), Rollouts("c", (0.0, 0.0)),
               Rollouts("d", (0.2,), unscored=3), Rollouts("e", (0.1, 0.3))]  # fmt: skip
     found = keep(groups)
     assert (found.kept, found.always, found.never, found.unknown) == (("a", "e"), ("b",), ("c",), ("d",))
-    assert found.advice is not None
-    assert found.advice == advice([(3, 4), (0, 2)], 16)
-    assert keep(groups[1:2]).advice is None
-
-
-def test_a_groups_chance_to_differ_is_that_of_the_beta_distribution() -> None:
-    """Against the integral over p of 1 - p^G - (1 - p)^G, by the midpoint rule after p = sin² t."""
-    steps, won, lost = 20_000, 3.5, 1.5
-    angles = [(step + 0.5) * math.pi / 2 / steps for step in range(steps)]
-    weights = [math.sin(t) ** (2 * won - 1) * math.cos(t) ** (2 * lost - 1) for t in angles]
-    chances = [1 - math.sin(t) ** 16 - math.cos(t) ** 16 for t in angles]
-    expected = sum(w * c for w, c in zip(weights, chances, strict=True)) / sum(weights)
-    assert advice([(3, 4)], 16).differing[8] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize(("solved", "size"), [(4, 4), (1, 16), (0, 32)])
-def test_rarer_success_needs_larger_groups(solved: int, size: int) -> None:
-    found = advice([(solved, 8)], 16)
-    assert found.size == size
-    assert found.groups == math.ceil(16 / found.differing[size])
 
 
 def test_quotas_add_up_whatever_is_wanted() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from calipers.errors import InputError
-from calipers.generation.main_eval import row_for_main_eval
+from calipers.generation.forms import row_for_main_eval
 from calipers.rubric.dataset_standards import read_standards
 from calipers.trainers.verl import compute_score
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES

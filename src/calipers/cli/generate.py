@@ -18,12 +18,18 @@ from calipers.cli.progress import ProgressLine
 from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_params, read_price
 from calipers.errors import ConfigError
-from calipers.generation.forms import Form, output_form, response_rows, write_rows
-from calipers.generation.main_eval import row_for_main_eval
+from calipers.generation.forms import Form, output_form, response_rows, row_for_main_eval, write_rows
 from calipers.generation.models import address_of, find_model
 from calipers.generation.prompts import Prompt, read_prompts
-from calipers.generation.response_file import ResponseFile
-from calipers.generation.sampling import Answered, Failed, Sample, Sampling, generate_responses, request_of
+from calipers.generation.sampling import (
+    Answered,
+    Failed,
+    ResponseFile,
+    Sample,
+    Sampling,
+    generate_responses,
+    request_of,
+)
 from calipers.types import Usage
 from calipers.types.encoding import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -28,9 +28,6 @@ from calipers.scenarios.files import (
 from calipers.scenarios.making import DIFFICULTIES, Cell, connected_writer, require_request, tool_names
 from calipers.types import Tool
 from calipers.types.encoding import counted, printable
-
-_INFORMATIVE: Final = 16
-"""The number of groups that differ, wanted in each training step, for which the advice is."""
 
 
 def write(task: str, out: str, **options: Any) -> int:
@@ -99,7 +96,7 @@ def keep(scenarios: str, result: str, out: str, *, solved: float, force: bool) -
             f"Warning: RESULT has {counted(len(strangers), 'group')} whose group_id is no scenario's id, ignored here "
             f"(the first: {strangers[0]!r:.200})"
         )
-    found = sorted_out(groups, solved=solved, informative=_INFORMATIVE)
+    found = sorted_out(groups, solved=solved)
     write_rows([rows[name] for name in rows if name in set(found.kept)], out)
     _print_kept(found, len(rows))
     print_message(f"Wrote {counted(len(found.kept), 'scenario')}: {out}")
@@ -116,9 +113,3 @@ def _print_kept(found: Kept, total: int) -> None:
     for name, scenarios in kinds.items():
         click.echo(f"{len(scenarios):6}  {name}")
     click.echo(f"{total - sum(map(len, kinds.values())):6}  without rollouts")
-    if (advice := found.advice) is not None:
-        shares = ", ".join(f"{share:.0%} at {size}" for size, share in advice.differing.items())
-        click.echo(f"Of the kept groups, expected to differ again, by group size: {shares}")
-        click.echo(
-            f"Advice: groups of {advice.size}, and {advice.groups} of them a step for {_INFORMATIVE} that differ"
-        )

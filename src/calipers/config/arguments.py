@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from calipers.errors import ConfigError
 from calipers.types.encoding import finite_number
@@ -12,22 +13,26 @@ _OURS = ("messages", "model", "stream", "n")
 """Request parameters that only calipers sets: another value would change the question, or the form of the answer."""
 
 
-def require_whole(**numbers: object) -> None:
-    """Raise ConfigError unless each of a user's options or arguments is a whole number or None."""
-    for name, value in numbers.items():
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise ConfigError(f"{name}={value!r}: it must be a whole number")
+def _check(holds: Callable[[Any], bool], must: str) -> Callable[..., None]:
+    """Return a check that raises ConfigError unless each of a user's options or arguments is None or right."""
+
+    def require(**values: object) -> None:
+        for name, value in values.items():
+            if value is not None and not holds(value):
+                raise ConfigError(f"{name}={value!r}: it must be {must}")
+
+    return require
 
 
-def require_above_zero(**numbers: object) -> None:
-    """Raise ConfigError unless each of a user's options or arguments is a finite number above 0 or None."""
-    for name, value in numbers.items():
-        match value:
-            case None:
-                continue
-            case int() | float() if (number := finite_number(value)) is not None and number > 0:
-                continue
-        raise ConfigError(f"{name}={value!r}: it must be a number above 0")
+def _is_above_zero(value: object) -> bool:
+    number = finite_number(value)
+    return number is not None and number > 0
+
+
+require_whole = _check(lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number")
+require_above_zero = _check(_is_above_zero, "a number above 0")
+require_callable = _check(callable, "a function")
+require_text = _check(lambda value: isinstance(value, str), "text")
 
 
 def require_share_of_groups(share: object) -> None:
@@ -42,20 +47,6 @@ def require_one_of(known: Sequence[str], **choices: object) -> None:
     for name, value in choices.items():
         if value not in known:
             raise ConfigError(f"{name}={value!r}: it must be one of {', '.join(known)}")
-
-
-def require_callable(**functions: object) -> None:
-    """Raise ConfigError unless each of a user's options or arguments is a function or None."""
-    for name, value in functions.items():
-        if value is not None and not callable(value):
-            raise ConfigError(f"{name}={value!r}: it must be a function")
-
-
-def require_text(**texts: object) -> None:
-    """Raise ConfigError unless each of a user's options or arguments is a string or None."""
-    for name, value in texts.items():
-        if value is not None and not isinstance(value, str):
-            raise ConfigError(f"{name}={value!r}: it must be text")
 
 
 def require_range(name: str, value: object) -> None:

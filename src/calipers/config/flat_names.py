@@ -105,23 +105,6 @@ def require_switched_on(flat: Mapping[str, Any]) -> None:
         )
 
 
-def option_problems(flat: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with single options of a judge, by their flat names: unknown ones, values out of range.
-
-    Not found is what goes wrong only with several options together.
-    """
-    known, found = flat_options(), []
-    for name, value in flat.items():
-        try:
-            if name in known:
-                known[name].require(value)
-            elif name not in GROUPS:
-                found.append(f"unknown option {name!r}.{did_you_mean(name, known.keys() | GROUPS.keys())}")
-        except ConfigError as error:
-            found.append(str(error))
-    return found
-
-
 def takes_options(
     options: Callable[P, Made],
 ) -> Callable[[Callable[[S, Made], None]], Callable[Concatenate[S, P], None]]:

@@ -6,13 +6,16 @@ Pure, except for ``write_rows``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from calipers.errors import ConfigError
-from calipers.generation.main_eval import row_for_main_eval
 from calipers.generation.sampling import Answered, Sample
+from calipers.inputs.plain import plain_data
+from calipers.inputs.records import without_empty_fields
+from calipers.rubric.dataset_standards import ground_truth_object, read_standards
+from calipers.types import Message, Rubric
 
 Form: TypeAlias = Literal["groups", "rows", "responses"]
 """``groups``: a groups file, for ``calipers score``. ``rows``: the prompt's row with a ``responses`` column, for verl's
@@ -103,3 +106,49 @@ def _write_parquet(rows: list[Mapping[str, Any]], part: Path) -> None:
         pq.write_table(pa.Table.from_pylist(packed), part)
     except pa.ArrowException as error:
         raise ConfigError(f"these rows do not fit in Parquet ({error}); write .jsonl instead") from None
+
+
+def row_for_main_eval(row: Mapping[str, Any], prompt: Sequence[Message]) -> dict[str, Any]:
+    """Return a row of generated responses that verl's ``main_eval`` can score.
+
+    ``main_eval`` passes only ``reward_model.ground_truth`` to a reward function, and data sets keep prompt and criteria
+    elsewhere: both are put into the ground truth, as JSON text. A plain answer stays as it is if the row has neither
+    criteria nor rules, because other reward functions read it.
+
+    Raises InputError for an ambiguous row, for example a row with two different rubrics.
+    """
+    read = without_empty_fields(plain_data(row))
+    stated = read_standards(read)
+    model = dict(model) if isinstance(model := row.get("reward_model"), Mapping) else {"style": "rule"}
+    truth = model.get("ground_truth")
+    asked: dict[str, Any] = {}
+    if stated.rubric is not None:
+        rubric = stated.rubric
+        asked |= {"rubrics": _criteria(rubric)} if isinstance(rubric, Rubric) else {"rubric": rubric}
+    if stated.rules is not None:
+        asked |= dict(stated.rules.value)
+    if stated.reference is not None:
+        asked["reference"] = stated.reference.value
+    own = ground_truth_object(truth)
+    if own is not None or stated.rubric is not None or stated.rules is not None or truth in (None, ""):
+        model["ground_truth"] = json.dumps(
+            {"prompt": [dict(message) for message in prompt], **asked, **(own or {})}, ensure_ascii=False, default=str
+        )
+    return {**row, "data_source": row.get("data_source") or "unknown", "reward_model": model}
+
+
+def _criteria(rubric: Rubric) -> list[dict[str, Any]]:
+    """Return a rubric's criteria in the form of data-set rows."""
+    return [
+        {
+            "criterion": one.text,
+            "points": one.points,
+            "id": one.id,
+            # The rule is a field of its own; in the tags, it would be read a second time.
+            "tags": [tag for tag in one.tags if not (one.rule and tag.startswith("verifier:"))],
+            **({"rule": dict(one.rule)} if one.rule else {}),
+            **({"veto": True} if one.veto else {}),
+            **({"levels": dict(one.levels)} if one.levels else {}),
+        }
+        for one in rubric.criteria
+    ]
