@@ -88,16 +88,14 @@ UNUSABLE: Mapping[str, Answer] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("how", UNUSABLE)
-async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty: FaultyServer, how: str) -> None:
-    faulty.script(UNUSABLE[how])
-    judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1, "price": PRICE})
-    result = await judge.score_group(GROUP)
-    assert result.rewards == [None] * 4
-    assert bill(result) == (0, 1, 1, 10, 5)
-    assert result.usage.cached_tokens == 4
-    assert result.usage.cost_usd == pytest.approx(ONE)
-    assert result.warnings == ()
+async def test_a_billed_reply_that_cannot_be_used_is_paid_for_and_counted(faulty: FaultyServer) -> None:
+    for how, answer in UNUSABLE.items():
+        faulty.script(answer)
+        judge = calipers.Judge("openai/judge", base_url=faulty.url, api_key="k", calls={"attempts": 1, "price": PRICE})
+        result = await judge.score_group(GROUP)
+        assert result.rewards == [None] * 4, how
+        assert (bill(result), result.usage.cached_tokens, result.warnings) == ((0, 1, 1, 10, 5), 4, ()), how
+        assert result.usage.cost_usd == pytest.approx(ONE), how
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal
 
 from calipers.backends.transport.refusals import Refusal, read_refusal, refuses_images
 from calipers.backends.transport.reply import HttpReply
@@ -97,10 +96,6 @@ class Negotiated(FullBackend):
         self.refused |= {str(name) for name in known.get("refused", ())}
         served = known.get("served", ())
         self._served = frozenset(str(one) for one in served) if isinstance(served, list) else frozenset()
-
-    def detached_copy(self) -> Self:
-        """Return a copy of this backend whose refusals and models are not recorded in the original."""
-        return copy(self)
 
     async def _negotiate(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]

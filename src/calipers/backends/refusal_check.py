@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 from typing import Final
 
 from calipers.backends.limits.pool import Pool
@@ -67,8 +68,8 @@ class RefusalCheck:
     async def _asked(self, server: Negotiated) -> str | None:
         question = JudgeRequest(_MESSAGES, ("A",), Ask(0, (0,), (0,)), _NOBODY, None, _TOKENS, {})
         try:
-            async with asyncio.timeout(_SECONDS):
-                completion = await self._bounded(server.detached_copy()).complete(question)
+            async with asyncio.timeout(_SECONDS):  # a copy, so that the test teaches the judge nothing
+                completion = await self._bounded(copy(server)).complete(question)
         except BackendError as error:
             if error.kind in REFUSED:
                 return str(error)

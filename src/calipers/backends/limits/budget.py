@@ -11,6 +11,7 @@ import logging
 import math
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 
 from calipers.backends.limits.prices import Pricing, price_list_hint
@@ -126,7 +127,7 @@ class Purse:
             self.spent.add(spent)
             waiting, self._waiting = self._waiting, []
         for loop, turn in waiting:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
                 loop.call_soon_threadsafe(_wake, turn)
 
     def _exceeded(self, claim: Amount, held: Amount) -> str:
