@@ -216,7 +216,7 @@ def test_a_judge_that_cannot_be_asked_is_refused_before_another_is_paid(
 
 def test_criteria_of_the_settings_file_are_for_runs(folder: Path):
     prompts_with_answers(folder)
-    (folder / "calipers.toml").write_text('criteria = "auto"\ncriteria_writer = "openai/gpt-5"\n')
+    (folder / "calipers.toml").write_text('criteria = "auto"\n')
     done = calipers("asked.jsonl", "--judge", "scripted:replies.jsonl", "--orders", "1", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [one["prompt_variant"] for one in json.loads(done.stdout)["judges"]] == [None]

@@ -111,7 +111,7 @@ def test_a_check_can_be_the_audit_and_opinions_that_fail_are_missing(capsys: pyt
     assert (auditor.summary.audited, auditor.summary.compared, auditor.summary.disagreement) == (1, 1, 1.0)
     assert auditor.summary.fidelity == pytest.approx(-1.0)
     down = Judge(SimulatedJudge(lambda *_: 1 / 0))
-    for second in (broken, down, lambda one: 1e200, lambda one: float("nan"), lambda one: "1"):
+    for second in (broken, down, lambda _: 1e200, lambda _: float("nan"), lambda _: "1"):
         with Auditor(second, share=1.0, calibrated=0.9) as auditor:  # type: ignore[arg-type]
             for number in range(10):
                 assert auditor.seen(groups(number + 1)[0], SCORED) is SCORED

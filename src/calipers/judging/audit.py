@@ -247,7 +247,7 @@ class Auditor:
     def _note(self, *, audited: int = 0, compared: int = 0, dropped: int = 0, failed: int = 0, **found: Any) -> None:
         with self._lock:
             old = self._summary
-            counts = {"audited": old.audited + audited, "compared": old.compared + compared}
+            counts: dict[str, Any] = {"audited": old.audited + audited, "compared": old.compared + compared}
             counts |= {"dropped": old.dropped + dropped, "failed": old.failed + failed}
             self._summary = replace(old, **counts, **found)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calipers.errors import CalipersError, LedgerError
-from calipers.judging.remote import Asked, Batch, Note, Outcome, SharedJudge
+from calipers.judging.remote import Batch, Note, Outcome, SharedJudge
 from calipers.ray.cluster import import_ray, this_machine
 from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup, Usage
 
@@ -72,9 +72,9 @@ class JudgeActor:
         self._numbered = max(self._numbered, first + groups)
         return await self.begin(range(first, first + groups))
 
-    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+    async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
-        return await self._judge.answer(number, request, asked)
+        return await self._judge.answer(number, request)
 
     async def finish(
         self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]
@@ -124,9 +124,9 @@ class RemoteOwner:
         self._handle = handle
         self._ray = import_ray()
 
-    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+    async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
-        reference = self._handle.answer.remote(number, request, asked)
+        reference = self._handle.answer.remote(number, request)
         try:
             outcome: Outcome = await self._of_actor(reference)
         except asyncio.CancelledError:
