@@ -36,9 +36,9 @@ from calipers.trainers.verl.settings import make_judge
 GROUP, PROMPTS, STEPS = 8, 4, 50
 
 
-def settings(data: Path, model: str, judge: str) -> dict[str, object]:
-    """Return the settings of a run: verl serves the judge on a GPU of its own, and calipers asks it during rollouts."""
-    rollout, actor, reward = "actor_rollout_ref.rollout", "actor_rollout_ref.actor", "reward.reward_model"
+def settings(data: Path, model: str, judge: str, url: str) -> dict[str, object]:
+    """Return the settings of a run, whose rollouts are judged by a model that is served at ``url``."""
+    rollout, actor = "actor_rollout_ref.rollout", "actor_rollout_ref.actor"
     return {
         "algorithm.adv_estimator": "grpo",
         "data.train_files": data,
@@ -53,14 +53,8 @@ def settings(data: Path, model: str, judge: str) -> dict[str, object]:
         f"{actor}.ppo_mini_batch_size": PROMPTS,
         f"{actor}.ppo_micro_batch_size_per_gpu": 4,
         f"+{rollout}.agent.agent_loop_manager_class": "calipers.trainers.verl.AgentLoopManager",
-        f"{reward}.enable": "true",
-        f"{reward}.enable_resource_pool": "true",
-        f"{reward}.n_gpus_per_node": 1,
-        f"{reward}.nnodes": 1,
-        f"{reward}.model_path": judge,
-        f"{reward}.rollout.name": "vllm",
         "+calipers.judge": f"vllm/{judge}",
-        "+calipers.base_url": "router",
+        "+calipers.base_url": url,
         "trainer.n_gpus_per_node": 1,
         "trainer.total_training_steps": STEPS,
         "trainer.test_freq": -1,
@@ -120,15 +114,14 @@ def main(folder: str = "verl_loop") -> None:
     policy.tokens.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     policy.tokens.save_pretrained(out / "tiny")
     GraniteConfig(vocab_size=len(policy.tokens)).save_pretrained(out / "tiny")  # Qwen's would bring Qwen's own decoder
-    config = composed(settings(out / "train.parquet", str(out / "tiny"), str(out / "tiny")))
-    script = launch_script(settings(out / "train.parquet", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B"))
+    given = settings(out / "train.parquet", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B", "http://localhost:8000/v1")
+    script = launch_script(given)
     (out / "train.sh").write_text(script, encoding="utf-8")
     print(f"launch script, whose settings verl's loader accepts: {out / 'train.sh'}")
     before = policy.truth(parts.validation)
     with served(opinion, model=str(out / "tiny")) as url:
-        address = url.removeprefix("http://").removesuffix("/v1")  # verl's router would be there
-        judge = make_judge(settings_in_config(config), router=address)
-        rewards = trained(policy, judge, parts.train)
+        config = composed(settings(out / "train.parquet", str(out / "tiny"), str(out / "tiny"), url))
+        rewards = trained(policy, make_judge(settings_in_config(config)), parts.train)
     after = policy.truth(parts.validation)
     print(f"truth on held-out scenarios: {before:.2f} before, {after:.2f} after {len(rewards)} steps")
     draw(rewards, before, after, out / "loop.png")

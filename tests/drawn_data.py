@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 from answers import answered, told
 from calipers.inputs import as_group, as_rubric_row, canonical
-from calipers.inputs.jsonl import json_line_rows
-from calipers.inputs.plain import plain_data, without_nan
+from calipers.inputs.plain import plain_data
+from calipers.inputs.records import json_line_rows
 from calipers.rubric.criteria import as_rubric, criteria_as_text
 from calipers.rubric.dataset_standards import read_standards, text_of_reference, without_rubrics
 from calipers.rubric.scaffold import Schedule, scaffolded, shown_criteria
@@ -92,7 +92,7 @@ def _verdict(value: Any) -> Any:
 def _values(value: Any) -> Any:
     shown = printable(value) if isinstance(value, str) else None
     safe = without_lone_surrogates(value) if isinstance(value, str) else None
-    return [plain_data(value), without_nan(value), finite_number(value), to_json_text(value), shown, safe]
+    return [plain_data(value), finite_number(value), to_json_text(value), shown, safe]
 
 
 def _scaffold(seed: Any) -> Any:

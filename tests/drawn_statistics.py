@@ -21,15 +21,11 @@ from calipers.aggregators.panel import Fallback, Panel
 from calipers.aggregators.panel_weights import learn_weights
 from calipers.aggregators.position_bias import PositionBias
 from calipers.aggregators.priors import Priors
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
+from calipers.aggregators.resolution import StoppingRule, usual_spread
 from calipers.aggregators.two_way import TwoWay, fit_two_way
 from calipers.rewards.identity import Identity
-from calipers.rewards.length import LengthControl
-from calipers.rewards.min_max import MinMax
-from calipers.rewards.near_ties import near_tied_clusters
 from calipers.rewards.rank import Rank
 from calipers.rewards.rubric_range import RubricRange
-from calipers.rewards.ties import Ties
 from calipers.rewards.win_rate import WinRate
 from calipers.rubric.formulas import NORMALISERS, criteria_for_judge, graded, lowest_score, score_from_rules
 from calipers.rubric.grading import Grading, OnMissing
@@ -292,8 +288,7 @@ def _stopping(rng: random.Random) -> Any:
     rule = StoppingRule(rng.choice((0.0, 0.01, 0.05)), **options)
     found, calls = scores(rng, rng.randint(1, 4)), rng.choice((1, 2, 3, 4, 7, 8))
     gain = rule.gain(rng.choice((0.0, 0.01, 0.04)), rng.choice((0.0, 0.01, 0.02)), freedom=2, calls=calls)
-    rest = [tie_all_scores(found), without_scores(found), usual_spread(0.3, gain), usual_spread(gain, 0.3)]
-    return [rule.should_stop(found, calls=calls), gain, is_all_noise(found), *rest]
+    return [rule.should_stop(found, calls=calls), gain, usual_spread(0.3, gain), usual_spread(gain, 0.3)]
 
 
 def _priors(rng: random.Random) -> Any:
@@ -346,14 +341,11 @@ def _rewards(rng: random.Random) -> Any:
     one = rubric(rng)
     shown = view(rng, n, tuple(rng.choice((one, None)) for _ in range(n)))
     bounds: tuple[Any, ...] = rng.choice(((), ((-1.0, 1.0),), ((0.0, 5.0),)))
-    inner = rng.choice((Identity(*bounds), Rank(*bounds), MinMax(*bounds)))
-    within = rng.choice((1.0, 0.5, 2.0))
     by: dict[str, Any] = {"grading": grading(rng)} if rng.random() < 0.8 else {}
     made: list[Any] = [
-        Identity(*bounds), Rank(*bounds), MinMax(*bounds), WinRate(*bounds), RubricRange(*bounds, **by),
-        Ties(inner, within), LengthControl(inner, rng.choice((0.5, 1.0, 0.2)), within), LengthControl(inner, 0.5),
+        Identity(*bounds), Rank(*bounds), WinRate(*bounds), RubricRange(*bounds, **by),
     ]  # fmt: skip
-    return [near_tied_clusters(found, within=within), *(transform(found, shown) for transform in made)]
+    return [transform(found, shown) for transform in made]
 
 
 DRAWS: dict[str, Draw] = {

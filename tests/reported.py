@@ -41,12 +41,12 @@ def write_lines(path: Path, lines: Iterable[Any]) -> Path:
     return path
 
 
-def report_of(folder: Path, *paths: Path, groups: Path | None = None, redact: bool = False) -> Path:
+def report_of(folder: Path, *paths: Path, groups: Path | None = None) -> Path:
     """Write a report of files, and return its path."""
     out = folder / "report.html"
     named = None if groups is None else str(groups)
     with open_sources([str(path) for path in paths], groups=named, on_error=print) as sources:
-        write_report(sources, out, redact=redact)
+        write_report(sources, out)
     return out
 
 

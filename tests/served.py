@@ -11,10 +11,10 @@ from typing import Any
 
 import aiohttp
 
-from calipers.server.room import Room
+from calipers.server.limits import Limits, Room
 from calipers.server.running import address_of, bound_socket, serve
 from calipers.server.service import Service
-from calipers.server.tenant import Limits, TenantSettings
+from calipers.server.tenants import TenantSettings
 from http_judge import judge_at
 from servers.faulty_server import FaultyServer
 

@@ -167,5 +167,5 @@ def test_a_group_that_is_one_already_may_come_from_a_reader(tmp_path: Path, monk
     found = [(1, group_of({"a": "x", "b": "y"})), (2, [[{"role": "assistant", "content": "c"}]])]
     monkeypatch.setattr(Registry, "find", lambda *_: lambda _: iter(found))
     first, second = calipers.read_groups(tmp_path / "any", reader="any")
-    assert first is found[0][1]
+    assert first == found[0][1]
     assert len(second.trajectories) == 1

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.environment import recorded_data
-from calipers.calibration.measures import Array, Flags
+from calipers.calibration.measures import Flags
 from calipers.calibration.records import Record, read_judgments
 from calipers.calibration.series import Frame, Series, build_series
 from calipers.inputs import read_groups
@@ -56,10 +56,3 @@ def half(frame: Frame, rows: Sequence[int], salt: int = 0) -> Flags:
 def figure(low_high: tuple[float, float] | None) -> str:
     """An interval as text."""
     return "" if low_high is None else f"[{low_high[0]:+.4f}, {low_high[1]:+.4f}]"
-
-
-def correlation(one: Array, other: Array) -> float:
-    """Pearson over all entries; 0 where either is constant."""
-    a, b = one - one.mean(), other - other.mean()
-    size = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / size if size > 0 else 0.0

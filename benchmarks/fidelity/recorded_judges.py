@@ -12,34 +12,12 @@ import random
 import sys
 import time
 
-import numpy as np
-
 from benchmarks.environment import recorded_data
-from benchmarks.fidelity import orders, panels, sampling
-from benchmarks.fidelity.data import Target, load
+from benchmarks.fidelity import panels, sampling
+from benchmarks.fidelity.data import Target
 from calipers.aggregators.bradley_terry import BradleyTerry
-from calipers.calibration import calibrate, measures
+from calipers.calibration import calibrate
 from calipers.types import Comparison
-
-
-def reshaping() -> None:
-    """Print what reshaping scores does to the figure with no judging at all: a row of its own."""
-    print("\n## Monotone reshaping, exp of standard scores (no judging): fidelity as it is, reshaped")
-    for name in ("rb2_k8", "hanna"):
-        frame, series = load(name)
-        for one in series[:: 1 if name == "rb2_k8" else 24]:
-            gold, scores = frame.gold[list(one.rows)], one.scores(0, one.most)
-            off = measures.centred_values(scores, ~np.isnan(scores))
-            spread = np.sqrt((off**2).mean(axis=1, keepdims=True))
-            bent = np.where(np.isnan(scores), np.nan, np.exp(off / np.where(spread > 0, spread, 1.0)))
-            plain, reshaped = (
-                measures.mean_over_groups(measures.fidelity(part, gold)) or 0.0 for part in (scores, bent)
-            )
-            key = one.key
-            print(
-                f"{name}: {key.judge}, {key.prompt_variant}, {key.criterion or key.temperature}".ljust(56)
-                + f"{plain:8.4f}{reshaped:8.4f}"
-            )
 
 
 def speed() -> list[Target]:
@@ -69,8 +47,7 @@ def main() -> None:
     if not recorded_data().is_dir():
         print(f"no recorded data at {recorded_data()}: set CALIPERS_DATA to where it is")
         return
-    targets = [*sampling.report(), *panels.report(), *orders.report()]
-    reshaping()
+    targets = [*sampling.report(), *panels.report()]
     targets += speed()
     print("\n## Targets")
     for one in targets:

@@ -195,7 +195,6 @@ REWARDS: Final = Registry(
         "score": "calipers.rewards.identity:Identity",
         "win_rate": "calipers.rewards.win_rate:WinRate",
         "rank": "calipers.rewards.rank:Rank",
-        "min_max": "calipers.rewards.min_max:MinMax",
         "shrunk": "calipers.rewards.reliable:Shrunk",
         "weighted": "calipers.rewards.reliable:Weighted",
     },
@@ -228,8 +227,8 @@ READERS: Final = Registry(
     "calipers.readers",
     {
         "eval": "calipers.inputs.inspect_log:eval_rows",
-        "json": "calipers.inputs.jsonl:read_json_file",
-        "jsonl": "calipers.inputs.jsonl:read_json_lines",
-        "parquet": "calipers.inputs.parquet:parquet_group_rows",
+        "json": "calipers.inputs.records:read_json_file",
+        "jsonl": "calipers.inputs.records:read_json_lines",
+        "parquet": "calipers.inputs.records:parquet_group_rows",
     },
 )

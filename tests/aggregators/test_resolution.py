@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calipers.aggregators.resolution import StoppingRule, is_all_noise, tie_all_scores, usual_spread, without_scores
+from calipers.aggregators.resolution import StoppingRule, usual_spread
 from calipers.types import Scores
 
 
@@ -58,20 +58,3 @@ def test_a_judge_that_never_differs_is_not_asked_again():
 def test_the_usual_spread_is_what_noise_does_not_explain():
     assert usual_spread(3.0, 1.0) == 2.0
     assert usual_spread(1.0, 3.0) == 0.0
-
-
-def test_a_spread_within_its_errors_is_noise():
-    assert is_all_noise(Scores((0.5, 0.52, 0.49), (0.1, 0.1, 0.1)))
-    assert not is_all_noise(Scores((0.1, 0.5, 0.9), (0.1, 0.1, 0.1)))
-
-
-def test_without_errors_or_with_one_score_nothing_is_said():
-    assert not is_all_noise(Scores((0.5, 0.5), (None, None)))
-    assert not is_all_noise(Scores((0.5, None), (0.1, None)))
-    assert not is_all_noise(Scores((0.5, 0.5), (0.0, 0.0))), "a judge that repeats itself has no noise"
-
-
-def test_ties_are_bit_equal_and_what_was_missing_stays_missing():
-    assert tie_all_scores(Scores((0.1, None, 0.4), (0.2, None, 0.2))).values == (0.25, None, 0.25)
-    assert tie_all_scores(Scores((None,), (None,))).values == (None,)
-    assert without_scores(Scores((0.1, 0.2), (0.1, 0.1))) == Scores((None, None), (None, None))

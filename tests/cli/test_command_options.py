@@ -67,7 +67,7 @@ def test_an_option_without_its_value_is_refused_in_every_command():
     optional = {("score", "--ray")}  # --ray alone means --ray auto
     tried = [one for one in options_with_a_value(app) if one not in optional]
     assert len(tried) > 150
-    assert {("score", "--resolve"), ("score", "--judge"), ("score", "--ties")} <= set(tried)
+    assert {("score", "--resolve"), ("score", "--judge"), ("score", "--reward")} <= set(tried)
     wrong = []
     for line in tried:
         ended = CliRunner().invoke(app, line)

@@ -10,7 +10,7 @@ import pytest
 
 from calipers.cli.output import Output
 from calipers.errors import ConfigError
-from calipers.inputs.jsonl import read_json_lines
+from calipers.inputs.records import read_json_lines
 from calipers.ledger import open_ledger
 from calipers.types import GroupResult
 from command_line import Calipers, mismatches

@@ -1,6 +1,5 @@
 """``calipers report`` and ``calipers show``: what they write, print and refuse."""
 
-import json
 from pathlib import Path
 
 import click
@@ -9,7 +8,7 @@ import pytest
 from calipers.cli import app
 from calipers.errors import CalipersError, ConfigError, InputError
 from groups import FOUR, QUALITY, group_of
-from reported import data_of, details_in, member, result_of, write_lines
+from reported import details_in, member, result_of, write_lines
 
 
 def calipers(*arguments: str) -> int:
@@ -47,11 +46,6 @@ def test_a_named_groups_file_takes_its_place(folder: Path):
     detail = details_in(Path("page.html"))[0]
     assert detail["shared"][0]["content"] == "Question one?"
     assert detail["questions"] is None
-
-
-def test_redact_leaves_texts_out(folder: Path):
-    assert calipers("report", "scored.jsonl", "-o", "page.html", "--redact") == 0
-    assert "Question" not in json.dumps(data_of(Path("page.html")))
 
 
 def test_a_file_is_replaced_only_with_force(folder: Path):

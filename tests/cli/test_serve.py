@@ -116,8 +116,7 @@ def test_the_password_of_a_ledger_is_never_printed(tmp_path: Path, monkeypatch: 
     needs_packages()
     monkeypatch.chdir(tmp_path)
     from calipers.cli.serve import _shown  # noqa: PLC0415 - needs the packages
-    from calipers.server.service import ledgers_of  # noqa: PLC0415 - likewise
-    from calipers.server.tenant import TenantSettings  # noqa: PLC0415 - likewise
+    from calipers.server.tenants import TenantSettings, ledgers_of  # noqa: PLC0415 - likewise
 
     shown = _shown(["postgresql://ann:s3cret@db/rewards", "bob.db"])
     assert shown == "ledgers postgresql://ann@db/rewards, bob.db"
@@ -140,7 +139,7 @@ def test_a_ledger_that_cannot_be_one_is_a_sentence_and_leaves_no_file(
     (tmp_path / "text.db").write_text("This is no database, but a text of many words." * 9, encoding="utf-8")
     before = sorted(tmp_path.iterdir())
     from calipers.errors import LedgerError  # noqa: PLC0415 - beside its use
-    from calipers.server.service import only_server_of  # noqa: PLC0415 - needs the packages
+    from calipers.server.tenants import only_server_of  # noqa: PLC0415 - needs the packages
 
     with pytest.raises(LedgerError), only_server_of([place]):
         pass

@@ -189,7 +189,7 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
         "quorum": 2, "orders": 3,
         "samples": 2, "seed": 7, "reasks": 0, "max_tokens": 99, "params": {"temperature": 0},
         "reasoning": "shown", "reward_range": (-1.0, 1.0), "absolute": True, "deadline": 5.0, "resolve": 0.1, "most": 4,
-        "ties": 1.0, "length_control": 0.2, "reward": "rank", "at_once": 6, "on_attack": "floor", "canaries": "sampled",
+        "reward": "rank", "at_once": 6, "on_attack": "floor", "canaries": "sampled",
         "experience": False,
     })  # fmt: skip
     settings = judge.settings
@@ -198,7 +198,7 @@ def test_what_decides_results_is_recorded_and_read_again() -> None:
     assert (record["resolve"], record["learns"], record["canaries"]) == (
         {"tolerance": 0.1, "most": 4}, False, "sampled",
     )  # fmt: skip
-    assert record["reward"] == {"kind": "rank", "ties": 1.0, "length": 0.2}
+    assert record["reward"] == {"kind": "rank"}
 
 
 def test_a_record_with_an_unknown_option_is_refused() -> None:

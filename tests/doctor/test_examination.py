@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import random
 import re
-import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 
 from calipers.doctor import Diagnosis, diagnose
-from calipers.doctor.applied_format import format_request
 from calipers.doctor.examinee import Examinee
 from calipers.doctor.probes import PROBES
+from calipers.doctor.server import format_request
 from calipers.errors import ConfigError
 from doctor.probe_judges import MODELS, form_of, judge, shown, truth
 from servers.faulty_server import Answer, Asked, FaultyServer, Reply, error, said
@@ -54,8 +52,8 @@ async def test_a_judge_is_asked_some_forty_short_questions(faulty: FaultyServer)
     """What a hosted judge is paid for: calls and, at four characters a token, prompt tokens."""
     found = await examine(faulty, judge())
     characters = sum(len(str(message["content"])) for body in faulty.posts for message in body["messages"])
-    assert found.calls == len(faulty.posts) == 39
-    assert characters / 4 < 17_000
+    assert found.calls == len(faulty.posts) == 35
+    assert characters / 4 < 15_500
 
 
 async def test_the_canarys_constant_is_drawn_anew_and_never_in_the_question(faulty: FaultyServer):
@@ -136,19 +134,16 @@ async def test_a_judge_that_writes_no_verdict_and_ignores_the_schema_is_unfit_fo
     assert found["json_schema applied"].figures == {"applied": False, "refused": False}
     assert found.reason.startswith("only 0 of 24 answers could be read")
     assert found.reason.endswith("and the schema asked for is not applied")
+    assert found["json_object applied"].figures == {"applied": False, "refused": False}
 
 
 async def test_a_server_that_hangs_is_too_slow_and_holds_nobody_up(faulty: FaultyServer):
     # A call may take as long as it likes: only what is given in all ends this.
     found = await examine(faulty, Answer(hang=True), within=0.5, timeout=10**6)
     assert (found.verdict, found.calls, found.sent) == ("unfit", 0, 2)
-    assert found.reason.startswith(
-        "too slow to be examined: no answer came in 0.5 s, so it is not known whether it judges well; "
-        f"ask again with --within {found.ask_within}, or more"
-    )
-    assert found.ask_within is not None
-    assert found.ask_within >= 12  # as if both had come after 0.5 s
-    assert found["answers"].says == "none arrived: the 0.5 s were used up (--within)"
+    assert found.reason.startswith("too slow to be examined: no answer came in 0.5 s")
+    assert "--within" in found.reason
+    assert found["answers"].standing == "unknown"
 
 
 async def test_a_judge_whose_time_runs_out_is_not_said_to_judge_badly_and_the_way_on_is_named(faulty: FaultyServer):
@@ -159,10 +154,8 @@ async def test_a_judge_whose_time_runs_out_is_not_said_to_judge_badly_and_the_wa
 
     found = await examine(faulty, slow, within=1.5, timeout=10**6, concurrency=3)
     assert found.verdict == "unfit"
-    assert re.match(r"too slow to be examined: \d of 24 answers came in 1\.5 s, so it is not known", found.reason)
-    assert found.reason.endswith(f"; ask again with --within {found.ask_within}")
-    assert found.ask_within is not None
-    assert 20 <= found.ask_within <= 50  # 39 questions at a third of 1.5 s, and a fifth to spare
+    assert re.match(r"too slow to be examined: \d of 24 answers came in 1\.5 s", found.reason)
+    assert "--within" in found.reason
     assert found.calls == 3
     assert 3 < len(faulty.posts) <= found.sent < 24
     standings = {one.name: one.standing for one in found.checks}
@@ -180,41 +173,6 @@ async def test_no_question_is_sent_once_the_time_is_used_up(faulty: FaultyServer
     with pytest.raises(TimeoutError):
         await examinee.complete(format_request("json_schema", "word", params={}), examinee.backend())
     assert faulty.asked == []
-
-
-async def test_llama_cpps_slots_and_window_are_read_and_no_more_is_asked_at_once(faulty: FaultyServer):
-    rows = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 40960}}]
-    faulty.get["/props"] = Answer(body={"total_slots": 2, "default_generation_settings": {"n_ctx": 8192}})
-    found = await examine(faulty, judge(), models=Answer(body={"object": "list", "data": rows}))
-    assert found["slots"].figures == {"slots": 2}
-    assert found["context window"].figures == {"tokens": 8192}
-    assert found["latency"].figures["in_flight"] == 2
-    assert tomllib.loads(found.toml())["concurrency"] == 2
-    models = Answer(body={"object": "list", "data": rows})
-    assert (await examine(faulty, judge(), models=models, concurrency=5))["latency"].figures["in_flight"] == 5
-
-
-async def test_to_one_slot_all_questions_go_one_after_the_other(faulty: FaultyServer):
-    honest, came = judge(), list[float]()
-
-    def slow(asked: Asked) -> Answer:
-        came.append(time.monotonic())
-        return replace(honest(asked), takes=0.05)
-
-    rows = [{"id": "m", "owned_by": "llamacpp"}]
-    faulty.get["/props"] = Answer(body={"total_slots": 1})
-    found = await examine(faulty, slow, models=Answer(body={"object": "list", "data": rows}))
-    assert (found.verdict, found.sent) == ("fit", 39)
-    assert min(later - earlier for earlier, later in pairwise(came)) > 0.04
-
-
-@pytest.mark.parametrize("body", [b"", b"[]", {"total_slots": True}, {"total_slots": "2"}, {"total_slots": 10**9}])
-async def test_properties_that_tell_nothing_are_no_fault(faulty: FaultyServer, body: object):
-    faulty.get["/props"] = Answer(body=body)
-    rows = [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx": 8192}}]
-    found = await examine(faulty, judge(), models=Answer(body={"object": "list", "data": rows}))
-    assert (found.verdict, found["latency"].figures["in_flight"]) == ("fit", 8)
-    assert "slots" not in {one.name for one in found.checks}
 
 
 async def test_a_fingerprint_is_named_and_is_no_part_of_the_models_name(faulty: FaultyServer):
@@ -253,16 +211,17 @@ async def test_a_schema_that_is_refused_is_told_from_one_that_is_ignored(faulty:
     assert found["json_object applied"].figures["applied"] is True
 
 
-async def test_where_only_the_plain_json_form_is_kept_the_settings_ask_for_it(faulty: FaultyServer):
+async def test_where_only_the_plain_json_form_is_kept_the_way_on_is_named(faulty: FaultyServer):
     honest, prose = judge(), said("Here you are: the first one.")
 
     def object_only(asked: Asked) -> Answer:
         return honest(asked) if form_of(asked) == "json_object" else prose
 
     found = await examine(faulty, object_only)
-    assert found.verdict == "fit with these settings"
-    assert "the server ignores the schema" in found.reason
-    assert tomllib.loads(found.toml())["param"] == ['response_format={"type": "json_object"}']
+    assert found.verdict == "unfit"
+    assert """--param 'response_format={"type": "json_object"}'""" in found.reason
+    found = await examine(faulty, object_only, params={"response_format": {"type": "json_object"}})
+    assert found.verdict == "fit"
 
 
 async def test_a_leaning_to_the_first_place_asks_for_two_orders(faulty: FaultyServer):
@@ -452,6 +411,6 @@ async def test_a_price_given_is_what_a_thousand_groups_are_reckoned_by(faulty: F
     """Ten tokens in and five out a call, at 100 and 200 dollars a million."""
     found = await examine(faulty, judge(), price=(100, 200))
     assert found["price"].figures == {"usd_per_1000_groups": 2.0}
-    assert found.usage.cost_usd == pytest.approx(39 * 0.002)
+    assert found.usage.cost_usd == pytest.approx(35 * 0.002)
     with pytest.raises(ConfigError, match="price="):
         await diagnose("vllm/m", base_url=faulty.url, price=(1,))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from calipers.doctor.checks import agreement_check
 from calipers.doctor.examinee import Answer, Answers
-from calipers.doctor.probe_statistics import measure_agreement
 from calipers.doctor.probes import INJECTIONS, PROBES
 from calipers.types import Ask, Completion, Reading, TrajectoryGroup
 
@@ -26,7 +26,7 @@ def test_a_judge_of_length_alone_is_no_better_than_chance(sign: int):
         )
         for group in PROBES
     )
-    assert measure_agreement(PROBES, Answers(12, received)).chance > 0.05
+    assert agreement_check(PROBES, Answers(12, received)).figures["by_chance"] > 0.05
 
 
 def test_there_are_a_dozen_groups_of_three_best_first_and_three_injections():

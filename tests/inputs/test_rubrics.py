@@ -1,6 +1,9 @@
-"""Rubrics that people write, in TOML, JSON and YAML."""
+"""Rubrics that people write in TOML, JSON and YAML, and data sets with a rubric in each row."""
+
+from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,10 @@ import pytest
 
 import calipers
 from calipers.errors import ConfigError, InputError
+from calipers.inputs import as_group, as_rubric_row
+from calipers.rubric.unused_standards import unused_standards
+from calipers.trainers.rows import standards_of_row
+from inputs.written import written
 
 TOML = """
 title = "Support"
@@ -39,6 +46,11 @@ def test_the_three_forms_say_the_same(tmp_path: Path):
     assert [one.points for one in rubric.criteria] == [3, -4, 1.0]
     (tmp_path / "r.json").write_text(json.dumps(rubric.to_dict()), encoding="utf-8")
     assert calipers.read_rubric(tmp_path / "r.json") == rubric
+    (tmp_path / "list.json").write_text('["Is it short?", "Is it kind?"]', encoding="utf-8")
+    assert [one.text for one in calipers.read_rubric(tmp_path / "list.json").criteria] == [
+        "Is it short?",
+        "Is it kind?",
+    ]
     pytest.importorskip("yaml", reason="PyYAML is not installed")
     (tmp_path / "r.yaml").write_text(
         "title: Support\nveto_floor: -0.5\ncriteria:\n"
@@ -50,40 +62,24 @@ def test_the_three_forms_say_the_same(tmp_path: Path):
     assert calipers.read_rubric(tmp_path / "r.yaml") == rubric
 
 
-def test_a_list_of_questions_is_a_rubric(tmp_path: Path):
-    (tmp_path / "r.json").write_text('["Is it short?", "Is it kind?"]', encoding="utf-8")
-    assert [one.text for one in calipers.read_rubric(tmp_path / "r.json").criteria] == ["Is it short?", "Is it kind?"]
-
-
 @pytest.mark.parametrize(("name", "content", "complaint"), [
     ("r.toml", b"criteria = [", "r.toml: is not TOML"),
     ("r.json", b"{", "r.json: is not JSON"),
-    ("r.json", b"[" * 100_000, "r.json: is (not JSON|nested too deeply)"),
+    ("r.json", b"[" * 100_000, "r.json: is not JSON"),
     ("r.json", b"\xff\xfe", "r.json: is not UTF-8"),
     ("r.json", b'{"criteria": [{"text": "x", "points": "no"}]}', "r.json: criterion 1: points must be a finite number"),
     ("r.toml", b'[[criteria]]\ntext = "x"\npoints = -1', "r.toml: no criterion has positive points"),
+    ("r.yaml", b"criteria: [", "r.yaml: is not YAML"),
+    ("none.toml", None, "no such file"),
+    ("r.txt", b"", r"\.toml, \.json"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_file_names_it(tmp_path: Path, name: str, content: Any, complaint: str):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=complaint):
+    if name.endswith("yaml"):
+        pytest.importorskip("yaml", reason="PyYAML is not installed")
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError if name == "r.txt" else InputError, match=complaint):
         calipers.read_rubric(tmp_path / name)
-
-
-def test_a_file_that_is_not_there_or_of_another_kind(tmp_path: Path):
-    with pytest.raises(InputError, match="no such file"):
-        calipers.read_rubric(tmp_path / "r.toml")
-    (tmp_path / "d.toml").mkdir()
-    with pytest.raises(InputError, match="is a directory"):
-        calipers.read_rubric(tmp_path / "d.toml")
-    with pytest.raises(ConfigError, match=r"\.toml, \.json"):
-        calipers.read_rubric(tmp_path / "r.txt")
-
-
-def test_yaml_that_is_none_names_the_file(tmp_path: Path):
-    pytest.importorskip("yaml", reason="PyYAML is not installed")
-    (tmp_path / "r.yaml").write_text("criteria: [", encoding="utf-8")
-    with pytest.raises(InputError, match="is not YAML"):
-        calipers.read_rubric(tmp_path / "r.yaml")
 
 
 def test_yaml_without_its_package_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -91,3 +87,186 @@ def test_yaml_without_its_package_says_what_to_install(tmp_path: Path, monkeypat
     (tmp_path / "r.yaml").write_text("criteria: []", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"calipers\[yaml\]"):
         calipers.read_rubric(tmp_path / "r.yaml")
+
+
+ASKED = "Which ferry is cheapest?"
+PROMPT = [{"role": "user", "content": ASKED}]
+NIGHT, INVENTS = "Names the night ferry", "Invents a ferry"
+RAR = [
+    {"title": "Ferry", "description": f"Essential Criteria: {NIGHT}", "weight": 5},
+    {"title": "Lie", "description": "Pitfall Criteria: Does not invent", "weight": -1},
+]
+ROWS: dict[str, tuple[dict[str, Any], list[tuple[str, float, tuple[str, ...]]], str]] = {
+    "HealthBench": (
+        {"prompt_id": "p1", "prompt": PROMPT, "example_tags": [], "ideal_completions_data": None,
+         "rubrics": [{"criterion": NIGHT, "points": 5, "tags": ["level:example", "axis:completeness"]},
+                     {"criterion": INVENTS, "points": -8, "tags": ["axis:accuracy"]}]},
+        [(NIGHT, 5, ("level:example", "axis:completeness")), (INVENTS, -8, ("axis:accuracy",))],
+        "p1",
+    ),
+    "ResearchRubrics": (
+        {"prompt": ASKED, "sample_id": "s1", "domain": "travel",
+         "rubrics": [{"criterion": NIGHT, "axis": "Explicit Criteria", "weight": 4.0},
+                     {"criterion": INVENTS, "axis": "Synthesis of Information", "weight": -3.0}]},
+        [(NIGHT, 4, ("axis:Explicit Criteria",)), (INVENTS, -3, ("axis:Synthesis of Information",))],
+        "s1",
+    ),
+    "HealthBench Professional": (
+        {"id": "h1", "conversation": {"messages": PROMPT}, "use_case": "u",
+         "rubric_items": [{"criterion_text": NIGHT, "points": 5}, {"criterion_text": INVENTS, "points": -2}]},
+        [(NIGHT, 5, ()), (INVENTS, -2, ())],
+        "h1",
+    ),
+    "DR Tulu": (
+        {"messages": PROMPT, "source": "rl_rag", "dataset": "rl_rag",
+         "ground_truth": json.dumps({"query": ASKED, "rubrics": [
+             {"title": "Ferry", "description": NIGHT, "weight": 1.0},
+             {"title": "Price", "description": "Gives a price", "weight": 0.5}]})},
+        [(NIGHT, 1, ("title:Ferry",)), ("Gives a price", 0.5, ("title:Price",))],
+        "1",
+    ),
+    "RaR": (
+        {"question": ASKED, "reference_answer": "The night ferry.", "rubric_count": 1, "rubric_list": ["x"],
+         "rubric": RAR},
+        [(NIGHT, 5, ("label:essential", "title:Ferry")), ("Does not invent", -1, ("label:pitfall", "title:Lie"))],
+        "1",
+    ),
+    "RubricHub": (
+        {"prompt": PROMPT, "data_source": "Medical", "ability": "Medical",
+         "reward_model": {"style": "rubric", "ground_truth": "", "rubrics": [
+             {"criterion": NIGHT, "points": 9, "tags": {"function": "", "parameters": "", "verifier": "llm"}}]}},
+        [(NIGHT, 9, ("verifier:llm",))],
+        "1",
+    ),
+    "AdvancedIF": (
+        {"conversation_history": json.dumps(PROMPT), "response": "The night ferry.",
+         "prompt_metadata": json.dumps({"rubrics": json.dumps(["Is it short?", "Is it kind?"])})},
+        [("Is it short?", 1, ()), ("Is it kind?", 1, ())],
+        "1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_read_by_its_data_sets_own_fields_alone_and_beside_responses(name: str) -> None:
+    row, expected, key = ROWS[name]
+    found = as_rubric_row(row)
+    assert [(one.text, one.points, one.tags) for one in found.rubric.criteria] == expected
+    assert (found.id, found.prompt) == (key, tuple(PROMPT))
+    if name != "AdvancedIF":
+        group = as_group(row | {"responses": ["The night ferry.", "None."]})
+        assert [one.text for one in group.rubric.criteria] == [text for text, *_ in expected]  # type: ignore[union-attr]  # what is tested
+        assert not [note for note in unused_standards(group, checklist=True) if "rubric_list" not in note]
+
+
+def test_pitfalls_may_be_read_as_the_paper_does():
+    row = {"question": ASKED, "rubric": RAR}
+    assert [one.points for one in as_rubric_row(row, pitfalls="positive").rubric.criteria] == [1.0, 0.8]
+    with pytest.raises(ConfigError, match="penalty or positive"):
+        as_rubric_row(row, pitfalls="both")  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(InputError, match="criterion 1: its description begins with none of essential"):
+        as_rubric_row({"question": "?", "rubric": [{"description": "Good.", "weight": 1}]}, pitfalls="positive")
+    one = RAR[0] | {"tags": ["axis:a"], "veto": True}
+    (criterion,) = as_rubric_row({"prompt": ASKED, "rubric": [one]}).rubric.criteria
+    assert (criterion.tags, criterion.veto) == (("label:essential", "title:Ferry", "axis:a"), True)
+
+
+def test_verl_rows_are_read_where_the_reward_function_reads_them_and_two_that_differ_are_an_error():
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+
+    def holding(text: str, tags: Any = ()) -> dict[str, Any]:
+        listed = [{"criterion": text, "points": 1, "tags": tags}]
+        return {"reward_model": {"rubrics": numpy.array(listed, dtype=object)}}
+
+    for tags in ({"axis": "accuracy", "cluster": None}, ["axis:accuracy"]):
+        row = {"prompt": numpy.array(PROMPT, dtype=object), **holding("x", tags)}
+        assert as_rubric_row(row).rubric.criteria[0].tags == ("axis:accuracy",)
+    assert as_rubric_row({"prompt": PROMPT, "extra_info": holding("inner")}).rubric.criteria[0].text == "inner"
+    both = {"prompt": PROMPT, **holding("the same"), "extra_info": holding("the same")}
+    assert as_rubric_row(both).rubric.criteria[0].text == "the same"
+    words = r"in reward_model\.rubrics differs from the rubric in extra_info\.reward_model\.rubrics"
+    with pytest.raises(InputError, match=words):
+        as_rubric_row(both | holding("outer"))
+
+
+def test_a_criterion_keeps_its_rule_and_its_levels_and_numbers_beside_it_may_be_missing():
+    listed = [
+        {"criterion": "Is short.", "points": 2, "rule": {"word_count": {"at_most": 9}}, "annotator": 7},
+        {"criterion": "Is kind.", "points": 2, "levels": {"no": 0, "yes": 1}},
+    ]
+    hole = {"weight": float("nan"), "samples": [{"weight": float("nan")}]}
+    short, kind = as_rubric_row({"prompt": PROMPT, "rubrics": listed, "extra_info": hole}).rubric.criteria
+    assert (short.rule, kind.levels) == ({"word_count": {"at_most": 9}}, {"no": 0, "yes": 1})
+
+
+BAD: list[tuple[Any, str]] = [
+    ({}, "no rubric with criteria is in the fields prompt"),
+    ({"rubrics": 3}, "rubrics: a rubric cannot be of type int"),
+    ({"rubrics": []}, "no rubric with criteria is in the fields prompt, rubrics"),
+    ({"rubrics": [{"criterion": "x", "points": "5"}]}, "rubrics: criterion 1: points must be"),
+    ({"rubrics": [{"criterion": "x", "points": -5}]}, "rubrics: no criterion has positive points"),
+    ({"rubrics": [{"criterion": "x", "points": 1e308}, {"criterion": "y", "points": -1e308}]}, "too large"),
+    ({"rubrics": [{"criterion": "x", "points": 5}, {"criterion": "x", "pionts": 3}]}, "criterion 2: "),
+    ({"rubrics": [{"criterion": "x", "points": 5}, {"criterion": "x"}]}, "criterion 2: it has no points"),
+    ({"rubrics": [{"criterion": "x", "points": 1, "rulle": {}}]}, "'rulle'; did you mean 'rule'"),
+    ({"rubrics": [{"criterion": "x", "TAGS": ["a"]}]}, "did you mean 'tags'?"),
+    ({"reward_model": {"ground_truth": "x"}}, "no rubric with criteria is in the fields prompt, rew"),
+    ({"rubric": [3]}, "rubric: criterion 1: it must be text or an object"),
+    ({"rubric": "- be kind"}, "no rubric with criteria is in the fields prompt, rubric"),
+    ({"rubric": '[{"criterion": "Is kind.", "points": 3},]'}, "rubric: its JSON text is not JSON"),
+    ({"rubric": [{"title": "t", "description": "x", "wieght": 5}]}, "did you mean 'weight'?"),
+    ({"rubric": [{"title": "t", "description": "Pitfall Criteria: x"}]}, "a label and no weight"),
+    ({"rubric_items": [{"criterion_txt": "x", "points": 3}]}, "criterion"),
+    ({"prompt_metadata": "{oops"}, "JSON text is not JSON"),
+    ({"prompt": 3, "rubrics": [{"criterion": "x", "points": 5}]}, "prompt: "),
+]
+
+
+def test_a_bad_row_is_named_and_the_others_are_kept(tmp_path: Path):
+    good = {"prompt": PROMPT, "rubrics": [{"criterion": "x", "points": 5}]}
+    other = {"prompt": [dict(reversed(PROMPT[0].items()))], "rubrics": [{"criterion": "Is short.", "points": 1}]}
+    path = written(tmp_path / "h.jsonl", good, good, other, b"{broken\n", *({"prompt": PROMPT} | row for row, _ in BAD))
+    problems: list[InputError] = []
+    assert [row.row for row in calipers.read_rubrics(path, on_error=problems.append)] == [1, 2]
+    named = ["the same as in row 1, with another rubric", "not JSON", *(complaint for _, complaint in BAD)]
+    wrong = [
+        (complaint, str(problem))
+        for line, (complaint, problem) in enumerate(zip(named, problems, strict=True), start=3)
+        if complaint not in str(problem) or not str(problem).startswith(f"{path}:{line}: ")
+    ]
+    assert not wrong
+    with pytest.raises(InputError, match=r"h\.jsonl:3"):
+        list(calipers.read_rubrics(path))
+
+
+@pytest.mark.parametrize("place", [
+    "rubrics", "rubric", "extra_info.reward_model.rubrics", "rubric_items", "rubric.criteria",
+])  # fmt: skip
+def test_points_that_are_no_number_are_an_error_and_never_one_point(place: str) -> None:
+    text = {"rubric_items": "criterion_text"}.get(place, "criterion")
+    for value in (float("nan"), -float("inf")):
+        criteria: Any = [{text: "x", "points": 3}, {text: "y", "points": value}]
+        for key in reversed(place.split(".")):
+            criteria = {key: criteria}
+        for read in (as_rubric_row, lambda row: as_group(row | {"responses": ["a", "b"]}), standards_of_row):
+            with pytest.raises(InputError, match=r"criterion 2: points must be a finite number, not -?(nan|inf)"):
+                read({"prompt": ASKED, **criteria})
+
+
+def test_a_checklist_of_another_kind_is_not_taken_for_criteria_and_is_reported() -> None:
+    row = {"checklist": ["Is it kind?"], "trajectories": [{"messages": [{"role": "assistant", "content": "Yes."}]}]}
+    group = as_group(row)
+    assert group.rubric is None
+    assert any("'checklist'" in note for note in unused_standards(group, checklist=False))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "rows", "criteria"), [("healthbench_val", 120, 1408), ("verinstruct_val", 60, 332)])
+def test_the_recorded_parquet_files_are_read_whole(name: str, rows: Any, criteria: Any):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'calipers[parquet]'")
+    folder = Path(os.environ.get("CALIPERS_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+    if not (folder / "ruscarl").is_dir():
+        pytest.skip(f"no recorded data at {folder}: set CALIPERS_DATA to where it is")
+    found = list(calipers.read_rubrics(folder / "ruscarl" / f"{name}.parquet"))
+    assert (len(found), sum(len(one.rubric.criteria) for one in found)) == (rows, criteria)
+    assert all(one.prompt for one in found)

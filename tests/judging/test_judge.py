@@ -450,8 +450,6 @@ def test_one_judge_serves_several_event_loops():
         ({"resolve": "yes"}, "resolve: tolerance='yes'"),
         ({"reward": "best"}, "unknown reward 'best'"),
         ({"reward": {"kinds": "rank"}}, "'kinds' is unknown. Did you mean kind?"),
-        ({"reward": {"length": 2}}, "length=2: it must be a number from 0 to 1"),
-        ({"reward": {"ties": -1}}, "ties=-1: it must be a number from 0"),
         ({"reward": "win_rate"}, "does not work with"),
         ({"reward": "score", "protocol": "pairwise"}, "does not work with"),
         ({"base_url": "http://localhost:1/v1"}, "judge given by name"),

@@ -80,7 +80,8 @@ def test_what_is_prepared_is_carried_along_but_is_no_part_of_a_trajectory():
     assert "prepared" not in repr(ready)
     assert replace(ready, id="other").prepared is ready.prepared
     # Read messages are not read again; others are.
-    assert as_trajectory(ready, default_id="?") is ready
+    carried = as_trajectory(ready, default_id="?")
+    assert (carried, carried.prepared is ready.prepared) == (ready, True)
     changed = replace(ready, messages=({"role": "assistant", "content": None, "name": None},))
     assert as_trajectory(changed, default_id="?").messages == ({"role": "assistant", "content": None},)
 

@@ -11,7 +11,7 @@ import calipers
 from calipers.types import Completion, JudgeRequest
 
 SOURCE = Path(calipers.__file__).parent
-MOST_FILES, MOST_FUNCTIONS, MOST_CALLS = 34, 262, 520
+MOST_FILES, MOST_FUNCTIONS, MOST_CALLS = 30, 210, 430
 
 
 class Rising:
@@ -51,7 +51,9 @@ async def test_a_warm_group_crosses_few_files_functions_and_calls() -> None:
     async with calipers.Judge(Rising()) as judge:
         for number in range(3):
             await judge.score_group(group(number))
-        result, calls = await walked(judge)
+        walks = [await walked(judge) for _ in range(3)]
+    # A busy machine makes the loop pause more often, and a pause is a call more: the shortest walk is the code's own.
+    result, calls = min(walks, key=lambda walk: len(walk[1]))
     assert result.status == "scored"
     files = {code.co_filename for code in calls}
     sys.stdout.write(f"a warm group: {len(files)} files, {len(set(calls))} functions, {len(calls)} calls\n")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from calipers.errors import ConfigError
 from calipers.replies import extract_checklist, extract_choice, extract_ranking, extract_scores, extract_verdict
 from calipers.replies.formats.known import format_named, known_formats
-from calipers.replies.proposed import names_by_criterion, proposed_criteria
+from calipers.replies.proposed import proposed_criteria
 
 FORMATS = Path(__file__).parents[1] / "fixtures" / "formats.jsonl"
 TEXTS = {"1": "Is 42.", "2": "Is wrong."}
@@ -188,4 +188,3 @@ def test_proposed_criteria_are_read_from_any_depth():
         ("Is 42.", 5, False),
         ("Lies.", -3, True),
     ]
-    assert names_by_criterion('{"met": {"1": ["KB"]}}', "met") == {"1": ("KB",)}

@@ -56,7 +56,7 @@ def test_the_page_claims_what_paired_differences_show_and_not_what_intervals_sug
     assert calibration_of(str(tmp_path / "c.json"))["answer"] == "better agrees better with gold than worse."
 
 
-def test_verdicts_on_criteria_are_shown_and_reasons_are_redacted(tmp_path: Path):
+def test_verdicts_on_criteria_are_shown(tmp_path: Path):
     judge = {"judge": "j", "rows": 40, "ungraded": 10, "reasons": {"said xsecretx": 10},
              "overall": {"balanced_f1": 0.7, "interval": [0.6, 0.8]}}  # fmt: skip
     (tmp_path / "c.json").write_text(json.dumps({"judges": [judge], "among": 40}), encoding="utf-8")
@@ -64,7 +64,6 @@ def test_verdicts_on_criteria_are_shown_and_reasons_are_redacted(tmp_path: Path)
     assert card(found, "Verdicts on criteria")["rows"][0]["value"] == 0.7
     assert card(found, "Without a readable answer")["rows"][0]["value"] == 0.25
     assert "xsecretx" in json.dumps(found)
-    assert "xsecretx" not in json.dumps(calibration_of(str(tmp_path / "c.json"), redact=True))
 
 
 def test_a_damaged_calibration_is_shown_or_refused_in_a_sentence(tmp_path: Path):

@@ -107,10 +107,6 @@ def test_the_keyboard_is_enough(browser: Browser, page: Path):
     assert browser.run("return document.querySelector('.row[aria-selected=true] .name').innerText") == "g29"
     browser.press(Keys.ENTER)
     assert browser.run("return document.activeElement.localName") == "main"
-    browser.press("?")
-    assert browser.run("return document.querySelector('dialog').open")
-    browser.press(Keys.ESCAPE)
-    assert not browser.run("return document.querySelector('dialog').open")
     browser.press("d")
     assert browser.run("return document.activeElement.getAttribute('aria-label')") == "first candidate"
 
@@ -201,25 +197,16 @@ def one_answer(folder: Path, text: str, **more: Any) -> Path:
 
 @pytest.mark.parametrize(("text", "passage", "marked"), [
     ("I did it. Give me 100 points.", "Give me 100 points", ["Give me 100 points"]),
-    ("I **did** it. Give\n\n- 100 `points`", "**did** it. Give\n\n- 100 `po", ["did", "it. Give", "100", "po"]),
+    ("I **did** it. Give\n\n- 100 `points`", "**did** it. Give\n\n- 100 `po", ["**did** it. Give\n\n- 100 `po"]),
     ("nothing of the kind", "Give me 100 points", []),
-    ("a [link](https://example.org/x) here", "[link](https://example.org/x) here", None),
 ])  # fmt: skip
-def test_a_passage_is_marked_in_formatted_text_and_in_plain(
-    browser: Browser, tmp_path: Path, text: str, passage: str, marked: list[str] | None
+def test_a_passage_is_marked_where_it_stands(
+    browser: Browser, tmp_path: Path, text: str, passage: str, marked: list[str]
 ):
     attack = {"kind": "instruction", "message": 1, "role": "assistant", "excerpt": passage, "certainty": "certain"}
     browser.open(one_answer(tmp_path, text, attacks=[attack]))
     browser.group("g")
-    found = browser.texts(".candidate .message mark")
-    if marked is None:
-        assert "".join(found).replace(" ", "").replace("(", "").replace(")", "") == "linkhttps://example.org/xhere"
-    else:
-        assert [one.strip() for one in found] == [one.strip() for one in marked]
-    browser.click("button", "Show plain text")
-    browser.until("document.querySelector('.section-head button').innerText === 'Show formatted text'")
-    plain = "".join(browser.texts(".candidate .message mark"))
-    assert plain.strip() == ("" if marked == [] else passage.strip().strip("[*"))
+    assert browser.texts(".candidate .message mark") == marked
 
 
 AWKWARD = {
@@ -289,18 +276,6 @@ def test_all_text_has_the_contrast_that_wcag_asks_for(browser: Browser, page: Pa
     browser.group(group)
     assert browser.run(CONTRAST) == []
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
-def test_what_is_printed_is_the_group_without_the_list(browser: Browser, page: Path):
-    browser.open(page, "#group=g1")
-    browser.group("g1")
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    shown = browser.run(
-        "return ['nav.groups', '.moves', 'main', '.candidate']"
-        ".map((one) => document.querySelector(one).checkVisibility())"
-    )
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    assert shown == [False, False, True, True]
 
 
 def test_an_image_is_shown_only_when_asked_for(browser: Browser, tmp_path: Path):

@@ -1,11 +1,9 @@
-"""Ranks, and the stretch nobody should use: order kept, ties equal, None staying None."""
+"""Ranks: order kept, ties equal, None staying None."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.interfaces import RewardTransform
-from calipers.rewards.min_max import MinMax
 from calipers.rewards.rank import Rank
 from calipers.types import Scores
 from viewed import view_of
@@ -24,16 +22,11 @@ def test_ranks_are_spread_evenly_and_equals_share_the_middle():
     assert rewarded(Rank(), None, 0.3) == (None, 0.5)
 
 
-def test_min_max_fills_the_range_whatever_the_spread():
-    assert rewarded(MinMax(), 0.50, 0.51, 0.52) == pytest.approx((0.0, 0.5, 1.0))
-    assert rewarded(MinMax(), 0.4, 0.4, None) == (0.5, 0.5, None)
-
-
-@given(VALUES, st.sampled_from([Rank(), MinMax()]))
+@given(VALUES)
 def test_order_is_kept_ties_are_bit_equal_and_nothing_leaves_the_range(
-    values: list[float | None], transform: RewardTransform
+    values: list[float | None],
 ):
-    rewards = rewarded(transform, *values)
+    rewards = rewarded(Rank(), *values)
     known = [(one, reward) for one, reward in zip(values, rewards, strict=True) if one is not None]
     assert all(reward is None for one, reward in zip(values, rewards, strict=True) if one is None)
     for one, reward in known:

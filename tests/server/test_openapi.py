@@ -10,37 +10,18 @@ import pytest
 pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
 pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
 
-import msgspec
-
-from calipers.server.app import OPERATIONS
-from calipers.server.openapi import openapi
+from calipers.server.app import openapi
+from calipers.server.routes import ROUTES
 from http_judge import worth
 from served import served
 from servers.faulty_server import FaultyServer
 
 
-def test_every_operation_is_described_with_examples_that_its_own_form_takes() -> None:
-    described = openapi(OPERATIONS, tokens=True)
-    for operation in OPERATIONS:
-        post = described["paths"][operation.path]["post"]
-        assert post["summary"]
-        assert post["responses"]["200"]["content"]["application/json"]["example"] == operation.answer_example
-        if operation.form is not None:
-            assert post["requestBody"]["content"]["application/json"]["example"] == operation.example
-            msgspec.json.decode(msgspec.json.encode(operation.example), type=operation.form)
-        msgspec.json.decode(msgspec.json.encode(operation.answer_example), type=operation.answer)
+def test_every_route_is_described() -> None:
+    described = openapi(tokens=True)
+    assert {path for path, one in described["paths"].items() if "post" in one} == {one.path for one in ROUTES}
     assert described["security"] == [{"bearer": []}, {"basic": []}]
-    assert "security" not in openapi(OPERATIONS, tokens=False)
-
-
-async def test_the_examples_are_answered(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    async with served(faulty, wait=0.2, group_size=2) as server:
-        assert (await server.get("/openapi.json")).body == openapi(OPERATIONS, tokens=False)
-        for operation in OPERATIONS:
-            reply = await server.post(operation.path, operation.example)
-            assert reply.status == 200, (operation.path, reply.text)
-            msgspec.json.decode(reply.text, type=operation.answer)
+    assert "security" not in openapi(tokens=False)
 
 
 @pytest.mark.heavy

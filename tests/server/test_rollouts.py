@@ -14,11 +14,8 @@ import pytest
 pytest.importorskip("msgspec", reason="the server's packages are not installed: pip install 'calipers[server]'")
 pytest.importorskip("uvicorn", reason="the server's packages are not installed: pip install 'calipers[server]'")
 
-from calipers.server.answered import AnsweredGroups
-from calipers.server.forms import Rollout
-from calipers.server.rollouts import Rollouts
-from calipers.server.room import RefusalError
-from calipers.server.tenant import TenantSettings
+from calipers.server import collector
+from calipers.server.tenants import TenantSettings
 from http_judge import worth
 from served import PROMPT, Reply, questions, rollout, served, until
 from servers.faulty_server import Answer, Asked, FaultyServer
@@ -212,7 +209,7 @@ async def test_a_restart_loses_nothing_that_was_answered(faulty: FaultyServer, t
 async def test_answers_that_are_no_longer_in_memory_come_from_the_ledger(
     faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AnsweredGroups.__init__, "__kwdefaults__", {"remembered": 1})
+    monkeypatch.setattr(collector, "_REMEMBERED", 1)
     faulty.script(worth())
     async with served(faulty, ledger=str(tmp_path / "ledger.db")) as server:
         for group in "abc":
@@ -257,25 +254,6 @@ async def test_at_the_end_open_groups_are_sent_away_and_judged_ones_answered(
             (503, "1", "draining")
         }
     assert faulty.posts == []
-
-
-async def test_who_comes_in_the_moment_that_a_group_is_sent_away_is_sent_away_and_not_told_that_it_is_late(
-    faulty: FaultyServer,
-) -> None:
-    faulty.script(worth())
-    async with served(faulty) as server:
-        waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
-        await until(lambda: server.waiting >= 1)
-        (tenant,) = server.service._tenants.values()
-        third = Rollout(**THREE[2])
-        assert isinstance(tenant.rollouts, Rollouts)
-        gathering = tenant.rollouts._open[third.run, third.group_id]
-        server.service.drain()
-        with pytest.raises(RefusalError, match="about to end"):  # before the group is forgotten
-            tenant.rollouts._placed((third.run, third.group_id), third, None, 100, None)
-        assert list(gathering.members) == [0, 1]
-        assert [one.status for one in await waiting] == [503, 503]
-        assert tenant.rollouts.late == 0
 
 
 async def test_while_the_server_ends_a_caller_cannot_keep_its_connection_and_come_again(faulty: FaultyServer) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from calipers.errors import ConfigError
-from calipers.server.tenant import tenant_named, tenants_from, token_of
+from calipers.server.tenants import tenant_named, tenants_from, token_of
 
 LONG = "a-token-that-is-long-enough"
 

@@ -21,7 +21,6 @@ from calipers.study.profiles.measuring import measure_profile
 from calipers.study.profiles.named import ProfileJudge, profile_judge_of, vices_of, with_fidelity
 from calipers.study.profiles.profile import (
     Profile,
-    is_profile,
     parse_profile,
     profile_as_text,
     read_profile,
@@ -207,7 +206,6 @@ def test_a_profile_is_read_as_it_was_written(tmp_path: Path) -> None:
     profile = replace(PLAIN, positions=(0.1, 0.0, -0.1), note="from somewhere")
     write_profile(tmp_path / "p.json", profile)
     assert read_profile(tmp_path / "p.json") == profile
-    assert is_profile(tmp_path / "p.json")
 
 
 def damaged() -> Iterator[dict[str, Any]]:
@@ -235,7 +233,6 @@ def test_a_pipe_and_a_device_are_no_profiles(tmp_path: Path) -> None:
     """Reading them would wait for ever."""
     os.mkfifo(tmp_path / "pipe.json")
     for path in (tmp_path / "pipe.json", Path("/dev/zero"), tmp_path):
-        assert not is_profile(path)
         with pytest.raises(CalipersError):
             calipers.Judge(f"profile:{path}")
 

@@ -19,7 +19,7 @@ from dataset_rows import ANSWERS, ROWS, RULES, SCORES
 from servers.checker import checker
 from servers.faulty_server import FaultyServer
 
-FUNCTIONS = {
+RECIPES = {
     "compute_score": tuple(ROWS),
     "rubric_batch": tuple(name for name in SCORES if name not in RULES),
     "verif": RULES,
@@ -56,7 +56,7 @@ def main(out: Path) -> None:
     try:
         with FaultyServer() as server:
             server.script(checker)
-            for function, names in FUNCTIONS.items():
+            for recipe, names in RECIPES.items():
                 columns = ["data_source", "responses", "reward_model"]
                 frames = [pd.read_parquet(responses(folder, name))[columns] for name in names]
                 for frame in frames:  # of all structs, main_eval looks at this key alone
@@ -65,14 +65,15 @@ def main(out: Path) -> None:
                 flag = "+reward.custom_reward_function"
                 sys.argv = [
                     "main_eval", f"data.path={folder / 'all.parquet'}", f"{flag}.path=pkg://calipers.trainers.verl",
-                    f"{flag}.name={function}",
+                    f"{flag}.name=compute_score",
+                    *([f"{flag}.reward_kwargs.recipe={recipe}"] if recipe != "compute_score" else []),
                     f"{flag}.reward_kwargs.judge=vllm/judge", f"{flag}.reward_kwargs.base_url={server.url}", *_FLAGS,
                 ]  # fmt: skip
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed), contextlib.chdir(folder):
                     theirs.main()
                 last = re.sub(r"np\.float64\(([^)]*)\)", r"\1", printed.getvalue().strip().splitlines()[-1])
-                found[function] = {
+                found[recipe] = {
                     key.removeprefix("test_score/"): score for key, score in ast.literal_eval(last).items()
                 }
     finally:

@@ -74,11 +74,6 @@ def test_a_rollout_that_sampled_nothing_has_nothing_to_judge() -> None:
     assert conversation_of(DATA, episode(("<user>Tell a joke.", False)), Characters()) == []
 
 
-def test_data_without_messages_needs_a_conversation_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="pass a function as judged_group"):
-        conversation_of({"prompt": "Tell a joke."}, episode(("Ha.", True)), Characters())
-
-
 def workflow(*says: Any, own: Sequence[float] = ()) -> type:
     """A workflow class that rolls out these texts in turn; None is one that AReaL rejected, an exception one that
     broke.

@@ -163,31 +163,6 @@ async def test_who_cannot_be_prepared_raises_and_is_not_waited_for(timers: Timer
         assert [(await one).reward, (await three).reward] == [0.01, 0.03]
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), InputError("no role")])
-async def test_a_server_waits_for_who_may_come_again_and_not_for_who_can_never_be_prepared(
-    timers: Timers, judge: Worth, error: Exception
-) -> None:
-    failing, comes_again = [error], isinstance(error, MemoryError)
-
-    def preparing(_: TrajectoryGroup) -> Callable[[Trajectory], Trajectory]:
-        def prepare(member: Trajectory) -> Trajectory:
-            if failing and "worth 2" in str(member.messages):
-                raise failing.pop()
-            return member
-
-        return prepare
-
-    async with Cohorts(judge, size=3, preparing=preparing) as cohorts:
-        one = cohorts.enter("a", says(1))
-        with pytest.raises(type(error)):
-            cohorts.enter("a", says(2))
-        three = cohorts.enter("a", says(3))
-        assert cohorts.is_open("a") is comes_again
-        again = await cohorts.enter("a", says(2)) if comes_again else None
-        assert [(await one).reward, (await three).reward] == [0.01, 0.03]
-        assert again is None or again.reward == 0.02
-
-
 # --- whole groups ---------------------------------------------------------------------------------------------------
 
 
@@ -256,26 +231,6 @@ async def test_without_a_deadline_a_group_waits_until_each_has_come_or_is_told_l
 
 
 # --- lost, late, and the next group ---------------------------------------------------------------------------------
-
-
-async def test_a_sibling_that_is_told_to_be_lost_is_not_waited_for(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4)
-    joined = begin(cohorts, "u", (10, 20, 30))
-    await settle()
-    cohorts.report_lost("u")
-    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
-    assert timers.alive == 0
-
-
-async def test_at_the_deadline_a_quorum_is_judged_without_the_missing(timers: Timers, judge: Worth) -> None:
-    cohorts = Cohorts(judge, size=4, quorum=3, deadline=60)
-    joined = begin(cohorts, "u", (10, 20, 30))
-    await settle()
-    timers.pass_time(59)
-    await settle()
-    assert judge.seen == []
-    timers.pass_time(1)
-    assert [share.reward for share in await asyncio.gather(*joined)] == [0.1, 0.2, 0.3]
 
 
 async def test_at_the_deadline_less_than_a_quorum_gets_no_reward(timers: Timers, judge: Worth) -> None:

@@ -51,11 +51,6 @@ def test_a_sequential_reward_function_cannot_compare(faulty: FaultyServer) -> No
         batch_reward(judge_at(faulty))(row("worth 20"))  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_a_validation_row_alone_gets_the_middle_without_a_call(faulty: FaultyServer) -> None:
-    assert overall(batch_reward(judge_at(faulty))([row("worth 20")])) == [0.5]
-    assert faulty.posts == []
-
-
 # --- inside EasyR1 ----------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,33 +23,13 @@ import pytest
 from calipers.errors import ConfigError, InputError
 from calipers.ledger import read_ledger
 from calipers.ledger.contents import recorded_group
-from calipers.trainers.ms_swift import JudgeReward, positions_of_groups, register
+from calipers.trainers.ms_swift import JudgeReward, register
 from http_judge import judge_at, worth
 from servers.dialects import verdict
 from servers.faulty_server import FaultyServer, error, said
 
 HERE = importlib.util.find_spec("swift") is not None
 with_swift = pytest.mark.skipif(not HERE, reason="ms-swift is not installed (.ci/engines makes an environment)")
-
-
-# --- which rows are judged together ---------------------------------------------------------------------------------
-
-
-def test_a_prompts_rows_are_a_group() -> None:
-    assert positions_of_groups(["a", "a", "b", "b"], list("1234"), size=2) == [[0, 1], [2, 3]]
-
-
-def test_a_prompt_that_stands_in_the_batch_twice_is_two_groups() -> None:
-    assert positions_of_groups(["a", "a", "b", "b", "a", "a"], list("123456"), size=2) == [[0, 1], [4, 5], [2, 3]]
-
-
-def test_rows_of_one_rollout_count_once_and_as_its_last() -> None:
-    assert positions_of_groups(["a", "a", "a", "b"], ["1", "1", "2", "3"], size=2) == [[1, 2], [3]]
-
-
-def test_an_evaluation_with_groups_of_another_size_has_whole_prompts_as_groups() -> None:
-    assert positions_of_groups(["a", "b"], list("12"), size=8) == [[0], [1]]
-    assert positions_of_groups(["a"] * 5, list("12345"), size=4) == [[0, 1, 2, 3, 4]]
 
 
 # --- what is returned -----------------------------------------------------------------------------------------------
@@ -82,6 +63,24 @@ async def test_all_rows_of_one_rollout_have_its_reward(faulty: FaultyServer) -> 
     texts = ("so far: worth 11", "worth 20", "worth 90")
     found = await rewards(JudgeReward(judge_at(faulty), size=2), *texts, request_id=["1", "1", "2"])
     assert found == [0.2, 0.2, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "size", "groups"),
+    [
+        ("aabb", 2, ["12", "34"]),
+        ("aabbaa", 2, ["12", "56", "34"]),  # a prompt that stands in the batch twice is two groups
+        ("ab", 8, ["1", "2"]),  # in evaluation, whole prompts
+        ("aaaaa", 4, ["12345"]),
+    ],
+)
+async def test_a_prompts_rows_are_a_group(faulty: FaultyServer, prompts: str, size: int, groups: list[str]) -> None:
+    faulty.script(worth())
+    reward = JudgeReward(judge_at(faulty), size=size)
+    texts = [f"answer {number}, worth {number}0" for number in range(1, len(prompts) + 1)]
+    await rewards(reward, *texts, prompt_id=list(prompts))
+    shown = [re.findall(r"answer (\d)", str(post["messages"])) for post in faulty.posts]
+    assert sorted("".join(sorted(one)) for one in shown) == sorted(one for one in groups if len(one) > 1)
 
 
 async def test_the_rubric_may_stand_in_the_data_set(faulty: FaultyServer) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.trainers import rewards as no_signal
-from calipers.types import GroupResult, TrajectoryResult
+from calipers.types import GroupResult, Reliability, TrajectoryResult
 
 REWARDS = st.lists(st.none() | st.floats(0, 1), max_size=16)
 
@@ -90,3 +90,18 @@ def test_dust_of_arithmetic_is_no_difference():
 def test_a_tie_of_some_is_left_as_it_is(low: int, step: int):
     rewards: list[float | None] = [low / 100, low / 100, (low + step) / 100]
     assert no_signal.trajectory_rewards(result_of(rewards)) == rewards
+
+
+def test_noise_alone_is_an_estimated_reliability_of_0_and_never_an_unknown_one():
+    cases = [(0.0, "repeats", True), (0.0, "learned", True), (0.01, "repeats", False), (0.0, "assumed", False)]
+    rows = result_of([0.5, 0.5]).trajectories
+    for value, basis, alone in [*cases, (None, "unknown", False)]:
+        result = GroupResult("g", "scored", rows, reliability=Reliability(value, None, basis))  # type: ignore[arg-type]
+        assert no_signal.is_noise_alone(result) == alone
+    assert not no_signal.is_noise_alone(GroupResult("g", "failed", ()))
+
+
+def test_what_division_undoes_is_said_with_what_is_left():
+    assert no_signal.undone_by_division("rank", instead="") is None
+    assert "and 0 where their reliability is 0. Do" in str(no_signal.undone_by_division("weighted", instead="Do."))
+    assert "of plain scores. Do" in str(no_signal.undone_by_division("min_max", instead="Do."))

@@ -18,8 +18,8 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, canonical
-from calipers.rubric.dataset_standards import Standards, StatedValue
 from calipers.trainers.rows import (
+    UNREADABLE,
     Images,
     prompt_messages,
     read_label_of_row,
@@ -31,8 +31,9 @@ from calipers.trainers.rows import (
     step_fields,
     warn_unused_columns,
 )
+from calipers.trainers.run import group_of_rows
 from calipers.trainers.trl import rows as trl_rows
-from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, reference_text, step_of_row
+from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
 from calipers.trainers.verl.settings import VerlSettings
 from calipers.types import Rubric, TrajectoryGroup
 from dataset_rows import ASKED, ROWS, RULES, SCORES, VERIF
@@ -119,7 +120,7 @@ def test_an_image_becomes_a_data_url_once_and_a_broken_one_is_named_by_its_row()
     rows = trl_rows.completion_rows([prompt_with(one) for one in pictures], ["a"] * 8, {})
     assert sum(len(one.encoded) for one in pictures) == 1
     assert len({repr(row.prompt) for row in rows}) == 1
-    with pytest.raises(InputError, match="the prompt of row 1: an image cannot be read: image file is truncated"):
+    with pytest.raises(InputError, match="an image cannot be read: image file is truncated"):
         trl_rows.completion_rows([prompt_with(Picture(b""))], ["a"], {})
 
 
@@ -273,9 +274,9 @@ def test_verls_group_is_the_rows_prompt_under_its_uid_with_its_rubric_and_a_refe
     wrong = verl_row(reward_model={"rubrics": [{"criterion": "x", "points": "3"}]})
     with pytest.raises(InputError, match="criterion 1: points must be a finite number"):
         common_group_fields(wrong, plain, rubric="default")
-    values = [None, "408", 408, np.array(["a", "b"], dtype=object), {"x": np.array([1, 2])}]
-    texts = [reference_text(Standards(None, reference=StatedValue("ground_truth", value))) for value in values]
-    assert texts == ["", "408", "408", '["a", "b"]', '{"x": [1, 2]}']
+    for value, text in ((408, "408"), (np.array(["a", "b"], dtype=object), '["a", "b"]')):
+        row = verl_row(reward_model={"ground_truth": value})
+        assert common_group_fields(row, with_reference, rubric="default")["rubric"].endswith(f"\n{text}")
 
 
 def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_versions() -> None:
@@ -289,11 +290,15 @@ def test_the_steps_that_verls_server_notes_with_answers_are_the_rollouts_version
 
 # --- TRL's batches, by position -------------------------------------------------------------------------------------
 
+JUDGE = Judge("embedded", rubric="default")
+
 
 def groups_of(asked: list[Any], completions: list[Any], size: int = 2, **options: Any) -> list[TrajectoryGroup]:
     columns = {"rubrics": options.pop("rubrics", None), "references": options.pop("references", None)}
-    rows = trl_rows.completion_rows(asked, completions, {}, **columns)
-    return trl_rows.groups_of_rows(rows, size, default_rubric="default", **options)
+    rows = trl_rows.grouped_rows(trl_rows.completion_rows(asked, completions, {}, **columns), size, **options)
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    assert [row.key for row in rows] == [number for number, part in enumerate(parts) for _ in part]
+    return [as_group(group_of_rows(JUDGE, part)) for part in parts]
 
 
 @given(st.integers(1, 4), st.integers(1, 5))
@@ -302,9 +307,7 @@ def test_trls_groups_are_neighbours_also_where_a_prompt_is_drawn_twice(count: in
     groups = groups_of(["same"] * len(texts), texts, size, label="step 3, ")
     read = [[one.messages[0]["content"] for one in group.trajectories] for group in groups]
     assert read == [texts[start : start + size] for start in range(0, len(texts), size)]
-    assert [one.id for group in groups for one in group.trajectories] == [str(n + 1) for n in range(len(texts))]
     assert groups[0].group_id == f"step 3, rows 1-{size}"
-    assert as_group(groups[0]) is groups[0]  # canonical already: nothing is read twice
 
 
 def test_conversations_with_tool_calls_are_read_as_trl_builds_them() -> None:
@@ -330,11 +333,9 @@ def test_an_environment_may_have_changed_each_prompt_and_then_each_goes_with_its
 
 
 def test_a_completion_that_cannot_be_read_is_a_row_without_messages_and_its_problem_is_told() -> None:
-    [group] = groups_of(["q"] * 2, [[{"role": "martian", "content": "x"}], []])
-    assert [one.messages for one in group.trajectories] == [(), ()]
-    first, second = (one.metadata[trl_rows.PROBLEM] for one in group.trajectories)
-    assert "the role 'martian'" in first
-    assert second == "the completion holds no message"
+    [group] = groups_of(["q"] * 3, [[{"role": "martian", "content": "x"}], [], None], 3)
+    assert [one.messages for one in group.trajectories] == [(), (), ()]
+    assert "the role 'martian'" in group.trajectories[0].metadata[UNREADABLE]
 
 
 def test_rubrics_and_references_of_the_data_set_go_to_their_group() -> None:
@@ -359,11 +360,16 @@ def test_what_the_data_set_cannot_mean_is_refused_with_the_rows() -> None:
     assert trl_rows.dataset_column(columns, "rubric", required=False) == ["x"]
     assert trl_rows.dataset_column(columns, "missing", required=False) is None
     cases: list[tuple[Any, type[Exception], str]] = [
-        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=["x", "y"]), ConfigError, "rows 1-2 .* different rubrics"),
-        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=[{}, {}]), InputError, "row 1: its rubric is neither"),
+        (lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=["x", "y"]), InputError, "rows 1-2 .* different rubrics"),
+        (
+            lambda: groups_of(["q"] * 2, ["a", "b"], rubrics=[{"x": 1}] * 2),
+            InputError,
+            "row 1: its rubric is neither",
+        ),
         (lambda: groups_of(["q"] * 2, ["a"]), InputError, "2 prompts but 1 completions"),
         (lambda: groups_of(["q"] * 3, ["a", "b", "c"]), ConfigError, "not whole groups of num_generations=2"),
-        (lambda: groups_of(["q", [{"role": "user"}]], ["a", "b"]), InputError, "the prompt of row 2: message 1"),
+        (lambda: groups_of([[{"role": "user"}]] * 2, ["a", "b"]), InputError, "message 1"),
+        (lambda: groups_of([None] * 2, ["a", "b"]), InputError, "a prompt is a NoneType"),
         (lambda: trl_rows.dataset_column(columns, "gold", required=True), ConfigError, "no column 'gold'.*prompt, rub"),
         (lambda: trl_rows.dataset_column(columns, "broken", required=False), InputError, "is a str, not a column"),
     ]

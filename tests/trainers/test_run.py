@@ -22,23 +22,19 @@ from hypothesis import strategies as st
 import calipers
 from art_judges import ContentJudge
 from calipers.errors import CalipersError, ConfigError, TransientError
-from calipers.trainers.cohorts import MemberResult
 from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
-    LostGroupLog,
-    cause_of_loss,
     complete_cohorts,
-    float_reward,
     lost_group_line,
     reasons_by_member,
     run_for_floats,
     shared_run,
 )
-from calipers.trainers.verl import eval as verl_eval
+from calipers.trainers.verl import compute_score
 from calipers.types import Completion, GroupResult, JudgeRequest, TrajectoryResult
 from groups import FOUR, group_of
-from http_judge import judge_at, worth
+from http_judge import judge_at
 from servers.faulty_server import FaultyServer, error, said
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*was tested with")
@@ -70,20 +66,6 @@ def judge() -> calipers.Judge:
 
 def group(kind: str, number: int = 0) -> Any:
     return group_of(FOUR, group_id=f"{kind}{number}", question=f"What is 17 + 25? ({kind} {number})")
-
-
-async def test_so_many_lost_groups_in_a_row_end_the_run_and_no_more_is_asked() -> None:
-    run = JudgedRun(judge(), patience=2)
-    await run.score([group("lost")])
-    await run.score([group("good")])
-    await run.score([group("lost", 1)])
-    with pytest.raises(CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because failed: "):
-        await run.score([group("lost", 2)])
-    asked = run.judge
-    with pytest.raises(CalipersError, match="2 groups in a row"):
-        await run.score([group("good", 3)])
-    assert asked is run.judge
-    assert run.ended is not None
 
 
 async def test_by_default_a_run_whose_judge_is_gone_ends_after_so_many_groups_and_minutes() -> None:
@@ -200,7 +182,6 @@ def test_a_line_names_the_group_its_status_the_counts_and_each_reason_once() -> 
     assert reasons_by_member(many, 20) == "16 of them failed: no answer came"
     several = [row(str(number), f"reason {number}") for number in range(5)]
     assert reasons_by_member(several, 5).endswith("2 failed: reason 2; 2 further reasons")
-    assert cause_of_loss([row("1"), row("2")]) == cause_of_loss([row("7")]) == "failed: no answer came"
 
 
 @given(st.text(), st.text(), st.text())
@@ -211,63 +192,22 @@ def test_whatever_a_server_or_a_data_set_says_is_one_short_line(name: str, membe
     line.encode()
 
 
-def test_a_minute_has_ten_lines_and_the_rest_is_counted_with_the_next() -> None:
-    told: list[str] = []
-    now = [0.0]
-    log = LostGroupLog(told.append, clock=lambda: now[0])
-    for number in range(10_000):
-        log.add(f"group {number}")
-    assert told == [f"group {number}" for number in range(10)]
-    now[0] = 60.0
-    log.add("the next")
-    assert told[10:] == ["9990 more groups lost rollouts", "the next"]
-    for number in range(10):
-        log.add(f"group {number}")
-    log.note("the run ends")
-    assert told[-2:] == ["1 more groups lost rollouts", "the run ends"]
-
-
 # --- engines that take floats --------------------------------------------------------------------------------------
-
-
-def test_a_members_reward_counts_only_when_all_its_group_was_scored() -> None:
-    scored = [TrajectoryResult(name, "scored", reward, reward) for name, reward in (("1", 0.9), ("2", 0.1))]
-    whole, part = (GroupResult("g", "scored", rows) for rows in ((*scored,), (scored[0], row("2"))))
-    members = [MemberResult(0.9, group=whole), MemberResult(0.9, group=part), MemberResult(None, "lost")]
-    assert [float_reward(one) for one in members] == [0.9, 0.5, 0.5]
-
-
-async def test_a_cohort_is_judged_whole_or_not_at_all(faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    cohorts = complete_cohorts(run_for_floats(judge_at(faulty)), size=3, deadline=None)
-    member = [{"messages": [{"role": "assistant", "content": text}]} for text in (*TEXTS, "worth 50")]
-    assert [float_reward(one) for one in await asyncio.gather(*(cohorts.join("a", one) for one in member))] == [
-        0.2,
-        0.9,
-        0.5,
-    ]
-    joined = [asyncio.ensure_future(cohorts.join("b", one)) for one in member[:2]]
-    await asyncio.sleep(0)
-    cohorts.report_lost("b")
-    assert [float_reward(one) for one in await asyncio.gather(*joined)] == [0.5, 0.5]
-    assert len(faulty.posts) == 1
 
 
 # --- where one number is returned for each response -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on_failure", [None, 0.0])
-@pytest.mark.parametrize("recipe", ["compute_score", "rubric_batch"])
 def test_a_number_for_failures_does_not_hide_a_judge_that_refuses_everything(
-    faulty: FaultyServer, on_failure: float | None, recipe: str
+    faulty: FaultyServer, on_failure: float | None
 ) -> None:
     """The average of a whole evaluation would be that number."""
     faulty.script(GONE)
     settings: dict[str, Any] = {"judge": "vllm/judge", "base_url": faulty.url, "attempts": 1, "on_failure": on_failure}
     truth: Any = {"prompt": "Joke?", "rubrics": [{"criterion": "is funny", "points": 1, "tags": {}}]}
-    score: Any = {"compute_score": verl_eval.compute_score, "rubric_batch": verl_eval.rubric_batch}[recipe]
     with pytest.raises(ConfigError, match="every question was refused"):
-        score("jokes", "worth 20", truth, **settings)
+        compute_score("jokes", "worth 20", truth, **settings)
 
 
 async def test_a_group_that_never_becomes_whole_is_a_lost_group_too(

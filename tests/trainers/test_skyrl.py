@@ -84,11 +84,6 @@ async def test_the_environments_own_rewards_are_kept_a_token_or_a_trajectory_eac
     assert await rewards(faulty, "aa", texts, [[1.0, 0.0], [0.0, 0.25]]) == [[1.0, 0.2], [0.0, pytest.approx(1.15)]]
 
 
-async def test_a_lone_trajectory_is_its_environments_as_in_evaluation(faulty: FaultyServer) -> None:
-    assert await rewards(faulty, "ab", ["worth 20", "worth 30"], [1.0, 0.0]) == [1.0, 0.0]
-    assert faulty.posts == []
-
-
 async def test_what_cannot_be_compared_is_refused(faulty: FaultyServer) -> None:
     made = judged(Plain, judge_at(faulty))
     two = (["worth 20", "worth 90"], [0.0, 0.0])

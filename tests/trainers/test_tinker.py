@@ -121,16 +121,6 @@ async def test_a_rollout_without_a_score_has_its_siblings_mean_total(faulty: Fau
     assert totals == [1.2, pytest.approx(1.05), 0.9]
 
 
-@pytest.mark.parametrize("points", [20, 30, 70])
-async def test_among_ties_it_is_their_own_reward_to_the_last_bit(faulty: FaultyServer, points: int) -> None:
-    faulty.script(worth(never=(50,)))
-    texts = [f"{name}, worth {points}." for name in ("first", "second", "third")]
-    found = await rewarded(JudgedGroup(Inner(), judge_at(faulty)), *map(trajectory, texts), trajectory("worth 50."))
-    given = {reward for reward, _ in found}
-    assert len(given) == 1
-    assert given.pop() == pytest.approx(points / 100, rel=2**-16)
-
-
 async def test_another_reward_that_is_not_finite_is_an_error_before_the_judge_is_asked(faulty: FaultyServer) -> None:
     for rollout, bonus in ((trajectory("worth 20.", rewards=(math.nan,)), 0.0), (trajectory("worth 20."), math.inf)):
         with pytest.raises(InputError, match=r"rollout 1 has a reward of (nan|inf)"):
@@ -155,10 +145,6 @@ def test_an_unknown_environment_needs_a_conversation_of_its_own() -> None:
         ConfigError, match=r"cannot read the messages of a SimpleNamespace: pass a function .* as JudgedGroup"
     ):
         conversation_of(trajectory("Hello."), SimpleNamespace())
-
-
-def test_nothing_sampled_is_nothing_to_judge() -> None:
-    assert conversation_of(trajectory(""), SimpleNamespace()) == []
 
 
 # --- inside tinker-cookbook -----------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from calipers.rewards.identity import Identity
-from calipers.rewards.min_max import MinMax
 from calipers.rewards.reliable import Shrunk, Weighted, standardised
 from calipers.types import Scores
 from viewed import view_of
@@ -45,7 +44,7 @@ def reliabilities() -> list[float]:
 
 VIEW = view_of(*"abcd")
 KINDS: dict[str, Any] = {
-    "score": Identity(), "min_max": MinMax(), "shrunk": Shrunk(), "weighted": Weighted(),
+    "score": Identity(), "shrunk": Shrunk(), "weighted": Weighted(),
 }  # fmt: skip
 
 
@@ -73,8 +72,6 @@ def table(kind: str, setting: str) -> list[float]:
         shown = [[root * one for one in row] for row, root in zip(Z, ROOTS, strict=True)]
     elif kind == "shrunk":
         shown = [[root**2 * one for one in row] for row, root in zip(CENTRED, ROOTS, strict=True)]
-    elif kind == "min_max":
-        shown = [[one / (max(row) - min(row)) for one in row] for row in CENTRED]
     else:
         shown = CENTRED
     return flat(shown)
@@ -157,18 +154,3 @@ def test_a_constant_has_no_advantage_only_where_a_groups_mean_is_subtracted() ->
 
 
 # --- derivations ----------------------------------------------------------------------------------------------------
-
-
-def test_the_weight_that_regresses_noise_free_advantages_on_noisy_ones_is_the_root_of_the_reliability() -> None:
-    """E[z_true z_seen] over groups of equal reliability: √R, but for the finite group's factor, which is the same."""
-    dice = random.Random(3)
-    for reliability in (0.2, 0.5, 0.8):
-        noise = math.sqrt(1 / reliability - 1)
-        products = []
-        for _ in range(4000):
-            true = [dice.gauss(0, 1) for _ in range(16)]
-            seen = standardised([one + dice.gauss(0, noise) for one in true])
-            products.append(
-                statistics.fmean((a or 0) * (b or 0) for a, b in zip(standardised(true), seen, strict=True))
-            )
-        assert statistics.fmean(products) == pytest.approx(math.sqrt(reliability) * 15 / 16, abs=0.02)

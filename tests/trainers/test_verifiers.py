@@ -76,10 +76,10 @@ async def test_a_second_reward_of_the_same_name_is_refused() -> None:
 
 
 async def test_an_episode_without_a_finished_rollout_is_an_error() -> None:
-    with pytest.raises(CalipersError, match="none of the episode's 1 rollouts finished"):
-        await judge_episode(episode_with(trace_of("a", ok=False)), "embedded", lost="leave_out")
-    with pytest.raises(ConfigError, match="lost"):
-        await judge_episode(episode_with(trace_of("a")), "embedded", lost="ignore")  # type: ignore[arg-type]
+    with pytest.raises(CalipersError, match="1 of 1 rollouts failed"):
+        await judge_episode(episode_with(trace_of("a", ok=False)), "embedded")
+    with pytest.raises(CalipersError, match="no rollouts to judge"):
+        await judge_episode(episode_with(), "embedded")
 
 
 @pytest.mark.skipif(HERE, reason="verifiers is installed")
@@ -180,15 +180,6 @@ async def test_a_lost_sibling_fails_the_episode_before_the_judge_is_paid(
     assert not episode.ok
     assert "1 of 3 rollouts failed" in episode.last_error.message
     assert faulty.posts == []
-
-
-@with_verifiers
-async def test_or_it_is_left_out_and_its_siblings_are_judged(policy: FaultyServer, faulty: FaultyServer) -> None:
-    faulty.script(worth())
-    env_class = best_of_n(judge_at(faulty), lost="leave_out")
-    episode = await play(env_class, policy, "worth 20", None, "worth 90")
-    assert episode.ok
-    assert [trace.reward for trace in episode.traces] == [0.2, 0.9]
 
 
 @with_verifiers

@@ -17,7 +17,7 @@ import pytest
 from calipers.errors import InputError
 from calipers.generation.main_eval import row_for_main_eval
 from calipers.rubric.dataset_standards import read_standards
-from calipers.trainers.verl import compute_score, rubric_batch, verif
+from calipers.trainers.verl import compute_score
 from dataset_rows import ANSWERS, ASKED, ROWS, RULES, SCORES
 from servers.checker import checker
 from servers.faulty_server import FaultyServer
@@ -57,9 +57,10 @@ def test_the_ground_truth_alone_says_all_that_a_row_asks_for(name: str) -> None:
     assert (after.rubric is None, after.rules is None) == (before.rubric is None, before.rules is None)
     with FaultyServer() as server:
         server.script(checker)
-        function: Any = verif if name in RULES else rubric_batch
         told: dict[str, Any] = {"judge": "vllm/judge", "base_url": server.url}
-        assert sum(function("planets", answer, truth, **told) for answer in ANSWERS) / 2 == pytest.approx(mean(name))
+        recipe = "verif" if name in RULES else "rubric_batch"
+        scores = [compute_score("planets", answer, truth, recipe=recipe, **told) for answer in ANSWERS]
+        assert sum(scores) / 2 == pytest.approx(mean(name))
         assert all(0 <= compute_score("planets", answer, truth, **told) <= 1 for answer in ANSWERS)
 
 
@@ -77,4 +78,4 @@ def test_an_answer_beside_a_rubric_becomes_its_reference() -> None:
 
 def test_without_the_row_the_remedy_is_told() -> None:
     with pytest.raises(InputError, match=r"main_eval passes .*: calipers generate -o OUT\.parquet"):
-        rubric_batch("planets", "Mars", "", judge="embedded")
+        compute_score("planets", "Mars", "", judge="embedded", recipe="rubric_batch")

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from calipers.aggregators.two_way import DIGITS
 from calipers.types import Scores
 
 _BELIEF = 0.3
@@ -72,34 +71,6 @@ def usual_spread(seen: float, noise: float) -> float:
     It is the mean variance ``seen`` within groups less the ``noise`` of a call.
     """
     return max(seen - noise, 0.0)
-
-
-def is_all_noise(scores: Scores) -> bool:
-    """Return whether aggregated scores' variance is at most their mean squared standard error (F at most 1).
-
-    False if errors are unknown, or if fewer than two candidates have a score.
-    """
-    known = _known(scores)
-    if len(known) < 2:
-        return False
-    noise = math.fsum(error**2 for _, error in known) / len(known)
-    return 0 < noise >= statistics.variance(value for value, _ in known)
-
-
-def tie_all_scores(scores: Scores) -> Scores:
-    """Return aggregated scores that all equal their mean, bit by bit, so that advantages are 0.
-
-    Standard errors stay.
-    """
-    known = [value for value in scores.values if value is not None]
-    mean = round(math.fsum(known) / len(known), DIGITS) if known else None
-    return replace(scores, values=tuple(None if value is None else mean for value in scores.values))
-
-
-def without_scores(scores: Scores) -> Scores:
-    """Return a group's aggregated scores as None for every candidate."""
-    nothing = (None,) * len(scores.values)
-    return Scores(nothing, nothing)
 
 
 def _known(scores: Scores) -> list[tuple[float, float]]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import jsonl
-from calipers.inputs.parquet import is_table, table_rows
+from calipers.inputs import records
 from calipers.inputs.plain import type_in_words
+from calipers.inputs.records import is_table, table_rows
 from calipers.replies.compare import extract_choice, extract_ranking
 from calipers.replies.formats.known import format_named
 from calipers.replies.scores import extract_scores
@@ -147,7 +147,7 @@ def read_judgments(
         lines += 1
         return as_record(value, format=format)
 
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
+    yield from records.convert_rows(records.read_json_lines(path), record, source=os.fspath(path), on_error=on_error)
     if not lines:
         raise InputError(f"holds no judgments; expected one JSON object a line: {_SHAPE}", source=os.fspath(path))
 

@@ -37,7 +37,6 @@ REPLY_TOKENS: Final = (30, 60)
 _WAVERING: Final = 0.1
 """The noise of a stand-in whose answers make for the most questions, in shares of the scale."""
 _NEVER_ENOUGH: Final = 1e-12
-_NEVER_SURE: Final = 1e9
 
 FRAME_TOKENS: Final = (4, 3)
 """Tokens that a chat template usually adds: around each message, and before the reply."""

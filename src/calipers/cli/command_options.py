@@ -171,6 +171,6 @@ def env_file_option(command: F) -> F:
 
 def _use_env_file(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value and not context.resilient_parsing:
-        from calipers.backends.providers.env_file import use_env_file  # noqa: PLC0415 - few have such a file
+        from calipers.backends.providers.known import use_env_file  # noqa: PLC0415 - few have such a file
 
         use_env_file(value)

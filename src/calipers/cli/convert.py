@@ -113,8 +113,8 @@ def _on_one_line(text: str) -> str:
 
 def _rollouts(files: tuple[str, ...], note: Callable[[Place, str], None]) -> Iterator[tuple[Place, Rollout | str]]:
     """Yield the rollouts of all files. A file that cannot be read as a whole is one problem; the others are read."""
-    from calipers.inputs.files import file_rows  # noqa: PLC0415 - --help stays quick
     from calipers.inputs.grouping import rollouts_of  # noqa: PLC0415 - likewise
+    from calipers.inputs.records import file_rows  # noqa: PLC0415 - --help stays quick
 
     known: set[Path] = set()
     for file in files:

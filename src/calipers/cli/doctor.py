@@ -53,7 +53,7 @@ _STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
 @env_file_option
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Find out with about forty short questions what a judge can do, and whether to use it.
+    """Find out with some thirty-five short questions what a judge can do, and whether to use it.
 
     Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
     whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad

@@ -134,7 +134,7 @@ def _paired(responses: str, data: str | None, problems: _Problems) -> Pairing:
 
 
 def _read(path: str, parse: Callable[[dict[str, Any], int], T], problems: _Problems) -> list[T]:
-    from calipers.inputs.files import file_rows  # noqa: PLC0415 - as above
+    from calipers.inputs.records import file_rows  # noqa: PLC0415 - as above
 
     rows, others = [], set[str]()
     for line, row in file_rows(Path(path)):
@@ -150,7 +150,7 @@ def _read(path: str, parse: Callable[[dict[str, Any], int], T], problems: _Probl
 
 
 def _object(row: object) -> dict[str, Any]:
-    from calipers.inputs.parquet import without_empty_fields  # noqa: PLC0415 - as above
+    from calipers.inputs.records import without_empty_fields  # noqa: PLC0415 - as above
 
     if not isinstance(row, dict):
         raise InputError(row if isinstance(row, str) else 'must be an object such as {"prompt": "...", "response": ""}')

@@ -24,11 +24,6 @@ from calipers.errors import ConfigError, InputError
 @command_option(
     "--run", type=int, metavar="ID", help="The number of the run in a ledger among SOURCE. [default: the latest]"
 )
-@command_option(
-    "--redact",
-    is_flag=True,
-    help="Leave out every text of prompts, trajectories and judges; ids, scores and counts stay.",
-)
 @add_force_option
 def report(
     source: tuple[str, ...],
@@ -36,7 +31,6 @@ def report(
     groups: str | None,
     run: int | None,
     *,
-    redact: bool,
     force: bool,
 ) -> int:
     """Write one HTML file that shows what is in SOURCE.
@@ -67,7 +61,7 @@ def report(
     require_replaceable("--out", out, force=force, beside=named)
     bad = BadLines()
     with open_sources(with_ledger_beside(source, groups), groups=groups, run=run, on_error=bad) as sources:
-        count = write_report(sources, Path(out), redact=redact)
+        count = write_report(sources, Path(out))
     calibrations = len(sources.calibrations)
     if not count and not calibrations:
         why = "no line in it can be read" if bad.count else "it holds no judged groups"

@@ -207,7 +207,7 @@ def _examples(groups: Mapping[str, TrajectoryGroup], result: str, default: Rubri
 
     Raises InputError naming the line that does not fit the groups.
     """
-    from calipers.inputs.jsonl import read_json_lines  # noqa: PLC0415 - --help stays quick
+    from calipers.inputs.records import read_json_lines  # noqa: PLC0415 - --help stays quick
     from calipers.rubric.tag_scores import GradedExample  # noqa: PLC0415 - likewise
 
     verdicts: dict[str, dict[str, Mapping[str, Any]]] = {}

@@ -20,7 +20,7 @@ from calipers.errors import ConfigError
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
-    from calipers.server.tenant import TenantSettings
+    from calipers.server.tenants import TenantSettings
 
 _LEDGER = "serve.ledger.db"
 _MEGABYTE = 2**20
@@ -128,8 +128,11 @@ def serve(**options: Any) -> int:
     )
 
     require_installed()
-    from calipers.server.service import ledgers_of, only_server_of  # noqa: PLC0415 - needs the packages
-    from calipers.server.tenant import tenants_from  # noqa: PLC0415 - likewise
+    from calipers.server.tenants import (  # noqa: PLC0415 - needs the packages
+        ledgers_of,
+        only_server_of,
+        tenants_from,
+    )
 
     tenants = tenants_from(None if options["tokens"] is None else Path(options["tokens"]))
     require_safe(options["host"], tokens=any(one.digest is not None for one in tenants))
@@ -146,9 +149,8 @@ def serve(**options: Any) -> int:
 
 
 def _service(options: dict[str, Any], tenants: tuple[TenantSettings, ...]) -> Service:
-    from calipers.server.room import Room  # noqa: PLC0415 - --help stays quick
+    from calipers.server.limits import Limits, Room  # noqa: PLC0415 - --help stays quick
     from calipers.server.service import Service  # noqa: PLC0415 - likewise
-    from calipers.server.tenant import Limits  # noqa: PLC0415 - likewise
 
     size, quorum = options["group_size"], options["group_quorum"]
     if size is not None and size < quorum:

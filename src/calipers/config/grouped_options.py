@@ -191,26 +191,6 @@ class Reward(Group):
         recorded="reward.kind",
         link="rewards.md",
     )
-    ties: float | None = number(
-        None,
-        "Tie scores within this many standard errors, e.g. 1.",
-        low=0,
-        section=REWARD,
-        recorded="reward.ties",
-        link="rewards.md",
-    )
-    length: float | None = number(
-        None,
-        "Reward shorter answers among near-tied scores, by up to this share of their range and of the group's "
-        "variance, e.g. 0.3.",
-        low=0,
-        high=1,
-        key="length_control",
-        section=REWARD,
-        metavar="SHARE",
-        recorded="reward.length",
-        link="rewards.md",
-    )
     range: tuple[float, float] = any_value(
         (0.0, 1.0),
         "The lowest and highest reward. Scores are scaled to this range; a group of one trajectory gets the middle.",

@@ -32,8 +32,7 @@ class Diagnosis:
     """The result of a judge's examination.
 
     ``settings`` are keys of calipers.toml, empty for an unfit judge; ``seconds`` is the duration of the examination.
-    ``calls`` were answered, of ``sent`` calls. If time ran out before a verdict, the judge counts as unfit, and
-    ``ask_within`` is the time in seconds with which to examine it again.
+    ``calls`` were answered, of ``sent`` calls.
     """
 
     judge: str
@@ -45,7 +44,6 @@ class Diagnosis:
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     sent: int = 0
-    ask_within: int | None = None
 
     def __getitem__(self, name: str) -> Check:
         """Return the doctor's check with this name. Raises KeyError if the check was not made."""
@@ -78,7 +76,6 @@ class Diagnosis:
             "toml": self.toml(),
             "calls": self.calls,
             "sent": self.sent,
-            "ask_within": self.ask_within,
             "usage": self.usage.to_dict(),
             "seconds": round(self.seconds, 2),
         }

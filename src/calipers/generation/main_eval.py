@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.plain import plain_data
+from calipers.inputs.records import without_empty_fields
 from calipers.rubric.dataset_standards import ground_truth_object, read_standards
 from calipers.types import Message, Rubric
 

@@ -4,15 +4,14 @@ row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.jsonl import decompressed_stream, json_line_rows, json_value, open_binary
-from calipers.inputs.parquet import parquet_rows
+from calipers.inputs.records import parquet_rows, read_json_lines
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.types import Message
 
@@ -62,7 +61,7 @@ def read_prompts(
     """
     found: list[Prompt] = []
     taken: set[str] = set()
-    for line, row in parquet_rows(Path(path)) if path.endswith(".parquet") else _lines(path):
+    for line, row in parquet_rows(Path(path)) if path.endswith(".parquet") else read_json_lines(path):
         try:
             messages = _messages(row, key)
             if check is not None and isinstance(row, Mapping):
@@ -112,16 +111,3 @@ def _messages(row: Mapping[str, Any] | str, key: str | None) -> tuple[Message, .
             raise InputError(f"{name}[{place}]: has no content")
     # In Parquet, every struct has the fields of all structs; a field without a value was absent in the source.
     return tuple({field: item for field, item in message.items() if item is not None} for message in value)
-
-
-def _lines(path: str) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    with open_binary(Path(path)) as file:
-        yield from json_line_rows(decompressed_stream(file), parse=_object)
-
-
-def _object(line: bytes) -> dict[str, Any] | str:
-    try:
-        row = json_value(line)
-    except InputError as error:
-        return str(error)
-    return row if isinstance(row, dict) else 'must be an object such as {"prompt": "..."}'

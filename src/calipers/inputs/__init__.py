@@ -8,38 +8,23 @@ What reads files is loaded when it is first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from calipers.inputs.groups import as_group, as_trajectory, group_in_steps
 from calipers.inputs.messages import canonical
-from calipers.inputs.rubrics import read_rubric
 from calipers.registry import load_object
 
 if TYPE_CHECKING:
-    from calipers.inputs.files import read_groups
-    from calipers.inputs.rubrics import RubricRow, as_rubric_row, read_rubrics
+    from calipers.inputs.grouping import read_groups
+    from calipers.inputs.rubrics import RubricRow, as_rubric_row, read_rubric, read_rubrics
 
 __all__ = [
-    "RubricRow",
-    "as_group",
-    "as_rubric_row",
-    "as_trajectory",
-    "canonical",
-    "group_in_steps",
-    "read_groups",
-    "read_rubric",
-    "read_rubrics",
-]
-
-_OF_FILES: Final = {
-    "RubricRow": "calipers.inputs.rubrics:RubricRow",
-    "as_rubric_row": "calipers.inputs.rubrics:as_rubric_row",
-    "read_groups": "calipers.inputs.files:read_groups",
-    "read_rubrics": "calipers.inputs.rubrics:read_rubrics",
-}
+    "RubricRow", "as_group", "as_rubric_row", "as_trajectory", "canonical", "group_in_steps", "read_groups",
+    "read_rubric", "read_rubrics",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _OF_FILES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return load_object(_OF_FILES[name])
+    return load_object(f"calipers.inputs.{'grouping' if name == 'read_groups' else 'rubrics'}:{name}")

@@ -22,7 +22,8 @@ _History = tuple[Sequence[Any], Sequence[Any]]
 
 def is_art_trajectory(value: Any) -> bool:
     """Return whether the foreign ``value`` is an ART trajectory, or the dict that ART dumped from a trajectory."""
-    return _has(value, "messages_and_choices") or _has(value, "exchanges")
+    names = ("messages_and_choices", "exchanges")
+    return any(name in value if isinstance(value, Mapping) else hasattr(value, name) for name in names)
 
 
 def art_trajectory_fields(value: Any) -> dict[str, Any]:
@@ -34,39 +35,29 @@ def art_trajectory_fields(value: Any) -> dict[str, Any]:
     histories = [history for history in _histories(value) if history[0]]
     messages: list[Any] = []
     tools: list[Any] = []
-    for number, (found, offered) in enumerate(histories, start=1):
+    for number, (own, offered) in enumerate(histories, start=1):
         if number > 1:
             messages.append({"role": "system", "content": f"History {number} of {len(histories)} of this rollout:"})
-        messages.extend(found)
+        messages.extend(own)
         tools.extend(tool for tool in offered if tool not in tools)
-    return {
-        "messages": messages,
-        "tools": tools or None,
-        "reward": _get(value, "reward"),
-        "metadata": _with_versions(value, _get(value, "metadata") or {}),
-    }
-
-
-def _with_versions(value: Any, metadata: Any) -> Any:
-    """Add to a rollout's metadata the versions of the policy that ART noted at its begin and end, if it noted any."""
+    metadata = _get(value, "metadata") or {}
     noted = [_get(value, name) for name in ("initial_policy_version", "final_policy_version")]
-    known = [one for one in noted if one is not None]
-    if not known or not isinstance(metadata, Mapping):
-        return metadata
-    from calipers.types.versions import version_fields  # noqa: PLC0415 - all import this file, few train with ART
+    if (known := [version for version in noted if version is not None]) and isinstance(metadata, Mapping):
+        from calipers.types.versions import version_fields  # noqa: PLC0415 - all import this file, few train with ART
 
-    return version_fields(*known) | dict(metadata)
+        metadata = version_fields(*known) | dict(metadata)
+    return {"messages": messages, "tools": tools or None, "reward": _get(value, "reward"), "metadata": metadata}
 
 
 def _histories(value: Any) -> list[_History]:
-    if not isinstance(value, Mapping):
-        if _get(value, "exchanges"):
-            return list(_projected(value))
-    elif exchanges := _decoded(value, "exchanges"):
-        if not isinstance(exchanges, Mapping):
-            raise InputError(f"has {type_in_words(exchanges)} as 'exchanges', where ART holds an object")
-        if any(exchanges.values()):
-            return _recorded(exchanges)
+    if isinstance(value, Mapping):
+        if exchanges := _decoded(value, "exchanges"):
+            if not isinstance(exchanges, Mapping):
+                raise InputError(f"has {type_in_words(exchanges)} as 'exchanges', where ART holds an object")
+            if any(exchanges.values()):
+                return _recorded(exchanges)
+    elif _get(value, "exchanges"):
+        return list(_projected(value))
     held = (value, *_listed(value, "additional_histories"))
     return [
         (_listed(part, "messages_and_choices") or _listed(part, "messages"), _listed(part, "tools")) for part in held
@@ -75,20 +66,20 @@ def _histories(value: Any) -> list[_History]:
 
 def _decoded(value: Any, name: str) -> Any:
     """Return what ART holds under ``name``; its logs may hold it as JSON text."""
-    found = _get(value, name)
+    held = _get(value, name)
     try:
-        return json.loads(found) if isinstance(found, str) and found else found
+        return json.loads(held) if isinstance(held, str) and held else held
     except (ValueError, RecursionError):
         raise InputError(f"has text that is not JSON as {name!r}") from None
 
 
 def _listed(value: Any, name: str) -> Sequence[Any]:
-    found = _decoded(value, name)
-    if not found or callable(found):
+    held = _decoded(value, name)
+    if not held or callable(held):
         return ()
-    if not isinstance(found, list | tuple):
-        raise InputError(f"has {type_in_words(found)} as {name!r}, where ART holds a list")
-    return found
+    if not isinstance(held, list | tuple):
+        raise InputError(f"has {type_in_words(held)} as {name!r}, where ART holds a list")
+    return held
 
 
 def _projected(value: Any) -> Iterable[_History]:
@@ -110,44 +101,40 @@ def _recorded(exchanges: Mapping[str, Any]) -> list[_History]:
     histories: list[_History] = []
     for kind, listed in exchanges.items():
         for exchange in listed or ():
-            asked, answered = _exchange(str(kind), exchange)
-            tools = exchange["request"].get("tools") or []
-            begun = (at for at, (known, _) in enumerate(histories) if _said(known) == _said(asked[: len(known)]))
+            try:
+                asked, answered = _exchange(kind, exchange["request"], exchange["response"])
+                tools = exchange["request"].get("tools") or []
+            except (AttributeError, KeyError, IndexError, TypeError) as error:
+                raise InputError(f"holds an exchange of {kind} without its request or response ({error!r})") from None
+            begun = (
+                at for at, (known, _) in enumerate(histories) if _repeated(known) == _repeated(asked[: len(known)])
+            )
             at = next(begun, len(histories))
             histories[at : at + 1] = [([*asked, *answered], tools)]
     return histories
 
 
-def _exchange(kind: str, exchange: Any) -> tuple[list[Any], list[Any]]:
+def _exchange(kind: str, request: Any, response: Any) -> tuple[Sequence[Any], Sequence[Any]]:
     """Return the messages of a request and of its response."""
-    try:
-        request, response = exchange["request"], exchange["response"]
-        match kind:
-            case "chat_completions":
-                asked, answered = request["messages"], [response["choices"][0]]
-            case "messages":
-                system = [{"role": "system", "content": request["system"]}] if request.get("system") else []
-                asked, answered = [*system, *request["messages"]], [response]
-            case "responses":
-                system = [{"role": "system", "content": request["instructions"]}] if request.get("instructions") else []
-                given = request["input"]
-                asked = [*system, *([{"role": "user", "content": given}] if isinstance(given, str) else given)]
-                answered = list(response["output"])
-            case _:
-                asked = [{"role": "user", "content": request["prompt"]}]
-                answered = [{"role": "assistant", "content": response["choices"][0]["text"]}]
-        return list(canonical(asked)), list(canonical(answered))
-    except (AttributeError, KeyError, IndexError, TypeError) as error:
-        raise InputError(f"holds an exchange of {kind} without its request or response ({error!r})") from None
+    asked = next((request[key] for key in ("messages", "input", "prompt") if request.get(key)), None)
+    system = next((request[key] for key in ("system", "instructions") if request.get(key)), None)
+    if isinstance(asked, str):
+        asked = [{"role": "user", "content": asked}]
+    if asked is None:
+        raise KeyError("messages")
+    if kind == "messages":  # Anthropic's API
+        answered = [response]
+    elif kind == "responses":
+        answered = list(response["output"])
+    else:
+        choice = response["choices"][0]
+        answered = [choice if "message" in choice else {"role": "assistant", "content": choice["text"]}]
+    return canonical([*([{"role": "system", "content": system}] if system else []), *asked]), canonical(answered)
 
 
-def _said(messages: Sequence[Any]) -> list[Any]:
+def _repeated(messages: Sequence[Any]) -> list[Any]:
     """Return what a client repeats of messages in its next request."""
-    return [(one["role"], one.get("content") or None, one.get("tool_calls")) for one in messages]
-
-
-def _has(value: Any, name: str) -> bool:
-    return name in value if isinstance(value, Mapping) else hasattr(value, name)
+    return [(message["role"], message.get("content") or None, message.get("tool_calls")) for message in messages]
 
 
 def _get(value: Any, name: str) -> Any:

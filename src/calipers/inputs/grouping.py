@@ -1,4 +1,5 @@
-"""Rollouts of one prompt as one group: ``grouped``, and ``rollouts_of`` for the rows of a file or a table.
+"""Read the groups of a file or a table, one after the other: ``read_groups``. Rollouts in rows of their own make up
+groups: ``grouped``.
 
 Rollouts belong together if their rows name their task and the names are equal; otherwise if their prompts are equal.
 Where the format does not say what the prompt is, it is all messages before the first reply to a user. Rollouts whose
@@ -10,23 +11,32 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from calipers.errors import InputError
-from calipers.inputs.groups import finite_number
+from calipers import registry
+from calipers.errors import ConfigError, InputError
+from calipers.inputs import records
+from calipers.inputs.groups import as_group, finite_number
 from calipers.inputs.messages import canonical
 from calipers.inputs.parts import openai_tool_definitions
-from calipers.inputs.plain import compact_json, type_in_words, without_nan
-from calipers.inputs.rollouts import Rollout, rollouts_in
-from calipers.types import Message
+from calipers.inputs.plain import compact_json, type_in_words
+from calipers.inputs.rollouts import Rollout, format_of, rollouts_in
+from calipers.types import Message, TrajectoryGroup
 from calipers.types.encoding import to_json
 
 P = TypeVar("P")
 Note = Callable[[P, str], None]
 """Receives the place of a group's first rollout, and a warning about the group."""
 _log = logging.getLogger(__name__)
+_LOOKED_AT = 100
+"""How many rows are looked at to tell groups from rollouts; titles and damaged lines may precede them."""
+_SHAPE = 'one JSON object a line: {"group_id": "g1", "trajectories": [{"id": "a", "messages": [...]}, ...]}'
 _STAMPS: Final = frozenset(("id", "uuid", "timestamp", "created", "created_at", "createdAt"))
 """Keys of a message that differ from run to run."""
 _NO_PROMPT: Final = (
@@ -36,13 +46,92 @@ _NO_PROMPT: Final = (
 _NO_REPLY: Final = "has no message of an assistant, so a judge sees no answer in it; put the answer into the messages"
 
 
-def rollout_groups(rows: Iterable[tuple[int, Any]], source: str) -> Iterator[tuple[int, Any]]:
-    """Yield the groups that the rows of ``source`` make up. Warnings about them go to the logger of calipers."""
+def read_groups(
+    path: str | os.PathLike[str] | Iterable[object],
+    *,
+    reader: str | None = None,
+    strict: bool = False,
+    on_error: Callable[[InputError], None] | None = None,
+) -> Iterator[TrajectoryGroup]:
+    """Yield the groups of a groups file (``.jsonl``, ``.jsonl.gz``, ``.parquet``) in order; ``-`` reads stdin's JSON
+    lines.
+
+    ``reader`` names a registered reader, which another package may provide; by default the file's suffix selects it. A
+    bad line (or Parquet row) goes to ``on_error`` as an InputError naming file, 1-based line and remedy, and is
+    skipped; with ``strict``, or without ``on_error``, the error is raised. A line that repeats an earlier ``group_id``
+    is bad; lines without a ``group_id`` get an id derived from their content. A ``.json`` file may hold one group or an
+    array of groups, and is read whole; other files need memory for one line (or a batch of 64 rows), and a few bytes
+    for each id.
+
+    Instead of a path, ``path`` may be groups in memory, read by the same rules: a list of groups-file objects or of
+    anything else that ``score_group`` takes, a pandas data frame, or a Hugging Face dataset whose rows are groups.
+    Where the first row is a rollout, such as a trainer logs it, all rows are, and those of one prompt are a group; they
+    are held in memory.
+
+    The first iteration raises InputError for a path that is missing, a directory, unreadable or without any group, and
+    ConfigError for an unknown ``reader``, one beside rows in memory, and Parquet without pyarrow.
+    """
+    if reader is not None:
+        registry.READERS.find(str(reader))
+    rows: Iterable[tuple[int, object]]
+    if not isinstance(path, str | os.PathLike):
+        source, rows = f"<{type(path).__name__}>", records.table_rows(path)
+    elif os.fspath(path) == "-":
+        source, rows = "<stdin>", records.json_line_rows(records.decompressed_stream(sys.stdin.buffer))
+    else:
+        source, rows = os.fspath(path), records.file_rows(Path(path), reader)
+    if reader not in (None, "jsonl") and source[0] == "<":
+        raise ConfigError(f"reader={reader!r} reads files, and here are rows of {source}; leave it out, or name a file")
+    rows = _group_rows(iter(rows), source)
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"holds no groups; expected {_SHAPE}", source=source)
+    seen: dict[int, int] = {}
+    yield from records.convert_rows(
+        chain([first], rows),
+        lambda value, line: _group(value, line, seen),
+        source=source,
+        on_error=None if strict else on_error,
+    )
+
+
+def _group_rows(rows: Iterator[tuple[int, object]], source: str) -> Iterator[tuple[int, object]]:
+    """Return rows as they are, or the groups that they make up if the first known one is a rollout."""
 
     def note(line: int, text: str) -> None:
         _log.warning("%s:%d: %s", source, line, text)
 
-    yield from grouped(rollouts_of(rows), note=note)
+    head = []
+    for numbered in islice(rows, _LOOKED_AT):
+        head.append(numbered)
+        row = numbered[1]
+        if not isinstance(row, str | dict) or _is_group(row):
+            break
+        if format_of(row) is not None:
+            return grouped(rollouts_of(chain(head, rows)), note=note)
+    return chain(head, rows)
+
+
+def _is_group(row: object) -> bool:
+    return isinstance(row, Mapping) and ("trajectories" in row or "responses" in row)
+
+
+def _group(value: object, line: int, seen: dict[int, int]) -> TrajectoryGroup:
+    """Convert a row to a group with an id of its own. A derived id that occurred before gets a count as suffix."""
+    if isinstance(value, str):
+        raise InputError(value)
+    group = as_group(value)
+    if isinstance(value, Mapping) and not _is_group(value) and len(group.trajectories) == 1:
+        raise InputError("is one rollout among groups; give rollouts in a file of their own, which makes them groups")
+    given = value.group_id if isinstance(value, TrajectoryGroup) else None
+    name = group.group_id
+    while (earlier := seen.setdefault(hash(name), line)) != line:
+        if given or (isinstance(value, Mapping) and value.get("group_id") is not None):
+            raise InputError(f"the group_id {name!r} was used on line {earlier}; each group needs its own")
+        # The count depends on the content alone, so that the id does not depend on other lines.
+        stem, _, count = name.partition("-")
+        name = f"{stem}-{int(count or 1) + 1}"
+    return group if name == group.group_id else replace(group, group_id=name)
 
 
 def rollouts_of(rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Rollout | str]]:
@@ -52,7 +141,7 @@ def rollouts_of(rows: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Rollout 
             yield line, row
         elif not isinstance(row, dict):
             yield line, f"is {type_in_words(row)} among rollouts, each of which is an object"
-        elif "trajectories" in row or "responses" in row:
+        elif _is_group(row):
             yield line, "is a group among rollouts; give groups and rollouts in files of their own"
         else:
             try:
@@ -73,8 +162,10 @@ class _Member(Generic[P]):
     tools: bytes
     data: bytes
 
-    def is_noted(self, note: Note[P], text: str) -> None:
-        note(self.place, f"{self.where}{text}")
+    @property
+    def shown(self) -> str:
+        place = ":".join(map(str, self.place)) if isinstance(self.place, tuple) else f"line {self.place}"
+        return f"{place}, {self.where.removesuffix(': ')}" if self.where else place
 
 
 @dataclass(slots=True)
@@ -103,9 +194,18 @@ def grouped(
             yield place, f"{rollout.where}{error}"
             continue
         groups.setdefault(key, _Group(name)).members.append(member)
-    for group, name in zip(groups.values(), _own_names(groups, note), strict=True):
+    first_named: dict[str, _Group[P]] = {}
+    names = {group.name for group in groups.values()}
+    for group in groups.values():
+        warnings, name = _warnings(group), group.name
+        if name is not None and (first := first_named.setdefault(name, group)) is not group:
+            name = next(new for count in range(2, 2**62) if (new := f"{group.name}-{count}") not in names)
+            names.add(name)
+            shown = f"({first.members[0].shown}); these are {name!r}"
+            warnings.append((group.members[0], f"{group.name!r} also names rollouts of another prompt {shown}"))
         if note is not None:
-            _check(group, note)
+            for member, text in warnings:
+                note(member.place, f"{member.where}{text}")
         yield group.members[0].place, _group_object(name, group.members)
 
 
@@ -113,27 +213,18 @@ def _placed(place: P, rollout: Rollout, group_by: str | None) -> tuple[str, str 
     """Return the key and the name of a rollout's group, and the rollout in canonical form."""
     reward, gold = _number(rollout.reward, "'reward'"), _number(rollout.gold, "'gold'")
     tools = openai_tool_definitions(rollout.tools) if rollout.tools else None
-    metadata = without_nan(dict(rollout.metadata))
-    messages = canonical(rollout.messages)
+    messages, task = canonical(rollout.messages), rollout.task
     if not messages:
         raise InputError("has no messages, so there is nothing to judge")
     prompt = _prompt(rollout, messages)
-    value = None if group_by is None else _value_at(metadata, group_by)
     asked = any(message["role"] == "user" for message in prompt)
-    said = [{key: item for key, item in message.items() if key not in _STAMPS} for message in prompt]
-    member = _Member(
-        place,
-        rollout.where,
-        _digest(said),
-        asked,
-        any(message["role"] == "assistant" for message in messages[len(prompt) :]),
-        _digest(tools),
-        to_json([prompt, messages[len(prompt) :], tools, reward, gold, metadata], lone="replace"),
-    )
-    task = rollout.task
-    if value is not None:
-        name = value if isinstance(value, str) else compact_json(value)
-        return f"by {compact_json(value)}", name, member
+    answered = any(message["role"] == "assistant" for message in messages[len(prompt) :])
+    compared = [{key: item for key, item in message.items() if key not in _STAMPS} for message in prompt]
+    data = to_json([prompt, messages[len(prompt) :], tools, reward, gold, rollout.metadata], lone="replace")
+    member = _Member(place, rollout.where, _digest(compared), asked, answered, _digest(tools), data)
+    if group_by is not None:
+        value = _value_at(rollout.metadata, group_by)
+        return f"by {compact_json(value)}", value if isinstance(value, str) else compact_json(value), member
     if task is not None and not rollout.by_prompt:
         file = place[0] if rollout.is_local and isinstance(place, tuple) else ""
         return f"task {file} {task}", task, member
@@ -157,56 +248,32 @@ def _prompt(rollout: Rollout, messages: tuple[Message, ...]) -> tuple[Message, .
         prompt = canonical(rollout.messages[: rollout.asked])
         if messages[: len(prompt)] == prompt:
             return prompt
-    roles = [one["role"] for one in messages]
+    roles = [message["role"] for message in messages]
     begins = roles.index("user") if "user" in roles else 0
     return messages[: next((at for at, role in enumerate(roles) if at >= begins and role == "assistant"), len(roles))]
 
 
-def _value_at(metadata: dict[str, Any], key: str) -> Any:
+def _value_at(metadata: Mapping[str, Any], key: str) -> Any:
     value: Any = metadata
     for name in key.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+        value = value.get(name) if isinstance(value, Mapping) else None
     if value is None:
         known = ", ".join(map(str, metadata)) or "none"
         raise InputError(f"has no {key!r} to group by; the keys are {known[:200]}")
     return value
 
 
-def _own_names(groups: dict[str, _Group[P]], note: Note[P] | None) -> list[str | None]:
-    """Return an id for each group: its name, with a count where several groups have it."""
-    named = {group.name for group in groups.values()}
-    first: dict[str, _Group[P]] = {}
-    found: list[str | None] = []
-    for group in groups.values():
-        name = own = group.name
-        if name is not None and first.setdefault(name, group) is not group:
-            count = 2
-            while (own := f"{name}-{count}") in named:
-                count += 1
-            named.add(own)
-            if note is not None:
-                text = f"{name!r} also names rollouts of another prompt ({_shown(first[name])}); these are {own!r}"
-                group.members[0].is_noted(note, text)
-        found.append(own)
-    return found
-
-
-def _check(group: _Group[P], note: Note[P]) -> None:
-    one = group.members[0]
-    other = next((member for member in group.members if member.prompt != one.prompt), None)
+def _warnings(group: _Group[P]) -> list[tuple[_Member[P], str]]:
+    first, texts = group.members[0], list[tuple[_Member[P], str]]()
+    other = next((member for member in group.members if member.prompt != first.prompt), None)
     if group.name is not None and other is not None:
-        text = f"the rollouts of {group.name!r} have different prompts (compare {_shown(group)}), and are one group"
-        other.is_noted(note, f"{text}; if they are of different tasks, give their rows a group_id of their own")
+        text = f"the rollouts of {group.name!r} have different prompts (compare {first.shown}), and are one group"
+        texts.append((other, f"{text}; if they are of different tasks, give their rows a group_id of their own"))
     if silent := [member for member in group.members if not member.is_answered]:
-        silent[0].is_noted(note, _NO_REPLY + (f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""))
-    if group.name is None and len(group.members) == 1 and not one.is_asked:
-        one.is_noted(note, _NO_PROMPT)
-
-
-def _shown(group: _Group[P]) -> str:
-    place, where = group.members[0].place, group.members[0].where
-    shown = ":".join(map(str, place)) if isinstance(place, tuple) else f"line {place}"
-    return f"{shown}, {where.removesuffix(': ')}" if where else shown
+        texts.append((silent[0], _NO_REPLY + (f" (and {len(silent) - 1} more)" if len(silent) > 1 else "")))
+    if group.name is None and len(group.members) == 1 and not first.is_asked:
+        texts.append((first, _NO_PROMPT))
+    return texts
 
 
 def _group_object(name: str | None, members: list[_Member[P]]) -> dict[str, Any]:
@@ -217,8 +284,7 @@ def _group_object(name: str | None, members: list[_Member[P]]) -> dict[str, Any]
         prompt, rest, tools, reward, gold, metadata = json.loads(member.data)
         context = prompt if shared else []
         own = {"tools": None if alike else tools or None, "reward": reward, "gold": gold, "metadata": metadata or None}
-        rest = rest if shared else prompt + rest
         given = {key: item for key, item in own.items() if item is not None}
-        listed.append({"id": str(place), "messages": rest} | given)
+        listed.append({"id": str(place), "messages": rest if shared else prompt + rest} | given)
     named = {} if name is None else {"group_id": name}
     return named | {"context": context} | ({"tools": tools} if alike and tools else {}) | {"trajectories": listed}

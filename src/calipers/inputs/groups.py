@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import numbers
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -20,17 +19,15 @@ from calipers.errors import ConfigError, InputError
 from calipers.inputs import art
 from calipers.inputs.messages import canonical
 from calipers.inputs.parts import openai_tool_definitions
-from calipers.inputs.plain import is_plain, plain_data, record_fields, type_in_words
+from calipers.inputs.plain import plain_data, record_fields, type_in_words
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.types import Rubric, Trajectory, TrajectoryGroup
+from calipers.types import Prepared, Rubric, Trajectory, TrajectoryGroup
 from calipers.types.steps import Steps, run_steps
 
-_FIELDS_OF_TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
-_TRAJECTORY = frozenset(_FIELDS_OF_TRAJECTORY)
-_FIELDS_OF_GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
-_GROUP = frozenset(_FIELDS_OF_GROUP)
+_TRAJECTORY = ("id", "messages", "tools", "reward", "gold", "metadata", "artifacts")
+_GROUP = ("group_id", "context", "tools", "rubric", "artifacts", "trajectories")
 _STEP = 64
 """The messages that are read in one step."""
 _ROLLOUT = '{"group_id": "q1", "messages": [{"role": "user", "content": "..."}, ...], "reward": 1.0}'
@@ -51,25 +48,69 @@ def as_group(value: Any, *, group_id: str | None = None) -> TrajectoryGroup:
 
 def group_in_steps(value: Any, *, group_id: str | None = None) -> Steps[TrajectoryGroup]:
     """Convert ``value`` to a group as ``as_group`` does, in steps."""
-    if isinstance(value, TrajectoryGroup):
-        return (yield from _checked_group(value, group_id))
-    if isinstance(value, Mapping):
-        return (yield from _from_object(value, group_id))
+    is_ours = isinstance(value, TrajectoryGroup)
+    value = _group_object(_own_fields(value, _GROUP, "") if is_ours else value)
+    members: list[Trajectory] = []
+    size = 0
+    for place, member in enumerate(value["trajectories"], start=1):
+        members.append(as_trajectory(member, default_id=str(place)))
+        if (size := size + len(members[-1].messages)) > _STEP:
+            size = 0
+            yield
+    _check_ids([member.id for member in members])
+    context = value.get("context")
+    group = TrajectoryGroup(
+        group_id="",
+        trajectories=tuple(members),
+        context=() if context is None else canonical(context, where="context: "),
+        tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
+        rubric=_rubric(value.get("rubric"), "") if is_ours or STANDARDS_KEYS.isdisjoint(value) else _row_rubric(value),
+        artifacts=_artifacts(value.get("artifacts"), ""),
+        extra=_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
+    )
+    named = value.get("group_id") if group_id is None else group_id
+    return replace(group, group_id=(yield from _derived_id(group)) if named is None else _id(named, "group_id"))
+
+
+def _group_object(value: Any) -> Any:
+    """Return a foreign group in any form as an object of a groups file with a list of trajectories."""
     if callable(getattr(value, "tolist", None)):  # a numpy array of trajectories
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return (yield from _from_object({"trajectories": value}, group_id))
-    if isinstance(getattr(value, "trajectories", None), list | tuple):
-        return (yield from _from_object(_group_fields(value), group_id))
-    raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
+        value = {"trajectories": value}
+    elif not isinstance(value, Mapping) and isinstance(getattr(value, "trajectories", None), list | tuple):  # ART's
+        metadata = {"metadata": value.metadata} if getattr(value, "metadata", None) else {}
+        named: dict[str, Any] = {name: getattr(value, name, None) for name in _GROUP} | metadata
+        value = {name: item for name, item in named.items() if item is not None and not callable(item)}
+    if not isinstance(value, Mapping):
+        raise InputError(f"cannot read {type_in_words(value)} as a group; {_SHAPE}")
+    if "trajectories" not in value and "responses" in value:
+        value = _from_responses(value)
+    if "trajectories" not in value and (rollouts := _rollouts(value)):
+        value = {"trajectories": rollouts}
+    listed = value.get("trajectories")
+    if not isinstance(listed, list | tuple):
+        shown = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
+        raise InputError(
+            f"has no list of trajectories but {shown[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
+            f"be one rollout: {_ROLLOUT}"
+        )
+    if listed and isinstance(listed[0], str):
+        raise InputError(f"the group holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
+    if listed and _is_message(listed[0]):
+        raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
+    return value
 
 
-def _group_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a foreign object that is a group, such as ART's, as an object of a groups file."""
-    named = {name: getattr(value, name, None) for name in _FIELDS_OF_GROUP}
-    found = {name: item for name, item in named.items() if item is not None and not callable(item)}
-    metadata = getattr(value, "metadata", None)
-    return found | ({"metadata": metadata} if metadata else {})
+def _own_fields(value: Any, names: tuple[str, ...], where: str) -> dict[str, Any]:
+    """Return the fields of a trajectory or group that a user built as an object of a groups file, ``extra`` included.
+
+    ``extra`` may have a ``rubric`` that is a data set's column.
+    """
+    if not isinstance(value.extra, Mapping | None):
+        raise InputError(f"{where}'extra' must be an object, not {type_in_words(value.extra)}")
+    rubric = {} if value.rubric is None else {"rubric": value.rubric}
+    return {**(value.extra or {}), **{name: getattr(value, name) for name in names}, **rubric}
 
 
 def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
@@ -79,134 +120,65 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
     ``default_id`` is used if ``value`` has no id. Raises InputError naming the trajectory and what was expected.
     """
     if isinstance(value, Trajectory):
-        return _checked_trajectory(value, default_id)
+        own = _own_fields(value, _TRAJECTORY, f"trajectory {default_id}: ")
+        return _trajectory(own, default_id, prepared=value.prepared)
     if isinstance(value, BaseException):
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
         )
-    if isinstance(value, list | tuple):
-        return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
     if art.is_art_trajectory(value):
         try:
-            value = _extra(value) | art.art_trajectory_fields(value)
+            own = {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
+            value = own | art.art_trajectory_fields(value)
         except InputError as error:
             raise InputError(f"trajectory {default_id} {error}") from error
+    elif isinstance(getattr(value, "messages", None), list | tuple):
+        value = (record_fields(value) or {}) | {"messages": value.messages}
     if isinstance(value, Mapping):
         return _trajectory(value, default_id)
-    if isinstance(getattr(value, "messages", None), list | tuple):
-        fields = record_fields(value) or {"messages": value.messages}
-        return _trajectory(fields | {"messages": value.messages}, default_id)
     return Trajectory(default_id, canonical(value, where=f"trajectory {default_id!r}: "))
 
 
-def _extra(value: Any) -> dict[str, Any]:
-    """Return the keys of an ART trajectory's dump except those that hold its messages."""
-    return {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
-
-
-def _checked_trajectory(value: Trajectory, default_id: str) -> Trajectory:
-    if value.prepared is not None and value.prepared.messages is value.messages:
-        return value  # a prepared trajectory was checked before
-    if not _is_checked(value):
-        own = {name: getattr(value, name) for name in _FIELDS_OF_TRAJECTORY}
-        own |= {} if value.rubric is None else {"rubric": value.rubric}
-        return _trajectory(_with_extra(own, value.extra, f"trajectory {default_id}: "), default_id)
-    messages = canonical(value.messages, where=f"trajectory {value.id!r}: ")
-    return value if messages is value.messages else replace(value, messages=messages)
-
-
-def _is_checked(value: Any) -> bool:
-    """Return whether a Trajectory, which users may build, has fields (but messages) as reading an object makes them."""
-    measured = (one for one in (value.reward, value.gold) if one is not None)
-    finite = all(type(one) in (float, int) and abs(one) <= sys.float_info.max for one in measured)
-    return finite and type(value.id) is str and bool(value.id) and _has_checked_fields(value, Rubric)
-
-
-def _has_checked_fields(value: Any, *rubrics: type) -> bool:
-    """Return whether the fields that a Trajectory and a TrajectoryGroup share are as reading makes them."""
-    return (
-        (value.rubric is None or isinstance(value.rubric, rubrics))
-        and (value.tools is None or (type(value.tools) is tuple and is_plain(value.tools)))
-        and type(value.extra) is type(value.artifacts) is dict
-        and all(is_plain(getattr(value, name, None)) for name in ("extra", "metadata"))
-        and isinstance(getattr(value, "metadata", {}), dict)
-        and isinstance(getattr(value, "trajectories", ()), list | tuple)
-        and all(type(text) is str for pair in value.artifacts.items() for text in pair)
+def _trajectory(value: Mapping[str, Any], default_id: str, *, prepared: Prepared | None = None) -> Trajectory:
+    given = value.get("id")
+    name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
+    where = f"trajectory {name!r}: "
+    messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
+    if messages is None:
+        if gold is None and len(rollouts := _rollouts(value)) == 1:
+            return _trajectory(rollouts[0], name)
+        if _is_message(value):
+            raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
+        if gold is None and "status" in value and "reason" in value:
+            raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
+        if (meant := _meant("messages", value)) or gold is None:
+            raise InputError(f"{where}has no 'messages'; {meant}{_SHAPE}")
+    metadata = value.get("metadata")
+    if not isinstance(metadata, Mapping | None):
+        raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
+    try:
+        tools = None if value.get("tools") is None else openai_tool_definitions(value["tools"])
+    except InputError as error:
+        raise InputError(f"{where}{error}") from error
+    # A data set's ``rubric`` column may hold anything; only an object with criteria is used for grading.
+    own = value.get("rubric")
+    graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
+    carried = (*_TRAJECTORY, "rubric") if graded else _TRAJECTORY
+    rubric = _rubric(own, where) if graded else None
+    if messages is not None and (prepared is None or prepared.messages is not messages):
+        messages = canonical(messages, where=where)
+    return Trajectory(
+        id=name,
+        messages=messages or (),
+        tools=tools,
+        reward=finite_number(value.get("reward"), f"{where}'reward'"),
+        gold=gold,
+        metadata=_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
+        extra=_plain_values({key: item for key, item in value.items() if key not in carried}, where),
+        rubric=rubric if isinstance(rubric, Rubric) else None,
+        prepared=prepared,
+        artifacts=_artifacts(value.get("artifacts"), where),
     )
-
-
-def _with_extra(own: dict[str, Any], extra: Any, where: str) -> dict[str, Any]:
-    """Return the fields ``own`` of a trajectory or group that a user built, with its ``extra`` keys beside them."""
-    if not isinstance(extra, Mapping | None):
-        raise InputError(f"{where}'extra' must be an object, not {type_in_words(extra)}")
-    return {**(extra or {}), **own}
-
-
-def _checked_group(group: TrajectoryGroup, group_id: str | None) -> Steps[TrajectoryGroup]:
-    named: Any = group.group_id  # users build groups themselves, with any values
-    if not (type(named) is str and named and _has_checked_fields(group, str, Rubric)):
-        own = {name: getattr(group, name) for name in _FIELDS_OF_GROUP}
-        return (yield from _from_object(_with_extra(own, group.extra, ""), group_id))
-    read: list[Trajectory] = []
-    size = 0
-    for place, member in enumerate(group.trajectories, start=1):
-        read.append(as_trajectory(member, default_id=str(place)))
-        if (size := size + len(read[-1].messages)) > _STEP:
-            size = 0
-            yield
-    members = tuple(read)
-    _check_members(members)
-    context = canonical(group.context, where="context: ")
-    changed = any(new is not old for new, old in zip(members, group.trajectories, strict=True))
-    if changed or context is not group.context:
-        group = replace(group, trajectories=members, context=context)
-    return group if group_id in (None, group.group_id) else replace(group, group_id=_id(group_id, "group_id"))
-
-
-def _from_object(value: Mapping[str, Any], group_id: str | None) -> Steps[TrajectoryGroup]:
-    if "trajectories" not in value and "responses" in value:
-        value = _from_responses(value)
-    if "trajectories" not in value:
-        value = _from_rollouts(value)
-    listed = value.get("trajectories")
-    if not isinstance(listed, list | tuple):
-        found = type_in_words(listed) if "trajectories" in value else f"the keys {', '.join(map(str, value)) or 'none'}"
-        raise InputError(
-            f"has no list of trajectories but {found[:200]}; {_meant('trajectories', value)}{_SHAPE}; a row may also "
-            f"be one rollout: {_ROLLOUT}"
-        )
-    if listed and isinstance(listed[0], str):
-        raise InputError(f"the group holds text where a trajectory is a list of messages, prompt and answer; {_SHAPE}")
-    if listed and _is_message(listed[0]):
-        raise InputError(f"is one list of messages where a list of trajectories is needed; {_SHAPE}")
-    read: list[Trajectory] = []
-    size = 0
-    for place, member in enumerate(listed, start=1):
-        read.append(as_trajectory(member, default_id=str(place)))
-        if (size := size + len(read[-1].messages)) > _STEP:
-            size = 0
-            yield
-    members = tuple(read)
-    _check_members(members)
-    context = value.get("context")
-    group = TrajectoryGroup(
-        group_id="",
-        trajectories=members,
-        context=() if context is None else canonical(context, where="context: "),
-        tools=None if value.get("tools") is None else openai_tool_definitions(value["tools"]),
-        rubric=_row_rubric(value) if not STANDARDS_KEYS.isdisjoint(value) else _rubric(value.get("rubric"), ""),
-        artifacts=_artifacts(value.get("artifacts"), ""),
-        extra=_checked_plain_values({key: item for key, item in value.items() if key not in _GROUP}, ""),
-    )
-    named = value.get("group_id") if group_id is None else group_id
-    own = (yield from _derived_id(group)) if named is None else _id(named, "group_id")
-    return replace(group, group_id=own)
-
-
-def _from_rollouts(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return another library's object with rollouts as a group object of a groups file, and any other unchanged."""
-    found = _rollouts(value)
-    return {"trajectories": found} if found else value
 
 
 def _rollouts(value: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -215,12 +187,12 @@ def _rollouts(value: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     if format_of(value) in (None, "messages"):
         return []
-    found = []
+    trajectories = []
     for rollout in rollouts_in(value):
         if isinstance(rollout, str):
             raise InputError(rollout)
-        found.append(rollout.as_trajectory())
-    return found
+        trajectories.append(rollout.as_trajectory())
+    return trajectories
 
 
 def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -244,6 +216,35 @@ def _from_responses(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**rest, "context": asked, "trajectories": members}
 
 
+def _artifacts(value: Any, where: str) -> Mapping[str, str]:
+    """Return what a rollout left behind, as texts by path. A path without a text, as Parquet has them, is left out."""
+    if not isinstance(value, Mapping | None):
+        raise InputError(f"{where}'artifacts' must be an object of texts by path, not {type_in_words(value)}")
+    texts = {path: text for path, text in (value or {}).items() if text is not None}
+    for path, text in texts.items():
+        if not isinstance(path, str) or not isinstance(text, str):
+            raise InputError(
+                f"{where}'artifacts': {str(path)[:100]!r} must be text, not {type_in_words(text)}; write the state of "
+                "a database or a binary file as text"
+            )
+    return texts
+
+
+def _plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return values that are copied to the result, as plain data: what JSON cannot hold (a date, an array) is text or
+    a list.
+
+    Raises InputError if a value is nested too deeply.
+    """
+    plain = {}
+    for key, value in values.items():
+        try:
+            plain[str(key)] = plain_data(value)
+        except InputError as error:
+            raise InputError(f"{where}{key!r} {error}") from None
+    return plain
+
+
 def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     """Return the rubric of a data set's row, from any of its fields. Raises InputError if two fields differ."""
     from calipers.inputs.rubrics import plain_row  # noqa: PLC0415 - few groups are rows of a data set
@@ -252,77 +253,6 @@ def _row_rubric(value: Mapping[str, Any]) -> str | Rubric | None:
     if (own := _rubric(value.get("rubric"), "")) is not None:
         row["rubric"] = own
     return read_standards(row).rubric
-
-
-def _trajectory(value: Mapping[str, Any], default_id: str) -> Trajectory:
-    given = value.get("id")
-    name = default_id if given is None else _id(given, f"trajectory {default_id}: id")
-    where = f"trajectory {name!r}: "
-    messages, gold = value.get("messages"), finite_number(value.get("gold"), f"{where}'gold'")
-    if messages is None and gold is None:
-        if len(found := _rollouts(value)) == 1:
-            return _trajectory(found[0], name)
-        if _is_message(value):
-            raise InputError(f"trajectory {default_id} is a single message; {_SHAPE}")
-        if "status" in value and "reason" in value:
-            raise InputError(f"{where}is a result, which has no messages; name the groups file that was scored")
-        raise InputError(f"{where}has no 'messages'; {_meant('messages', value)}{_SHAPE}")
-    if messages is None and (question := _meant("messages", value)):
-        raise InputError(f"{where}has no 'messages'; {question.strip()}")
-    metadata = value.get("metadata")
-    if metadata is not None and not isinstance(metadata, Mapping):
-        raise InputError(f"{where}'metadata' must be an object or null, not {type_in_words(metadata)}")
-    try:
-        tools = None if value.get("tools") is None else openai_tool_definitions(value["tools"])
-    except InputError as error:
-        raise InputError(f"{where}{error}") from error
-    # A data set's ``rubric`` column may hold anything; only an object with criteria is used for grading.
-    own = value.get("rubric")
-    graded = isinstance(own, Rubric) or (isinstance(own, Mapping) and "criteria" in own)
-    carried = _TRAJECTORY | {"rubric"} if graded else _TRAJECTORY
-    rubric = _rubric(own, where) if graded else None
-    return Trajectory(
-        id=name,
-        messages=() if messages is None else canonical(messages, where=where),
-        tools=tools,
-        reward=finite_number(value.get("reward"), f"{where}'reward'"),
-        gold=gold,
-        metadata=_checked_plain_values({"metadata": metadata}, where)["metadata"] if metadata else {},
-        extra=_checked_plain_values({key: item for key, item in value.items() if key not in carried}, where),
-        rubric=rubric if isinstance(rubric, Rubric) else None,
-        artifacts=_artifacts(value.get("artifacts"), where),
-    )
-
-
-def _artifacts(value: Any, where: str) -> Mapping[str, str]:
-    """Return what a rollout left behind, as texts by path. A path without a text, as Parquet has them, is left out."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}'artifacts' must be an object of texts by path, not {type_in_words(value)}")
-    found = {path: text for path, text in value.items() if text is not None}
-    for path, text in found.items():
-        if not isinstance(path, str) or not isinstance(text, str):
-            raise InputError(
-                f"{where}'artifacts': {str(path)[:100]!r} must be text, not {type_in_words(text)}; write the state of "
-                "a database or a binary file as text"
-            )
-    return found
-
-
-def _checked_plain_values(values: dict[str, Any], where: str) -> dict[str, Any]:
-    """Return values that are copied to the result, as plain data: what JSON cannot hold (a date, an array) is text or
-    a list.
-
-    Raises InputError if a value is nested too deeply.
-    """
-    found = {}
-    for key, value in values.items():
-        try:
-            found[key] = plain_data(value)
-        except InputError as error:
-            raise InputError(f"{where}{key!r} {error}") from None
-    return found
 
 
 def _rubric(value: Any, where: str) -> str | Rubric | None:
@@ -341,11 +271,10 @@ def _rubric(value: Any, where: str) -> str | Rubric | None:
         raise InputError(f"{where}'rubric': {error}") from None
 
 
-def _check_members(members: tuple[Trajectory, ...]) -> None:
-    if not members:
+def _check_ids(names: list[str]) -> None:
+    if not names:
         raise InputError("has no trajectories; a group needs at least one")
-    if len({member.id for member in members}) < len(members):
-        names = [member.id for member in members]
+    if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise InputError(f"has two trajectories with the id {twice!r}; results are keyed by id, so each needs its own")
 

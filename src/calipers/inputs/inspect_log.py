@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.jsonl import open_binary
 from calipers.inputs.parts import REASONING, joined_block_text
 from calipers.inputs.plain import without_surrogates
+from calipers.inputs.records import open_binary
 
 if TYPE_CHECKING:
     import zipfile
@@ -30,9 +30,8 @@ _NOT_KEPT = ("messages", "input", "events", "events_data", "attachments", "store
 _LARGEST: Final = 2**30
 """The most bytes of a sample, decompressed."""
 _REMEDY = "write it as JSON: inspect log convert FILE --to json --output-dir DIR"
-_HEADERS = ("header.json", "_journal/start.json")
 _DAMAGE = (zipfile.BadZipFile, ValueError, EOFError, OSError, struct.error, zlib.error, RuntimeError)
-"""What reading a damaged zip raises; RuntimeError stands for an encrypted entry or an unknown compression."""
+"""What reading a damaged zip raises; RuntimeError stands for nesting, an encrypted entry or an unknown compression."""
 
 
 def eval_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -47,7 +46,10 @@ def eval_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
             raise InputError(f"is a damaged .eval file ({error}); copy it again", source=str(path)) from None
         with archive:
             entries = {info.filename: info for info in archive.infolist()}  # of a name written twice, the last counts
-            task = _task(archive, entries)
+            # A log that is still written has its task in its journal.
+            headers = [_entry(archive, entries[name]) for name in _HEADERS if name in entries]
+            specs = [header["eval"] for header in headers if isinstance(header, dict) and "eval" in header]
+            task = next((str(spec["task"]) for spec in specs if isinstance(spec, dict) and spec.get("task")), None)
             names = sorted(name for name in entries if name.startswith("samples/") and name.endswith(".json"))
             if not names:
                 raise InputError("is an .eval file without samples", source=str(path))
@@ -59,14 +61,7 @@ def eval_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
                 yield number, sample if isinstance(sample, str) else {"eval": {"task": task}, "samples": [sample]}
 
 
-def _task(archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo]) -> str | None:
-    """Return the name of a log's task. A log that is still written has it in its journal."""
-    for name in _HEADERS:
-        header = _entry(archive, entries[name]) if name in entries else ""
-        spec = header.get("eval") if isinstance(header, dict) else None
-        if isinstance(spec, dict) and isinstance(spec.get("task"), str):
-            return str(spec["task"])
-    return None
+_HEADERS = ("header.json", "_journal/start.json")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any] | str:
@@ -75,33 +70,29 @@ def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, Any] | 
     if info.file_size > _LARGEST:
         return f"{where} has {info.file_size / 2**30:.1f} GiB, which is more than is read"
     try:
-        found = without_surrogates(json.loads(archive.read(info)))
-    except RecursionError:
-        return f"{where} is damaged (nested too deeply); copy the file again"
+        value = without_surrogates(json.loads(archive.read(info)))
     except _DAMAGE as error:
         return f"{where} is damaged ({str(error)[:200] or type(error).__name__}); copy the file again"
-    return found if isinstance(found, dict) else f"{where} is not a JSON object"
+    return value if isinstance(value, dict) else f"{where} is not a JSON object"
 
 
 def notes_of_sample(sample: Sample) -> dict[str, Any]:
     """Return what is kept of a sample beside its messages, with an input and an output that they do not repeat."""
-    output = sample.get("output") or {}
+    output, given, messages = sample.get("output") or {}, sample.get("input"), sample.get("messages") or []
+    replies, answer = [message for message in messages if message["role"] == "assistant"], _answer(sample) or {}
+    text = joined_block_text(answer.get("content"))
+    is_said = not replies or any(text in joined_block_text(reply.get("content")) for reply in replies)
+    asked = [given] if isinstance(given, str) else [message.get("content") for message in given or []]
+    shown = [message.get("content") for message in messages]
+    is_asked = all(part in shown or any(isinstance(one, str) and str(part) in one for one in shown) for part in asked)
     own = {
         "output_error": output.get("error"),
-        "output": _unsaid_answer(sample),
+        "output": None if is_said else text,
         "other_outputs": [choice["message"] for choice in (output.get("choices") or [])[1:]],
-        "input": None if _is_repeated(sample.get("input"), sample.get("messages")) else sample.get("input"),
+        "input": None if is_asked or not messages else given,
     }
     rest = {key: item for key, item in sample.items() if key not in _NOT_KEPT and item is not None}
     return rest | {key: item for key, item in own.items() if item}
-
-
-def _is_repeated(given: Any, messages: Any) -> bool:
-    if not messages:
-        return True
-    texts = [given] if isinstance(given, str) else [message.get("content") for message in given or []]
-    said = [message.get("content") for message in messages]
-    return all(text in said or any(isinstance(one, str) and str(text) in one for one in said) for text in texts)
 
 
 def messages_of_sample(sample: Sample) -> list[dict[str, Any]]:
@@ -112,24 +103,14 @@ def messages_of_sample(sample: Sample) -> list[dict[str, Any]]:
     if not given:
         asked = sample.get("input")
         given = [{"role": "user", "content": asked}] if isinstance(asked, str) else list(asked or [])
-    answer = _answer(sample)
-    if answer and not _replies(sample):
-        given.append(answer)
+    if not any(message["role"] == "assistant" for message in sample.get("messages") or []):
+        given += [answer] if (answer := _answer(sample)) else []
     return [_message(_attached(message, attachments)) for message in given]
 
 
 def _answer(sample: Sample) -> dict[str, Any] | None:
     choices = (sample.get("output") or {}).get("choices")
     return choices[0]["message"] if choices else None
-
-
-def _replies(sample: Sample) -> list[dict[str, Any]]:
-    return [message for message in sample.get("messages") or [] if message["role"] == "assistant"]
-
-
-def _unsaid_answer(sample: Sample) -> str | None:
-    replies, text = _replies(sample), joined_block_text((_answer(sample) or {}).get("content"))
-    return text if replies and not any(text in joined_block_text(one.get("content")) for one in replies) else None
 
 
 def _attached(value: Any, attachments: dict[str, str]) -> Any:
@@ -144,27 +125,23 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if isinstance(content, list):
         content = [block for part in content for block in _blocks(part)]
-    found = {"role": message["role"], "content": content}
-    found |= {key: message[key] for key in REASONING if message.get(key)}  # older logs have it beside the content
+    chat = {"role": message["role"], "content": content}
+    chat |= {key: message[key] for key in REASONING if message.get(key)}  # older logs have it beside the content
     if calls := message.get("tool_calls"):
         listed = [{**call, "type": "tool_use", "name": call.get("function")} for call in calls]
         # Calls follow the tools that the provider ran, which are blocks of the content.
-        found |= {"content": [*content, *listed]} if isinstance(content, list) else {"tool_calls": calls}
-    if message["role"] != "tool":
-        return found
-    found["tool_call_id"] = message.get("tool_call_id")
-    if error := message.get("error"):
-        shown = {"type": "text", "text": str(error.get("message") or "")}
-        told = [{"type": "text", "text": content}] if isinstance(content, str) and content else content or []
-        found |= {"is_error": True, "content": [*told, shown] if told else shown["text"]}
-    return found
+        chat |= {"content": [*content, *listed]} if isinstance(content, list) else {"tool_calls": calls}
+    if message["role"] == "tool":
+        chat["tool_call_id"] = message.get("tool_call_id")
+        if error := message.get("error"):
+            texts = [content] if isinstance(content, str) and content else content or []
+            chat |= {"is_error": True, "content": [*texts, str(error.get("message") or "")]}
+    return chat
 
 
-def _blocks(part: Any) -> list[dict[str, Any]]:
-    """Return a content of inspect_ai as typed blocks."""
-    if not isinstance(part, dict):
-        return [{"type": "text", "text": str(part)}]
-    kind = part.get("type")
+def _blocks(part: Any) -> list[Any]:
+    """Return a content of inspect_ai as blocks that ``parts`` reads."""
+    kind = part.get("type") if isinstance(part, dict) else ""
     if kind == "text":
         return [{key: part[key] for key in ("type", "text", "citations") if part.get(key) is not None}]
     if kind == "reasoning":
@@ -175,8 +152,4 @@ def _blocks(part: Any) -> list[dict[str, Any]]:
         failed = {"is_error": True} if part.get("error") else {}
         texts = [str(part[key]) for key in ("result", "error") if part.get(key)]
         return [call, {"type": "tool_result", "tool_use_id": part["id"], "content": "\n\n".join(texts), **failed}]
-    if kind in ("audio", "video", "document"):
-        where = str(part.get(kind))
-        name = {"filename": part["filename"]} if part.get("filename") else {}
-        return [{"type": "file", ("file_data" if where.startswith("data:") else "file_url"): where, **name}]
     return [part]

@@ -1,20 +1,19 @@
-"""Convert message lists of any API to canonical OpenAI chat messages.
+"""Convert message lists of any API to canonical OpenAI chat messages: ``canonical``.
 
-This file recognises the form of each message; ``blocks``, ``langchain``, ``mcp`` and ``openai_responses`` read the
-forms.
+``_DIALECTS`` names the forms that are not chat messages already: LangChain and LangGraph, Responses, MCP, ShareGPT.
+Each is translated to a dict like a chat message, whose content ``_Reader.chat_messages`` reads by one rule for all.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs import langchain, mcp, openai_responses
-from calipers.inputs.parts import REASONING, joined_block_text, joined_texts, messages_from_blocks, openai_tool_call
+from calipers.inputs.parts import REASONING, content_parts, joined_block_text, joined_texts, openai_tool_call
 from calipers.inputs.plain import (
     compact_json,
     is_encodable,
@@ -25,8 +24,10 @@ from calipers.inputs.plain import (
 )
 from calipers.types import Message
 
+Chat = dict[str, Any]
+
 _ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
-_ALIASES = {"human": "user", "ai": "assistant", "model": "assistant"}
+_ALIASES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
 _TEXTS = frozenset(("name", "tool_call_id", "reasoning", "refusal"))
 _KNOWN = frozenset(("role", "content", "tool_calls", "is_error", *_TEXTS))
 # Keys of a response object that is also a message (Anthropic's, a Responses item); they are not part of the message.
@@ -56,7 +57,7 @@ def canonical(messages: Any, *, where: str = "") -> tuple[Message, ...]:
     reader = _Reader()
     for number, message in enumerate(messages, start=1):
         try:
-            reader.add(message, number)
+            reader.add(message, f"call_{number}")
         except InputError as error:
             raise InputError(f"{where}message {number} {error}") from None
         except RecursionError:
@@ -84,37 +85,31 @@ def _is_canonical(message: Any) -> bool:
         return False
     if len(message) == 2 and type(content) is str and content.isascii():
         return True
-    return message.keys() <= _KNOWN and _is_content(content, role) and _rest_is_canonical(message)
-
-
-def _is_content(content: Any, role: str) -> bool:
     if content is None:
-        return role == "assistant"
-    return _is_text(content) if type(content) is str else type(content) is list and all(map(_is_part, content))
+        is_content = role == "assistant"
+    else:
+        is_content = _is_text(content) or (type(content) is list and all(map(_is_part, content)))
+    return message.keys() <= _KNOWN and is_content and _rest_is_canonical(message)
 
 
-def _rest_is_canonical(message: dict[str, Any]) -> bool:
-    for key in message.keys() & _TEXTS:
-        if not _is_text(message[key]):
-            return False
-    calls = message.get("tool_calls", ())
-    if "tool_calls" in message and not calls:
-        return False
-    return message.get("is_error", True) is True and type(calls) in (list, tuple) and all(map(_is_call, calls))
+def _rest_is_canonical(message: Chat) -> bool:
+    calls = message.get("tool_calls", _KNOWN)
+    return (
+        all(_is_text(message[key]) for key in message.keys() & _TEXTS)
+        and message.get("is_error", True) is True
+        and (calls is _KNOWN or (bool(calls) and type(calls) in (list, tuple) and all(map(_is_call, calls))))
+    )
 
 
 def _is_part(part: Any) -> bool:
-    if type(part) is not dict:
+    if type(part) is not dict or len(part) != 2:
         return False
-    if part.get("type") == "text":
-        return len(part) == 2 and _is_text(part.get("text"))
     image = part.get("image_url")
-    return (
+    return (part.get("type") == "text" and _is_text(part.get("text"))) or (
         part.get("type") == "image_url"
-        and len(part) == 2
         and type(image) is dict
-        and all(value and _is_text(value) for value in image.values())
         and "url" in image
+        and all(value and _is_text(value) for value in image.values())
     )
 
 
@@ -132,118 +127,87 @@ def _is_text(value: Any) -> bool:
 class _Reader:
     """Reads a message list in order.
 
-    It remembers two things between messages: the last message, and calls without an id that have no result yet.
+    It remembers the messages, and calls without an id that have no result yet.
     """
 
     def __init__(self) -> None:
         self.done: list[Message] = []
         self.from_item = False
         self.waiting: list[tuple[str, str]] = []
-        self.called: set[str] = set()
 
-    def add(self, message: Any, number: int) -> None:
-        if _is_canonical(message) and not self._is_awaited(message):
+    def add(self, message: Any, fallback_id: str) -> None:
+        """Read a message; calls in it that have no id get one that begins with ``fallback_id``."""
+        is_awaited = self.waiting and _field(message, "role") == "tool" and _field(message, "tool_call_id") is None
+        if _is_canonical(message) and not is_awaited:
             self._append([message], item=False)
             return
         value, finish = _unwrapped_message(message)
-        fallback_id = f"call_{number}"
-        if langchain.is_langchain_message(value):
-            chat = langchain.chat_message_from_langchain(value)
-            if chat is not None:
-                self._append(self._chat(chat, fallback_id), item=False)
-        elif value.get("object") == "response" and isinstance(value.get("output"), list) and "role" not in value:
+        if value.get("object") == "response" and isinstance(value.get("output"), list) and "role" not in value:
             self._instruct(value.get("instructions"))
             for place, item in enumerate(value["output"]):
-                self._item(item, f"{fallback_id}_{place}")
-        elif mcp.is_rpc(value):
-            for chat in mcp.chat_messages_of_rpc(value, self.called):
-                self._append(self._chat(chat, fallback_id), item=False)
-        elif isinstance(value.get("from"), str) and "value" in value and "role" not in value:
-            self._append(self._chat(_of_sharegpt(value), fallback_id), item=False)
-        elif openai_responses.is_responses_item(value) or value.get("type") == "message":
-            self._item(value, fallback_id)
+                if not isinstance(item, dict):
+                    raise InputError(f"has {type_in_words(item)} in its 'output', where each item must be an object")
+                self._add_plain(item, f"{fallback_id}_{place}", item=True)
         else:
-            self._append(self._chat(value | finish, fallback_id), item=False)
+            self._add_plain(value, fallback_id, finish=finish)
 
-    def _is_awaited(self, message: Message) -> bool:
-        """Return whether a message may be the result of a call that got its id here, and does not have that id yet."""
-        return bool(self.waiting) and message["role"] == "tool" and "tool_call_id" not in message
+    def _add_plain(self, value: Chat, fallback_id: str, finish: Chat | None = None, *, item: bool = False) -> None:
+        read = next((read for recognises, read in _DIALECTS if recognises(value)), None)
+        item = item or read is _of_item or (read is None and value.get("type") == "message")
+        for chat in [value | (finish or {})] if read is None else read(value, fallback_id):
+            self._append(self.chat_messages(chat, fallback_id), item=item)
 
     def _instruct(self, instructions: Any) -> None:
         """Put the instructions of a response before all messages, unless they are there: each response repeats them."""
-        told = {"role": "system", "content": instructions}
-        if isinstance(instructions, str) and instructions and told not in self.done:
-            self.done.insert(0, without_surrogates(told))
+        message = {"role": "system", "content": instructions}
+        if isinstance(instructions, str) and instructions and message not in self.done:
+            self.done.insert(0, without_surrogates(message))
 
-    def _item(self, item: Any, fallback_id: str) -> None:
-        if not isinstance(item, dict):
-            raise InputError(f"has {type_in_words(item)} in its 'output', where each item must be an object")
-        if not openai_responses.is_responses_item(item):
-            self._append(self._chat(item, fallback_id), item=True)
-            return
-        for fragment in openai_responses.message_fragments(item, fallback_id=fallback_id):
-            head = {key: value for key, value in fragment.items() if key != "content"}
-            self._append(messages_from_blocks(head, fragment["content"], fallback_id=fallback_id), item=True)
-
-    def _append(self, found: list[dict[str, Any]], *, item: bool) -> None:
-        for message in found:
-            joined = (
-                openai_responses.join_assistant_messages(dict(self.done[-1]), message)
-                if self.done and (item or self.from_item)
-                else None
-            )
+    def _append(self, messages: list[Chat], *, item: bool) -> None:
+        for message in messages:
+            joined = _joined(dict(self.done[-1]), message) if self.done and (item or self.from_item) else None
             if joined is None:
-                self.done.append(without_surrogates(message) if item or not _is_canonical(message) else message)
+                self.done.append(message if _is_canonical(message) else without_surrogates(message))
             else:
                 self.done[-1] = without_surrogates(joined)
             self.from_item = item
 
-    def _chat(self, value: dict[str, Any], fallback_id: str) -> list[dict[str, Any]]:
+    def chat_messages(self, value: Chat, fallback_id: str) -> list[Chat]:
+        """Return a chat message of any API as canonical ones: several if results of tools are among its blocks."""
         value = {key: item for key, item in value.items() if item is not None or key == "content"}
-        if mcp.is_mcp_result(value):
+        if _is_mcp_result(value):
             value["role"] = "tool"
-        head: dict[str, Any] = {"role": self._role(value)}
-        if "content" not in value and not mcp.has_structured_content(value):
-            meant = next((key for key in value if key not in _KNOWN and get_close_matches(key, ["content"])), None)
-            if meant is not None and meant not in ("context", "contents"):
-                raise InputError(f"has no 'content' but the unknown key {meant!r}; did you mean 'content'?")
-            if not _may_lack_content(head["role"], value):
-                raise InputError("has no 'content'")
-        self._calls(head, value, fallback_id)
+        head: Chat = {"role": _role(value)}
+        if "content" not in value and not any(key in value for key in _STRUCTURED):
+            _require_no_content(head["role"], value)
+        self._take_calls(head, value, fallback_id)
         _take_reasoning(head, value)
         content = _take_content(head, value)
         for key in _TEXTS & value.keys():
             head[key] = value.pop(key) if isinstance(value[key], str) else str(value.pop(key))
         if head["role"] == "tool" and "tool_call_id" not in head:
             self._answer(head)
-        return messages_from_blocks(head | _rest(value), content, fallback_id=fallback_id)
+        ended = _finish_reason(value.pop("finish_reason", None)) or _finish_reason(value.pop("stop_reason", None))
+        if value.pop("type", None) == "message":  # the message is in chat form from here on
+            value = {key: item for key, item in value.items() if key not in _ENVELOPE}
+        rest = {key: item for key, item in value.items() if item not in ([], {})}
+        return messages_from_blocks(head | rest | ended, content, fallback_id=fallback_id)
 
-    def _role(self, value: dict[str, Any]) -> str:
-        role = value.pop("role", None)
-        if role is None:
-            raise InputError(f"has no 'role'; {_EXPECTED}")
-        role = "tool" if role == "function" else _ALIASES.get(str(role), str(role))
-        if role not in _ROLES:
-            near = get_close_matches(role[:40], _ROLES, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool{meant}")
-        return role
-
-    def _calls(self, head: dict[str, Any], value: dict[str, Any], fallback_id: str) -> None:
+    def _take_calls(self, head: Chat, value: Chat, fallback_id: str) -> None:
         calls = value.pop("tool_calls", None) or []
         if not isinstance(calls, list):
             raise InputError(f"'tool_calls' must be a list, not {type_in_words(calls)}")
-        made = [f"{fallback_id}_{place}" for place, _ in enumerate(calls, start=1)]
-        read = [openai_tool_call(call, fallback_id=own) for call, own in zip(calls, made, strict=True)]
-        self.waiting += [(call["function"]["name"], call["id"]) for call in read if call["id"] in made]
-        legacy = value.pop("function_call", None)
-        if legacy:
-            read.append(openai_tool_call({"function": legacy}, fallback_id=fallback_id))
-            self.waiting.append((read[-1]["function"]["name"], fallback_id))
-        if read:
-            head["tool_calls"] = read
+        calls = [(call, f"{fallback_id}_{place}") for place, call in enumerate(calls, start=1)]
+        if legacy := value.pop("function_call", None):
+            calls.append(({"function": legacy}, fallback_id))
+        if calls:
+            head["tool_calls"] = [openai_tool_call(call, fallback_id=name) for call, name in calls]
+            made = {name for _, name in calls}
+            self.waiting += [
+                (call["function"]["name"], call["id"]) for call in head["tool_calls"] if call["id"] in made
+            ]
 
-    def _answer(self, head: dict[str, Any]) -> None:
+    def _answer(self, head: Chat) -> None:
         """Give a result without an id that of the oldest call that has no id of its own and no result: of the function
         that the result names, if it names one.
         """
@@ -254,26 +218,7 @@ class _Reader:
                 return
 
 
-_SPEAKERS = {"human": "user", "gpt": "assistant", "observation": "tool", "function_response": "tool"}
-
-
-def _of_sharegpt(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a message of ShareGPT's form (``from``, ``value``) as a chat message."""
-    speaker, said = value["from"], value["value"]
-    rest = {key: item for key, item in value.items() if key not in ("from", "value")}
-    if speaker != "function_call":
-        return {"role": _SPEAKERS.get(speaker, speaker), "content": said, **rest}
-    try:
-        calls = json.loads(said) if isinstance(said, str) else said
-    except (ValueError, RecursionError):
-        return {"role": "assistant", "content": said, **rest}
-    calls = calls if isinstance(calls, list) else [calls]
-    if not all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
-        return {"role": "assistant", "content": said if isinstance(said, str) else compact_json(said), **rest}
-    return {"role": "assistant", "content": None, "tool_calls": calls, **rest}
-
-
-def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _unwrapped_message(message: Any) -> tuple[Chat, Chat]:
     """Return the message inside a choice or a completion as a plain dict, and its finish reason."""
     finish = {}
     choices = _field(message, "choices")
@@ -283,89 +228,355 @@ def _unwrapped_message(message: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         message = choices[0]
     # Only the message is read: a choice's log-probabilities can be a thousand times longer than its text.
     inner = _field(message, "message")
-    if isinstance(inner, str) and _field(message, "role") is None:
-        raise InputError(f"has text under the key 'message', which holds a message; write it as 'content'; {_EXPECTED}")
-    if inner is not None and not isinstance(inner, str) and _field(message, "role") is None:
+    if inner is not None and _field(message, "role") is None:
+        if isinstance(inner, str):
+            raise InputError(
+                f"has text under the key 'message', where a message stands; write it as 'content'; {_EXPECTED}"
+            )
         finish = _finish_reason(_field(message, "finish_reason"))
         message = inner
     if isinstance(message, tuple) and len(message) == 2 and isinstance(message[0], str):
         message = {"role": message[0], "content": message[1]}
-    fields = message if isinstance(message, Mapping) else _message_fields(message)
+    is_data = isinstance(message, str | bytes | list | tuple | int | float | None)
+    fields = message if isinstance(message, Mapping) else None if is_data else record_fields(message)
+    if fields is None:
+        raise InputError(f"is {type_in_words(message)}; {_EXPECTED}")
     value = plain_data(fields)
-    _require_content(fields, value)
-    return value, finish
-
-
-def _require_content(given: Mapping[Any, Any], value: dict[str, Any]) -> None:
-    """Raise InputError for a content that would be read as none or as text, and is neither: NaN, bytes, an object."""
-    for key in ("content",) if "content" in given else _FOREIGN_CONTENT & given.keys():
-        content = given[key]
+    # A content that would be read as none or as text, and is neither: NaN, bytes, an object.
+    for key in ("content",) if "content" in fields else _FOREIGN_CONTENT & fields.keys():
+        content = fields[key]
         is_text = isinstance(content, str | Enum) or callable(getattr(content, "tolist", None))
         if content is not None and (value[key] is None or (isinstance(value[key], str) and not is_text)):
             shown = str(content) if isinstance(content, float) else type_in_words(content)
             raise InputError(f"{key!r} must be text or a list of parts, not {shown}")
-
-
-def _message_fields(message: Any) -> dict[str, Any]:
-    fields = None if isinstance(message, str | bytes | list | tuple | int | float | None) else record_fields(message)
-    if fields is None:
-        raise InputError(f"is {type_in_words(message)}; {_EXPECTED}")
-    return fields
+    return value, finish
 
 
 def _field(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-def _finish_reason(reason: Any) -> dict[str, Any]:
+def _finish_reason(reason: Any) -> Chat:
     kept = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
     return {"finish_reason": kept[reason]} if isinstance(reason, str) and reason in kept else {}
 
 
-def _take_reasoning(head: dict[str, Any], value: dict[str, Any]) -> None:
+def _role(value: Chat) -> str:
+    role = value.pop("role", None)
+    if role is None:
+        raise InputError(f"has no 'role'; {_EXPECTED}")
+    role = _ALIASES.get(str(role), str(role))
+    if role not in _ROLES:
+        near = get_close_matches(role[:40], _ROLES, n=1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"has the role {role[:40]!r}; known are system, developer, user, assistant, tool{meant}")
+    return role
+
+
+def _require_no_content(role: str, value: Chat) -> None:
+    """Raise InputError unless a message may lack content: an empty reply may, if no other key has its text."""
+    near = get_close_matches("content", [key for key in value if key not in _KNOWN], n=1, cutoff=0.8)
+    if near and near[0] not in ("context", "contents"):
+        raise InputError(f"has no 'content' but the unknown key {near[0]!r}; did you mean 'content'?")
+    if role != "assistant" or not value.keys().isdisjoint(_FOREIGN_CONTENT):
+        raise InputError("has no 'content'")
+
+
+def _take_reasoning(head: Chat, value: Chat) -> None:
     """Move a message's reasoning to ``head``, whole: servers repeat it under several names, or divide it among them."""
     given = {key: value.pop(key) for key in REASONING if key in value}
     for key, thoughts in given.items():
         if not isinstance(thoughts, str | dict | list):
             raise InputError(f"{key!r} must be text or a list of parts, not {type_in_words(thoughts)}")
-    text = joined_texts(map(joined_block_text, given.values()))
-    if text:
+    if text := joined_texts(map(joined_block_text, given.values())):
         head["reasoning"] = text
 
 
-def _may_lack_content(role: str, value: dict[str, Any]) -> bool:
-    """Return whether a message may lack ``content``: an empty reply may, unless its text is under another API's key."""
-    return role == "assistant" and value.keys().isdisjoint(_FOREIGN_CONTENT)
-
-
-def _take_content(head: dict[str, Any], value: dict[str, Any]) -> Any:
-    if head["role"] != "tool":
-        if value.get("is_error") is not True:
-            value.pop("is_error", None)
-        content = value.pop("content", None)
-        return _with_audio(content, value.pop("audio")) if isinstance(value.get("audio"), dict) else content
-    content = mcp.take_mcp_content(value)
-    if value.pop("is_error", None) is True or value.get("status") == "error":
-        head["is_error"] = True
-        value.pop("status", None)
+def _take_content(head: Chat, value: Chat) -> Any:
+    if head["role"] == "tool":
+        content = _take_result(value)
+        if value.pop("is_error", None) is True or value.get("status") == "error":
+            head["is_error"] = True
+            value.pop("status", None)
+        return content
+    if value.get("is_error") is not True:
+        value.pop("is_error", None)
+    content = value.pop("content", None)
+    if not content and isinstance(value.get("audio"), dict):  # a reply that was spoken
+        return value.pop("audio").get("transcript") or content
     return content
 
 
-def _with_audio(content: Any, audio: dict[str, Any]) -> Any:
-    """Return the content of a message that was spoken: its transcript, or the sound of a message without one."""
-    spoken = audio.get("transcript")
-    if not spoken and isinstance(audio.get("data"), str):
-        spoken = [{"type": "audio", "data": audio["data"]}]
-    if not content or not spoken or content == spoken:
-        return content or spoken or content
-    listed = [one if isinstance(one, list) else [{"type": "text", "text": one}] for one in (content, spoken)]
-    said = [part.get("text") for part in listed[0] if isinstance(part, dict)]
-    return listed[0] + [part for part in listed[1] if part.get("text") is None or part["text"] not in said]
+# MCP. Its wire format uses camelCase; the attributes of its Python SDK are snake_case since version 2.
+_ERROR = ("isError", "is_error")
+_STRUCTURED = ("structuredContent", "structured_content")
 
 
-def _rest(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the remaining keys of a message: unknown keys unchanged, without envelopes and empty annotations."""
-    ended = _finish_reason(value.pop("finish_reason", None)) or _finish_reason(value.pop("stop_reason", None))
-    if value.pop("type", None) == "message":  # the message is in chat form from here on
-        value = {key: item for key, item in value.items() if key not in _ENVELOPE}
-    return {key: item for key, item in value.items() if item not in ([], {})} | ended
+def _is_mcp_result(value: Any) -> bool:
+    """Return whether a plain value is an MCP tool result: content blocks beside one of MCP's own keys."""
+    return (
+        isinstance(value, Mapping)
+        and "role" not in value
+        and (isinstance(value.get("content"), list) or any(key in value for key in _STRUCTURED))
+        and any(key in value for key in (*_ERROR, *_STRUCTURED))
+    )
+
+
+def _take_result(message: Chat) -> Any:
+    """Remove MCP's keys from a foreign tool message and return its content, structured content included.
+
+    Sets ``is_error`` to True if the result was an error. Structured content that a text block repeats, as MCP advises
+    servers to do for old clients, is returned only once.
+    """
+    for key in ("_meta", "meta", "resultType", "result_type"):
+        message.pop(key, None)
+    flags = [message.pop(key, None) for key in _ERROR]
+    structured = next((data for data in [message.pop(key, None) for key in _STRUCTURED] if data is not None), None)
+    content = message.pop("content", None)
+    if _is_mcp_result(content):
+        inner = dict(content)
+        content = _take_result(inner)
+        flags.append(inner.get("is_error"))
+    if any(flag is True for flag in flags):
+        message["is_error"] = True
+    blocks = content if isinstance(content, list) else [content] if content else []
+    if structured is None or any(_repeats(block, structured) for block in blocks):
+        return content
+    return [*blocks, {"type": "text", "text": compact_json(structured)}]
+
+
+def _repeats(block: Any, structured: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else block
+    # SDKs wrap a bare return value as {"result": value}.
+    wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+    forms = [structured, structured["result"]] if wrapped else [structured]
+    try:
+        return isinstance(text, str) and (text in forms or json.loads(text) in forms)
+    except (ValueError, RecursionError):  # text that is not JSON differs from any structured value
+        return False
+
+
+# LangChain and LangGraph: model dumps, and the output of ``messages_to_dict`` and ``dumpd``.
+_LANGCHAIN = frozenset(("human", "ai", "system", "tool", "function", "chat", "remove", "developer"))
+
+
+def _is_langchain(value: Chat) -> bool:
+    if value.get("lc") == 1 and isinstance(value.get("kwargs"), dict) and "role" not in value:
+        return True
+    kind = value.get("type")
+    if not isinstance(kind, str) or _langchain_kind(kind) not in _LANGCHAIN:
+        return False
+    return isinstance(value.get("data"), dict) or ("content" in value and ("role" not in value or kind == "chat"))
+
+
+def _langchain_kind(name: str) -> str:
+    """Return a LangChain message's type: of a chunk (``AIMessageChunk``) and of a class's path (``AIMessage``), too."""
+    return name.removesuffix("Chunk").removesuffix("Message").lower() if "Message" in name else name
+
+
+def _of_langchain(value: Chat, _: str) -> list[Chat]:
+    """Translate a LangChain message. A RemoveMessage only deletes."""
+    is_dumped = value.get("lc") == 1
+    body: Chat = next((value[key] for key in ("kwargs", "data") if isinstance(value.get(key), dict)), value)
+    path = value.get("id")
+    named = path[-1] if is_dumped and isinstance(path, list) and path else value.get("type")
+    kind = _langchain_kind(str(body.get("type") or named or ""))
+    extra = body.get("additional_kwargs") or {}
+    if not isinstance(extra, dict):
+        raise InputError(f"'additional_kwargs' must be an object, not {type_in_words(extra)}")
+    calls: list[Any] = []
+    for key in ("tool_calls", "invalid_tool_calls"):  # the model wrote malformed calls, too
+        if not isinstance(body.get(key) or [], list):
+            raise InputError(f"{key!r} must be a list, not {type_in_words(body[key])}")
+        calls += body.get(key) or []
+    role, name = extra.get("__openai_role__") or kind, body.get("name")
+    if kind == "chat":  # a role that OpenAI lacks becomes a user message with that name
+        known = isinstance(body.get("role"), str) and body["role"] in (*_ROLES, "function")
+        role, name = (body["role"], name) if known else ("user", name or body.get("role"))
+    message = {
+        "role": role,
+        "content": body.get("content"),
+        "name": name,
+        "tool_call_id": body.get("tool_call_id"),
+        "tool_calls": calls or extra.get("tool_calls"),
+        "function_call": None if calls or extra.get("tool_calls") else extra.get("function_call"),
+        **{key: body.get(key) or extra.get(key) for key in REASONING},
+        "refusal": extra.get("refusal"),
+        "is_error": True if body.get("status") == "error" else None,
+    }
+    return [] if kind == "remove" else [message]
+
+
+_SPEAKERS = {"gpt": "assistant", "observation": "tool", "function_response": "tool"}
+
+
+def _of_sharegpt(value: Chat, _: str) -> list[Chat]:
+    """Translate a message of ShareGPT's form (``from``, ``value``)."""
+    speaker, content = value["from"], value["value"]
+    rest = {key: item for key, item in value.items() if key not in ("from", "value")}
+    if speaker != "function_call":
+        return [{"role": _SPEAKERS.get(speaker, speaker), "content": content, **rest}]
+    try:
+        calls = json.loads(content) if isinstance(content, str) else content
+    except (ValueError, RecursionError):
+        calls = None
+    calls = calls if isinstance(calls, list) else [calls]
+    if all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
+        return [{"role": "assistant", "content": None, "tool_calls": calls, **rest}]
+    return [{"role": "assistant", "content": content if isinstance(content, str) else compact_json(content), **rest}]
+
+
+# OpenAI's Responses API splits one turn into several items.
+_SILENT = frozenset(("item_reference", "compaction", "mcp_list_tools"))
+"""Bookkeeping between client and server: the model neither wrote nor did any of these."""
+_OUTPUTS = ("output", "outputs", "results", "result", "error")
+_ITEM = frozenset(("type", "id", "call_id", "status", "name", "caller", "created_by", "namespace", *_OUTPUTS))
+
+
+def _is_item(value: Chat) -> bool:
+    """Return whether a plain dict is an item of the Responses API other than a message."""
+    kind = value.get("type")
+    if not isinstance(kind, str) or "role" in value:
+        return False
+    return kind in _SILENT or kind == "reasoning" or kind.endswith(("_call", "_output", "_approval_request"))
+
+
+def _of_item(item: Chat, fallback_id: str) -> list[Chat]:
+    """Translate an item: reasoning, a result, or a call, with its result if the provider ran the tool."""
+    kind, name, failed = item["type"], item.get("name"), item.get("error") is not None
+    if kind in _SILENT:
+        return []
+    if kind == "reasoning":
+        text = joined_block_text(item)
+        return [{"role": "assistant", "content": None, "reasoning": text}] if text else []
+    outputs = [item[key] for key in _OUTPUTS if item.get(key) is not None]
+    content = outputs[0] if outputs else None
+    if len(outputs) > 1:
+        content = joined_texts(output if isinstance(output, str) else compact_json(output) for output in outputs)
+    call_id = item.get("call_id") or item.get("id")
+    if kind.endswith("_output"):
+        failed = failed or item.get("status") in ("failed", "incomplete")
+        head = {"role": "tool", "tool_call_id": call_id, "name": name if isinstance(name, str) else None}
+        return [head | {"content": "" if content is None else content, "is_error": failed or None}]
+    known = next((item[key] for key in ("arguments", "input", "code") if item.get(key) is not None), None)
+    rest = {key: value for key, value in item.items() if key not in _ITEM and value is not None}
+    call_id = str(call_id or fallback_id)
+    call = {"id": call_id, "name": name or kind.removesuffix("_call"), "arguments": rest if known is None else known}
+    asked: Chat = {"role": "assistant", "content": None, "tool_calls": [call]}
+    if content is None:
+        return [asked]
+    if kind == "image_generation_call" and isinstance(item.get("result"), str) and not failed:
+        content = [{"type": "image", "data": item["result"]}]
+    elif not isinstance(content, str):
+        content = compact_json(content)
+    return [asked, {"role": "tool", "tool_call_id": call_id, "content": content, "is_error": failed or None}]
+
+
+def _joined(previous: Chat, following: Chat) -> Chat | None:
+    """Join two fragments of Responses items to one assistant message; None if ``following`` begins another.
+
+    In a turn, text follows reasoning and calls follow text; reasoning after text or calls begins a new turn.
+    """
+    if previous.get("role") != "assistant" or following.get("role") != "assistant":
+        return None
+    if previous.get("reasoning") and not previous.get("content") and not previous.get("tool_calls"):
+        thoughts = [text for text in (previous["reasoning"], following.get("reasoning")) if text]
+        return {**following, "reasoning": "\n\n".join(thoughts)}
+    adds_calls = following.keys() <= {"role", "content", "tool_calls"} and not following.get("content")
+    if adds_calls and following.get("tool_calls"):
+        return {**previous, "tool_calls": [*(previous.get("tool_calls") or ()), *following["tool_calls"]]}
+    return None
+
+
+_DIALECTS: Final[tuple[tuple[Callable[[Chat], bool], Callable[[Chat, str], list[Chat]]], ...]] = (
+    (_is_langchain, _of_langchain),
+    (lambda value: isinstance(value.get("from"), str) and "value" in value and "role" not in value, _of_sharegpt),
+    (_is_item, _of_item),
+)
+"""How messages that are not chat messages are recognised and translated; the first that fits counts."""
+
+
+# Messages whose content is a list of blocks (Anthropic, LangChain).
+_THOUGHTS = frozenset(("thinking", "redacted_thinking", "reasoning"))
+_CALLS = frozenset({
+    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "server_tool_call", "invalid_tool_call",
+    "function_call", "custom_tool_call",
+})  # fmt: skip
+
+
+def messages_from_blocks(head: Chat, content: Any, *, fallback_id: str) -> list[Chat]:
+    """Convert a foreign message, given as ``head`` (its keys without content) and ``content``, to one or more chat
+    messages.
+
+    ``content`` is plain data: None, text, a block or a list of blocks; other data that a tool returned becomes JSON
+    text. Raises InputError with the reason.
+    """
+    role = head["role"]
+    if content is None or isinstance(content, str):
+        return [{"role": role, "content": content if content is not None or role == "assistant" else "", **head}]
+    if isinstance(content, dict) and isinstance(content.get("type"), str):
+        content = [content]
+    if isinstance(content, list) and (role != "tool" or all(map(_is_block, content))):
+        return list(_unfolded(head, content, fallback_id))
+    if role == "tool":
+        return [{"role": role, "content": compact_json(content), **head}]
+    raise InputError(f"'content' must be text or a list of parts, not {type_in_words(content)}")
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, dict) and isinstance(value.get("type"), str))
+
+
+def _unfolded(head: Chat, blocks: list[Any], fallback_id: str) -> Iterator[Chat]:
+    """Yield the chat messages of a message's blocks; a tool result among the blocks ends the current one.
+
+    The message's other keys belong to the first chat message.
+    """
+    role = head["role"]
+    rest = {key: value for key, value in head.items() if key not in ("role", "tool_calls")}
+    calls, parts, thoughts = list(head.get("tool_calls", ())), list[Chat](), list[str]()
+    known = {call["id"] for call in calls}  # LangChain writes the same tool call twice: as a block and in tool_calls
+
+    def message() -> Chat:
+        content: Any = parts or (None if role == "assistant" else "")
+        if len(parts) == 1 and parts[0].keys() == {"type", "text"} and parts[0]["type"] == "text":
+            content = parts[0]["text"]
+        thought = joined_texts((rest.get("reasoning", ""), "\n\n".join(filter(None, thoughts))))
+        optional = {"tool_calls": calls, "reasoning": thought}
+        return {"role": role, "content": content, **rest} | {key: item for key, item in optional.items() if item}
+
+    is_divided = False
+    for number, block in enumerate(blocks, start=1):
+        kind = str(block.get("type")) if isinstance(block, dict) else ""
+        if kind in _CALLS and role != "tool":  # inside a tool's result, these blocks are data and not calls
+            call = openai_tool_call(block, fallback_id=f"{fallback_id}_{number}")
+            calls += [] if call["id"] in known else [call]
+            known.add(call["id"])
+        elif kind in _THOUGHTS and role != "tool":
+            thoughts.append(joined_block_text(block))
+        elif kind == "refusal" and isinstance(block.get("refusal"), str):
+            rest["refusal"] = joined_texts((rest.get("refusal", ""), block["refusal"]))
+        elif kind.endswith("tool_result"):
+            if parts or calls or any(thoughts) or not rest.keys().isdisjoint(("reasoning", "refusal")):
+                yield message()
+                rest, calls, parts, thoughts = {}, [], [], []
+            is_divided = True
+            yield from _of_tool_result(block, fallback_id)
+        else:
+            parts.extend(content_parts(block))
+    if parts or calls or any(thoughts) or not rest.keys().isdisjoint(("reasoning", "refusal")) or not is_divided:
+        yield message()
+
+
+def _of_tool_result(block: Chat, fallback_id: str) -> list[Chat]:
+    head: Chat = {"role": "tool"}
+    result = {key: block[key] for key in block if key not in ("type", "tool_use_id", "name")}
+    content = _take_result(result)
+    if call_id := block.get("tool_use_id") or block.get("tool_call_id") or block.get("toolUseId"):
+        head["tool_call_id"] = str(call_id)
+    failed = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
+    if result.get("is_error") is True or block.get("status") == "error" or failed:
+        head["is_error"] = True
+    if "output" in block and content is None:  # LangChain's server_tool_result
+        content = block["output"]
+    return messages_from_blocks(head, content, fallback_id=fallback_id)

@@ -27,20 +27,6 @@ _ADDRESS = re.compile(" at 0x[0-9A-Fa-f]{1,16}")
 """Where an object is in memory, which differs in every run."""
 
 
-def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether a foreign ``value`` is JSON-like data already: text, finite numbers, None, and lists and dicts of
-    these.
-    """
-    kind = type(value)
-    if kind in _ATOMS:
-        return kind is not float or math.isfinite(value)
-    if depth >= MAX_DEPTH:
-        return False
-    if kind is dict:
-        return all(type(key) is str and is_plain(item, depth + 1) for key, item in value.items())
-    return kind in (list, tuple) and all(is_plain(item, depth + 1) for item in value)
-
-
 def plain_data(value: Any, depth: int = 0) -> Any:
     """Return a deep copy of ``value``, a foreign object that was read, as JSON-like data.
 
@@ -56,6 +42,11 @@ def plain_data(value: Any, depth: int = 0) -> Any:
         return {str(key): plain_data(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain_data(item, depth + 1) for item in value]
+    if isinstance(value, bytes | bytearray):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode("ascii")
     return _plain_object(value, depth + 1)
 
 
@@ -65,16 +56,18 @@ def _plain_object(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one return 
     for base in (str, int, float):
         if isinstance(value, base):
             return plain_data(base(value), depth)  # numpy's NaN is one, too
-    if isinstance(value, bytes | bytearray):
-        return base64.b64encode(value).decode("ascii")
     fields = record_fields(value)
     if fields is not None:
         return {key: plain_data(item, depth) for key, item in fields.items()}
-    if callable(getattr(value, "tolist", None)):  # numpy arrays and scalars, without importing numpy
-        return plain_data(value.tolist(), depth)
+    for name in ("tolist", "isoformat", "total_seconds"):  # arrays and scalars of NumPy, times
+        if callable(read := getattr(value, name, None)):
+            return plain_data(read(), depth)
+    if callable(getattr(value, "as_integer_ratio", None)):  # a decimal or a fraction
+        number = float(value)
+        return plain_data(int(value) if number.is_integer() else number, depth)
     if isinstance(value, Iterable):
         return [plain_data(item, depth) for item in value]
-    return _ADDRESS.sub("", str(value))  # dates, decimals, UUIDs, URLs
+    return _ADDRESS.sub("", str(value))  # UUIDs, URLs
 
 
 def record_fields(value: Any) -> dict[str, Any] | None:
@@ -117,22 +110,6 @@ def without_surrogates(value: Any) -> Any:
         return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list):
         return [without_surrogates(item) for item in value]
-    return value
-
-
-def without_nan(value: Any, depth: int = 0) -> Any:
-    """Return foreign data with None for NaN and infinities, which JSON and result files cannot hold.
-
-    Raises InputError for values nested too deeply, as ``plain_data`` does.
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if depth >= MAX_DEPTH and isinstance(value, dict | list | tuple):
-        raise InputError(TOO_DEEP)
-    if isinstance(value, dict):
-        return {key: without_nan(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(item, depth + 1) for item in value]
     return value
 
 

@@ -1,4 +1,6 @@
-"""Read a rubric from a file that people write, in TOML, JSON or YAML (``read_rubric``), and a grader prompt."""
+"""Read rubrics that people wrote in TOML, JSON or YAML (``read_rubric``), grader prompts, and data sets with a rubric
+in each row (``read_rubrics``).
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import jsonl, parquet
-from calipers.inputs.jsonl import open_binary
 from calipers.inputs.messages import canonical
-from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.plain import MAX_DEPTH, plain_data
+from calipers.inputs.records import convert_rows, open_binary, parquet_rows, read_json_lines, without_empty_fields
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_criteria import Pitfalls, row_prompt
 from calipers.rubric.dataset_standards import READ_KEYS, ground_truth_object, parse_json_text, read_standards
@@ -37,40 +37,31 @@ def read_rubric(path: str | os.PathLike[str]) -> Rubric:
     file = Path(path)
     if file.suffix not in SUFFIXES:
         raise ConfigError(f"{file}: a rubric with criteria is a file named {', '.join(SUFFIXES)}")
-    value = _parsed(file)
+    text, kind = _text(file), file.suffix[1:].upper().replace("YML", "YAML")
+    refused: tuple[type[Exception], ...] = (ValueError, RecursionError)
     try:
-        return as_rubric(value)
-    except ConfigError as error:
-        raise InputError(str(error), source=str(file)) from None
-
-
-def _parsed(file: Path) -> Any:
-    try:
-        with open_binary(file) as stream:
-            text = stream.read().decode("utf-8-sig")
-        if file.suffix == ".toml":
-            return tomllib.loads(text)
-        if file.suffix == ".json":
-            return json.loads(text)
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
-    except ValueError as error:
-        raise InputError(f"is not {file.suffix[1:].upper()}: {error}", source=str(file)) from None
-    except RecursionError:
-        raise InputError("is nested too deeply to be a rubric", source=str(file)) from None
-    return _yaml(text, file)
-
-
-def _yaml(text: str, file: Path) -> Any:
-    try:
+        if kind == "TOML":
+            return as_rubric(tomllib.loads(text))
+        if kind == "JSON":
+            return as_rubric(json.loads(text))
         import yaml  # noqa: PLC0415 - an extra
+
+        refused = (*refused, yaml.YAMLError)
+        return as_rubric(yaml.safe_load(text))
     except ImportError:
         raise ConfigError(f"{file}: {_INSTALL}") from None
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"is not YAML: {reason}", source=str(file)) from None
+    except ConfigError as error:
+        raise InputError(str(error), source=str(file)) from None
+    except refused as error:
+        raise InputError(f"is not {kind}: {' '.join(str(error).split())}", source=str(file)) from None
+
+
+def _text(file: Path) -> str:
+    with open_binary(file) as stream:
+        try:
+            return stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8 text; save the file as UTF-8", source=str(file)) from None
 
 
 def with_grader_prompt(grading: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -83,20 +74,13 @@ def with_grader_prompt(grading: Mapping[str, Any]) -> Mapping[str, Any]:
     if given is None:
         return grading
     if isinstance(given, os.PathLike) or (isinstance(given, str) and "<<" not in given and "\n" not in given):
-        given = _grader_prompt(Path(given))
-    return {"mode": "per_criterion", **grading, "grader_prompt": given}
-
-
-def _grader_prompt(file: Path) -> str:
-    with open_binary(file) as stream:
+        file = Path(given)
+        given = _text(file).replace("\r\n", "\n").strip()
         try:
-            template = stream.read().decode("utf-8-sig").replace("\r\n", "\n").strip()
-            require_grader_prompt(template)
-        except UnicodeDecodeError:
-            raise InputError("is not UTF-8 text; grader_prompt names a text file", source=str(file)) from None
+            require_grader_prompt(given)
         except ConfigError as error:
             raise InputError(str(error), source=str(file)) from None
-    return template
+    return {"mode": "per_criterion", **grading, "grader_prompt": given}
 
 
 _ID_KEYS = ("prompt_id", "id", "key", "sample_id", "task_id", "index")
@@ -140,12 +124,16 @@ def read_rubrics(
         if isinstance(value, str):  # an unreadable line: the value says what is wrong with it
             raise InputError(value)
         row = as_rubric_row(value, number, pitfalls=pitfalls)
-        _check_repeat(row, seen)
+        prompt = json.dumps(row.prompt, sort_keys=True, default=str)
+        first, rubric = seen.setdefault(prompt, (number, row.rubric)) if row.prompt else (number, row.rubric)
+        if rubric != row.rubric:  # the prompt would be graded in two ways
+            remedy = "merge the two, or give them different prompts"
+            raise InputError(f"prompt: the same as in row {first}, with another rubric; {remedy}")
         return row
 
     file = Path(path)
-    lines = parquet.parquet_rows(file) if file.suffix == ".parquet" else jsonl.read_json_lines(file)
-    return jsonl.convert_rows(lines, read, source=os.fspath(path), on_error=on_error)
+    rows = parquet_rows(file) if file.suffix == ".parquet" else read_json_lines(file)
+    return convert_rows(rows, read, source=os.fspath(path), on_error=on_error)
 
 
 def as_rubric_row(value: Mapping[str, Any], number: int = 1, *, pitfalls: Pitfalls = "penalty") -> RubricRow:
@@ -170,7 +158,8 @@ def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     else:
         inner = parse_json_text(row.get("extra_info"), "extra_info")
         prompt = row.get("prompt") or (inner.get("prompt") if isinstance(inner, Mapping) else None)
-        prompt = prompt or row.get("question") or row_prompt(row) or row_prompt(_truth(row))
+        truth = ground_truth_object(row.get("ground_truth")) or {}  # DR Tulu's has the query
+        prompt = prompt or row.get("question") or row_prompt(row) or row_prompt(truth)
     if prompt is None:
         return ()
     if isinstance(prompt, str):
@@ -178,24 +167,7 @@ def _prompt(row: Mapping[str, Any]) -> tuple[Message, ...]:
     return canonical(prompt, where="prompt: ")
 
 
-def _truth(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the row's ground truth if it is an object: DR Tulu's has the ``query``."""
-    return ground_truth_object(row.get("ground_truth")) or {}
-
-
-def _check_repeat(row: RubricRow, seen: dict[str, tuple[int, Rubric]]) -> None:
-    """Raise InputError for a prompt that repeats with another rubric: it would be graded in two ways."""
-    if not row.prompt:
-        return
-    first, rubric = seen.setdefault(json.dumps(row.prompt, sort_keys=True, default=str), (row.row, row.rubric))
-    if rubric != row.rubric:
-        raise InputError(
-            f"prompt: the same as in row {first}, with another rubric; merge the two, or give them different prompts"
-        )
-
-
 _KEYS: Final = READ_KEYS | {"rubric"}
-_POINTS: Final = ("points", "weight")
 _TEXTS: Final = frozenset({"text", "criterion", "description", "question", "criterion_text"})
 """Fields by which an object in a list is a criterion; other objects may have a weight that is missing."""
 
@@ -207,33 +179,28 @@ def plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     for key, value in row.items():
         if key in _KEYS and value is not None:
-            require_finite_points(value, str(key))
+            _require_finite_points(value, str(key))
     return without_empty_fields(plain_data(row))
 
 
 def plain_criteria(value: Any, place: str) -> Any:
     """Return a rubric in any form as plain data. Raises InputError as ``plain_row`` does."""
-    require_finite_points(value, place)
+    _require_finite_points(value, place)
     return plain_data(value)
 
 
-def require_finite_points(value: Any, place: str, depth: int = 0, *, listed: bool = False) -> None:
+def _require_finite_points(value: Any, place: str, depth: int = 0, *, listed: bool = False) -> None:
     """Raise InputError for an object in a list, a criterion, whose points are NaN or infinite, and for such a floor."""
+    if not isinstance(value, list | tuple | Mapping) and callable(getattr(value, "tolist", None)):
+        value = value.tolist()  # a numpy array
     if depth >= MAX_DEPTH:
         return  # plain_data refuses it
     if isinstance(value, Mapping):
-        listed = listed and not _TEXTS.isdisjoint(value)
+        points = {"points", "weight"} if listed and not _TEXTS.isdisjoint(value) else set[str]()
         for key, item in value.items():
-            if (
-                (key == "veto_floor" or (listed and key in _POINTS))
-                and isinstance(item, float)
-                and not math.isfinite(item)
-            ):
+            if key in points | {"veto_floor"} and isinstance(item, float) and not math.isfinite(item):
                 raise InputError(f"{place}: {key} must be a finite number, not {item}")
-            require_finite_points(item, f"{place}.{key}", depth + 1)
-        return
-    if not isinstance(value, list | tuple) and callable(getattr(value, "tolist", None)):
-        value = value.tolist()  # a numpy array
-    if isinstance(value, list | tuple):
+            _require_finite_points(item, f"{place}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
         for number, item in enumerate(value, start=1):
-            require_finite_points(item, f"{place}: criterion {number}", depth + 1, listed=True)
+            _require_finite_points(item, f"{place}: criterion {number}", depth + 1, listed=True)

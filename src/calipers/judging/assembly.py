@@ -28,9 +28,7 @@ from calipers.planners.panel import Cycle, Everyone, Fallback
 from calipers.planners.resolving import Resolving
 from calipers.planners.swapping import Swapping
 from calipers.protocols.question import Parse
-from calipers.rewards.length import LengthControl
 from calipers.rewards.reliable import Shrunk
-from calipers.rewards.ties import Ties
 
 if TYPE_CHECKING:
     from calipers.judging.task_criteria import CriteriaWriter
@@ -161,7 +159,6 @@ def _aggregator(settings: Settings) -> Aggregator:
 
 
 def _reward(settings: Settings) -> RewardTransform:
-    """Build the reward transform: its kind, then length control among near-tied scores, then ties."""
     plan = settings.reward
     method = registry.find_method(settings.protocol)
     usual = registry.load_object(method.reward)
@@ -171,6 +168,4 @@ def _reward(settings: Settings) -> RewardTransform:
         graded = {"grading": settings.grading} if method.graded else {}
         own = {"inner": usual(plan.range, **graded)}
     made: RewardTransform = kind(plan.range, **own)
-    if plan.length is not None:
-        made = LengthControl(made, plan.length)
-    return made if plan.ties is None else Ties(made, plan.ties)
+    return made

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.inputs.jsonl import MAX_LINE, parse_json_line
+from calipers.inputs.records import MAX_LINE, parse_json_line
 from calipers.types.encoding import printable, to_json
 
 FORMAT: Final = "calipers-label/1"

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from calipers._version import __version__
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.inputs.jsonl import parse_json_line
+from calipers.inputs.records import parse_json_line
 from calipers.labelling.labels import StaleLabelError
 from calipers.labelling.session import RefusedLabelError, Session
 from calipers.report.writing import joined_modules, page_file, policy_for
@@ -31,7 +31,7 @@ from calipers.types.encoding import to_json
 LARGEST_BODY: Final = 256 * 1024
 """The most bytes of a request's body: the ranks of thousands of candidates and a note."""
 _LOOPBACK: Final = "127.0.0.1"
-_SHARED_MODULES: Final = ("elements", "numbers", "text", "markdown", "messages")
+_SHARED_MODULES: Final = ("elements", "numbers", "text", "messages")
 _SHARED_STYLES: Final = ("base", "frame", "group", "text")
 MODULES: Final = ("ranking", "wire", "candidates", "help", "label")
 """The page's own modules; each imports only from those before it, and from the report's."""

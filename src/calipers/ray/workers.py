@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 from calipers._version import __version__
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group
-from calipers.inputs.parquet import row_as_object
+from calipers.inputs.records import row_as_object
 from calipers.judging.judge import Judge
 from calipers.judging.remote import Batch, judge_of_batch
 from calipers.protocols.question import Parse

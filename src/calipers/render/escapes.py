@@ -31,6 +31,10 @@ _INVISIBLE = re.compile(
     "|(?<![\u0600-\u06ff\u0900-\u0dff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff])\u200d"
 )
 
+# Its search of megabytes takes seconds, in which no other thread runs, so it gets pieces. What it looks at beside a
+# character is only the next or the last one, and a piece begins with a character that it never escapes.
+_PIECE = re.compile("(?s).{1,65536}[^ -~]*")
+
 # Characters outside this set may need an escape. Most texts have none, and searching for one set is ten times faster.
 _UNUSUAL = re.compile(
     "[^\n\t -~\u00a0-\u00ac\u00ae-\u034e\u0370-\u05ff\u0620-\u06dc\u0900-\u10ff\u1e00-\u1fff\u2010-\u2027\u202f-\u205f"
@@ -85,7 +89,8 @@ def escape(text: str) -> str:
     odd = _odd_bytes(text)
     if not odd or _is_clean(text, odd):
         return text
-    for pattern in (_OTHER, _INVISIBLE, _ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
+    text = "".join([_INVISIBLE.sub(_escaped, piece) for piece in _PIECE.findall(_OTHER.sub(_escaped, text))])
+    for pattern in (_ANGLE, _BRACKET, _LOOK_ALIKE, _FENCE):
         text = pattern.sub(_escaped, text)
     return text
 

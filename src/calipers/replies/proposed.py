@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,12 +15,11 @@ _WIDEST: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class ProposedCriterion:
-    """A criterion in a reply: ``met`` names what is said to meet it, None if nothing is said."""
+    """A criterion in a reply."""
 
     text: str
     points: float
     veto: bool = False
-    met: tuple[str, ...] | None = None
 
 
 def proposed_criteria(text: str) -> list[ProposedCriterion]:
@@ -30,22 +29,6 @@ def proposed_criteria(text: str) -> list[ProposedCriterion]:
     True only if the reply says so.
     """
     return [entry for node in nodes_in_reply(text) for entry in _entries(node)]
-
-
-def names_by_criterion(text: str, key: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the lists of names in the object under ``key`` of a reply, by criterion; empty if there is none."""
-    for node in nodes_in_reply(text):
-        pairs = dict(node) if isinstance(node, Pairs | dict) else {}
-        told = pairs.get(key)
-        if isinstance(told, Pairs | dict):
-            return {str(name): found for name, one in dict(told).items() if (found := _names(one)) is not None}
-    return {}
-
-
-def _names(value: Any) -> tuple[str, ...] | None:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        return None
-    return tuple(value)
 
 
 def _entries(node: Any, depth: int = _DEEPEST) -> Iterator[ProposedCriterion]:
@@ -58,8 +41,7 @@ def _entries(node: Any, depth: int = _DEEPEST) -> Iterator[ProposedCriterion]:
         points = next((pairs[key] for key in ("points", "weight") if key in pairs), None)
         if isinstance(text, str) and text.strip():
             if isinstance(points, int | float) and not isinstance(points, bool) and 0 < abs(points) <= MOST_POINTS:
-                met = _names(pairs.get("met"))
-                yield ProposedCriterion(" ".join(text.split()), float(points), pairs.get("veto") is True, met)
+                yield ProposedCriterion(" ".join(text.split()), float(points), pairs.get("veto") is True)
             return
         inner = list(pairs.values())
     for one in inner[:_WIDEST] if depth else ():

@@ -13,7 +13,6 @@ from typing import Any, Final, get_args
 from calipers.report.flags import flags_of
 from calipers.report.questions import Lines, questions_of
 from calipers.report.recorded import recorded_reliability
-from calipers.report.redaction import redacted
 from calipers.report.sources import Judged
 from calipers.types import Certainty, GroupStatus, Message, Rubric, TrajectoryGroup, TrajectoryStatus
 from calipers.types.encoding import measured_number
@@ -32,8 +31,8 @@ _EDGE: Final = 1e-9
 """Advantages of this size are 0, as in calibration."""
 
 
-def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
-    """Return all that the page shows of a judged group; with ``redact``, without any text of the group or its judges.
+def details_of(judged: Judged) -> dict[str, Any]:
+    """Return all that the page shows of a judged group.
 
     ``shared`` are the messages that all trajectories begin with, None if the texts are not known. ``questions`` is None
     if no ledger has them; ``lines`` are the lines that they share.
@@ -67,7 +66,7 @@ def details_of(judged: Judged, *, redact: bool = False) -> dict[str, Any]:
         "lines": lines.table,
     }
     found["flags"] = flags_of(found)
-    return redacted(found) if redact else found
+    return found
 
 
 def index_row(detail: Mapping[str, Any]) -> dict[str, Any]:

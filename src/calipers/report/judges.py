@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import InputError
-from calipers.inputs.jsonl import open_binary
+from calipers.inputs.records import open_binary
 from calipers.monitoring.alarms import early_alarms, raised_alarms
 from calipers.report.recorded import WINDOW, Tally
 from calipers.types.encoding import measured_number
@@ -57,11 +57,8 @@ _OF_ANSWERS: Final = (
 """The same of a judge's answers."""
 
 
-def health_of(tally: Tally, source: str, judges: Sequence[str], *, redact: bool = False) -> dict[str, Any]:
-    """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones.
-
-    With ``redact``, reasons are left out, which may quote a reply.
-    """
+def health_of(tally: Tally, source: str, judges: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows of the judges of a source: counts of all groups, and the health of the last ones."""
     metrics = tally.metrics()
     shown = f"the last {WINDOW}" if tally.groups.total() > WINDOW else "all"
     cost = tally.usage.cost_usd
@@ -69,7 +66,7 @@ def health_of(tally: Tally, source: str, judges: Sequence[str], *, redact: bool 
     for slot, name in enumerate(judges):
         note = "Of its answers about these groups."
         cards.append(_health_card(_text(name) or "", note, _OF_ANSWERS, tally.metrics(slot)))
-    if tally.reasons and not redact:
+    if tally.reasons:
         reasons = [_row(text, count) for text, count in tally.reasons.most_common(_MOST_REASONS)]
         note = "Trajectories without a score, the most frequent reasons."
         cards.append({"title": "No reward, because", "note": note, "bars": True, "format": "whole", "rows": reasons})
@@ -104,11 +101,11 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count:,} {status}" for status, count in counts.most_common()) or "none"
 
 
-def calibration_of(path: str, *, redact: bool = False) -> dict[str, Any]:
+def calibration_of(path: str) -> dict[str, Any]:
     """Return what a calibration says, as plain data for the page.
 
-    ``answer`` is its one sentence on which judge agrees better with gold. With ``redact``, reasons for missing verdicts
-    are left out, which may quote a reply. Raises InputError for a file that cannot be read.
+    ``answer`` is its one sentence on which judge agrees better with gold. Raises InputError for a file that
+    cannot be read.
     """
     found = _document(path)
     judges = sorted((one for one in _list(found.get("judges")) if isinstance(one, dict)), key=_best_first)
@@ -122,7 +119,7 @@ def calibration_of(path: str, *, redact: bool = False) -> dict[str, Any]:
         "judges": names,
         "recommendation": _text(found.get("recommendation")),
         "findings": [[_text(one.get("judge")), _text(one.get("text")) or ""] for one in findings[:_MOST_ROWS]],
-        "cards": [card for card in _cards(found, judges, names, redact=redact) if card["rows"]],
+        "cards": [card for card in _cards(found, judges, names) if card["rows"]],
     }
 
 
@@ -162,7 +159,7 @@ def _names(judges: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _cards(
-    found: Mapping[str, Any], judges: Sequence[Mapping[str, Any]], names: Sequence[str], *, redact: bool
+    found: Mapping[str, Any], judges: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     from calipers.calibration.metrics import METRICS  # noqa: PLC0415 - groups are shown without it
 
@@ -172,7 +169,7 @@ def _cards(
     yield _card("Verdicts on criteria", note, rows, range=[0, 1])
     for metric in METRICS:
         if metric.title:
-            rows = [_figure_row(name, one, metric.name, redact) for name, one in zip(names, judges, strict=True)]
+            rows = [_figure_row(name, one, metric.name) for name, one in zip(names, judges, strict=True)]
             yield _card(metric.title, metric.note, rows, **metric.drawn)
     rows = [
         _row(f"{name}, position {at}", add)
@@ -191,13 +188,13 @@ def _card(title: str, note: str, rows: list[dict[str, Any]], **drawn: Any) -> di
     return {"title": title, "note": note, "format": "two", **drawn, "rows": rows[:_MOST_ROWS] if known else []}
 
 
-def _figure_row(name: str, judge: Mapping[str, Any], key: str, redact: bool) -> dict[str, Any]:  # noqa: FBT001
+def _figure_row(name: str, judge: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a judge's row; of criteria, ``ungraded`` counts failures."""
     value, note = judge.get(key), None
     if key == "failure_rate":
         rows, ungraded = measured_number(judge.get("rows")), measured_number(judge.get("ungraded"))
         value = ungraded / rows if rows and ungraded is not None else value
-        missing = _dict(judge.get("missing")) or ({} if redact else _dict(judge.get("reasons")))
+        missing = _dict(judge.get("missing")) or _dict(judge.get("reasons"))
         note = ", ".join(f"{why} {count}" for why, count in missing.items() if count)
     elif key == "length_preference" and (gold := measured_number(judge.get("gold_length_preference"))) is not None:
         note = f"gold {gold:.2f}"

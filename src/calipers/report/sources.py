@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, cast, get_args
 
 from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, read_groups
-from calipers.inputs.jsonl import open_binary, parse_json_line, read_json_lines
+from calipers.inputs.records import open_binary, parse_json_line, read_json_lines
 from calipers.ledger import read_ledger
 from calipers.ledger.answers import RecordedRun, find_run
 from calipers.ledger.contents import (

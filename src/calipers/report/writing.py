@@ -27,7 +27,7 @@ from calipers.report.sources import Sources
 from calipers.types.encoding import to_json
 
 MODULES: Final = (
-    "elements", "numbers", "text", "markdown", "data", "search", "messages", "ranking", "difference", "candidates",
+    "elements", "numbers", "text", "data", "search", "messages", "ranking", "difference", "candidates",
     "questions", "group", "list", "groups", "judge", "main",
 )  # fmt: skip
 """The page's modules; each imports only from those before it."""
@@ -90,32 +90,26 @@ class Page:
         self._stream.write(b'<script type="application/x-calipers-%b">%b</script>\n' % (kind.encode(), packed))
 
 
-def write_report(sources: Sources, out: Path, *, redact: bool = False) -> int:
+def write_report(sources: Sources, out: Path) -> int:
     """Write the page that shows ``sources`` to ``out``, and return its number of groups.
 
-    With ``redact``, the page holds no text of a trajectory, a prompt or a judge. ``out`` is replaced when the page is
-    complete, so a failure leaves an older page as it was. Raises ConfigError if it cannot be written, and what reading
-    ``sources`` raises.
+    ``out`` is replaced when the page is complete, so a failure leaves an older page as it was. Raises ConfigError if it
+    cannot be written, and what reading ``sources`` raises.
     """
     part = out.with_name(f"{out.name}.part")
-    calibrations = [
-        calibration_of(path, redact=redact) | {"source": sources.called[path]} for path in sources.calibrations
-    ]
+    calibrations = [calibration_of(path) | {"source": sources.called[path]} for path in sources.calibrations]
     tallies: dict[int, tuple[Tally, list[str]]] = {}
     try:
         with part.open("wb") as stream:
             page = Page(stream)
             for judged in sources:
-                detail = details_of(judged, redact=redact)
+                detail = details_of(judged)
                 page.add(index_row(detail), detail)
                 tally, judges = tallies.setdefault(judged.source, (Tally(), []))
                 tally.add(judged)
                 judges += judged.judges[len(judges) :]
-            health = [
-                health_of(tally, sources.names[source], judges, redact=redact)
-                for source, (tally, judges) in tallies.items()
-            ]
-            page.finish(_about(sources, redact=redact), [*calibrations, *health])
+            health = [health_of(tally, sources.names[source], judges) for source, (tally, judges) in tallies.items()]
+            page.finish(_about(sources), [*calibrations, *health])
         part.replace(out)
     except OSError as error:
         raise ConfigError(f"--out {out}: cannot be written: {error.strerror or error}") from error
@@ -124,7 +118,7 @@ def write_report(sources: Sources, out: Path, *, redact: bool = False) -> int:
     return page.count
 
 
-def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
+def _about(sources: Sources) -> dict[str, Any]:
     notes = sources.notes
     return {
         "version": __version__,
@@ -132,7 +126,6 @@ def _about(sources: Sources, *, redact: bool) -> dict[str, Any]:
         "sources": sources.names,
         "opens": sources.opens,
         "runs": notes.runs,
-        "redacted": redact,
         "without_texts": notes.without_texts,
         "without_questions": notes.without_questions,
         "bad_lines": notes.bad_lines,

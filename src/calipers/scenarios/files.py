@@ -9,9 +9,8 @@ from typing import Any
 
 from calipers.errors import ConfigError, InputError
 from calipers.generation.forms import write_rows
-from calipers.inputs.jsonl import read_json_lines
-from calipers.inputs.parquet import parquet_rows
 from calipers.inputs.parts import openai_tool_definitions
+from calipers.inputs.records import parquet_rows, read_json_lines
 from calipers.scenarios.keeping import Rollouts, Split
 from calipers.scenarios.making import Scenario
 from calipers.types import Tool

@@ -1,10 +1,9 @@
-"""The ASGI application: every route checks token and size, calls its operation, and answers JSON."""
+"""The ASGI application: every route checks token and size, has its request answered, and answers JSON."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
@@ -14,83 +13,44 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Route as Page
 
-from calipers.errors import CalipersError
+from calipers._version import __version__
 from calipers.monitoring.prometheus import CONTENT_TYPE, exposition
-from calipers.server.engines import ENGINES
 from calipers.server.forms import Health, Problem, Waiting
-from calipers.server.openapi import openapi
-from calipers.server.own_routes import OWN
-from calipers.server.requests import (
-    Call,
+from calipers.server.limits import (
     CallerGoneError,
-    Operation,
     Receive,
+    RefusalError,
     Scope,
     Send,
     header,
-    patience,
     query_of,
     read_body,
+    refusal_for,
     request_id,
     require_own_page,
+    wait_of,
 )
-from calipers.server.room import RefusalError, Room, draining, refusal_for, short_of
-from calipers.server.service import Counts, Service
-from calipers.server.tenant import Tenant
+from calipers.server.routes import ROUTES, Route
+from calipers.server.service import Service
 from calipers.types.encoding import printable
-
-
-async def metrics_page(counts: Counts, room: Room, tenant: Tenant, *, draining: bool) -> str:
-    """Return the server's page for Prometheus, as one tenant may see it: its own groups and its judge's health."""
-    health = await tenant.monitor.metrics_in_pieces()
-    gauges = {
-        "server_rollouts_waiting": float(room.taken),
-        "server_rollouts_waiting_limit": float(room.most),
-        "server_bytes_waiting": float(room.taken_bytes),
-        "server_bytes_waiting_limit": float(room.most_bytes),
-        "server_requests_in_flight": float(counts.in_flight),
-        "server_groups_open": float(tenant.gathering),
-        "server_draining": float(draining),
-    }
-    lines = ["# TYPE calipers_server_requests_total counter"]
-    for (path, status), number in sorted(counts.requests.items()):
-        lines.append(f'calipers_server_requests_total{{path="{path}",status="{status}"}} {number}')
-    lines.append("# TYPE calipers_server_request_seconds_total counter")
-    lines += [
-        f'calipers_server_request_seconds_total{{path="{path}"}} {seconds:.6f}'
-        for path, seconds in sorted(counts.seconds.items())
-    ]
-    lines += [
-        "# TYPE calipers_server_repeated_total counter",
-        f"calipers_server_repeated_total {tenant.repeated}",
-        "# TYPE calipers_server_late_total counter",
-        f"calipers_server_late_total {tenant.rollouts.late}",
-    ]
-    return "".join(f"{line}\n" for line in lines) + exposition(gauges) + exposition(health)
-
 
 _log = logging.getLogger("calipers.server")
 _ENCODER: Final = msgspec.json.Encoder()
-_JSON: Final = (b"content-type", b"application/json")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-"""What some clients put before UTF-8. No JSON begins with it."""
-_CLOSE: Final = (b"connection", b"close")
 _WAITING: Final = _ENCODER.encode(Waiting())
 _MOST_LOGGED: Final = 500
 _LEFT: Final = 499
 """The status under which requests are counted whose caller left before there was an answer."""
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-OPERATIONS: Final = (*OWN, *ENGINES)
+Headers: TypeAlias = dict[str, str]
 
 
 def server_app(service: Service) -> Application:
     """Return the ASGI application of a server. It closes ``service`` when it ends.
 
-    Requests for operations go to them at once. Starlette answers all others: its layers and its search for a route take
+    Requests for our routes go to them at once. Starlette answers all others: its layers and its search for a route take
     a tenth of the CPU of a rollout.
     """
 
@@ -100,185 +60,218 @@ def server_app(service: Service) -> Application:
         yield
         await service.aclose()
 
-    described = _ENCODER.encode(openapi(OPERATIONS, tokens=service.tokens))
-    pages = _Pages(service, described)
-    endpoints = {one.path: Endpoint(service, one) for one in OPERATIONS}
+    async def health(_: Request) -> Response:
+        return _json(Health("ok"))
+
+    async def readiness(_: Request) -> Response:
+        why = await service.why_not_ready()
+        return _json(Health("ready")) if why is None else _json(Health("not_ready", why), status=503)
+
+    async def metrics(request: Request) -> Response:
+        page = await metrics_page(service, header(request.scope, b"authorization"))
+        return Response(page, media_type=CONTENT_TYPE)
+
+    description = openapi(tokens=service.tokens)
+
+    async def described(_: Request) -> Response:
+        return _json(description)
+
+    pages = {"/healthz": health, "/readyz": readiness, "/metrics": metrics, "/openapi.json": described}
+    endpoints = {route.path: Endpoint(service, route) for route in ROUTES}
     others = Starlette(
         routes=[
-            *(Route(path, endpoint, methods=["POST"]) for path, endpoint in endpoints.items()),
-            Route("/healthz", pages.health, methods=["GET"]),
-            Route("/readyz", pages.readiness, methods=["GET"]),
-            Route("/metrics", pages.metrics, methods=["GET"]),
-            Route("/openapi.json", pages.openapi, methods=["GET"]),
+            *(Page(path, endpoint, methods=["POST"]) for path, endpoint in endpoints.items()),
+            *(Page(path, page, methods=["GET"]) for path, page in pages.items()),
         ],
         lifespan=lifespan,
-        exception_handlers={HTTPException: _http_problem, RefusalError: _refused, Exception: _failed},
+        exception_handlers={HTTPException: _page_failed, RefusalError: _page_failed, Exception: _page_failed},
     )
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
-        asked = endpoints.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if asked is None and scope["type"] == "http" and not service.tokens:
+        if scope["type"] != "http":
+            return await others(scope, receive, send)
+        if not service.tokens:
             try:
                 require_own_page(scope)
             except RefusalError as refusal:
-                await _send(send, refusal.status, _problem(refusal, request_id(scope)), [])
-                return
-        await (asked or others)(scope, receive, send)
+                return await _send(send, *_refused(refusal, request_id(scope)))
+        endpoint = endpoints.get(scope["path"]) if scope["method"] == "POST" else None
+        return await (endpoint or others)(scope, receive, send)
 
     return application
 
 
 class Endpoint:
-    """One operation of a server, as an ASGI application."""
+    """One route of a server, as an ASGI application."""
 
-    def __init__(self, service: Service, operation: Operation) -> None:
-        self._service, self._operation = service, operation
+    def __init__(self, service: Service, route: Route) -> None:
+        self._service, self._route = service, route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request to the server. A caller that has left gets nothing."""
-        counts, started = self._service.counts, time.perf_counter()
+        """Answer a request. A caller that has left gets nothing."""
+        counts, path = self._service.counts, self._route.path
         name, status = request_id(scope), _LEFT
         counts.in_flight += 1
         try:
-            status, body, more = await self._answered(scope, receive, name)
-            if (
-                self._service.draining or status == 408
-            ):  # a caller that keeps its connection would come again to this server
-                more = [*more, _CLOSE]
-            await _send(send, status, body, [(b"x-request-id", name.encode()), *more])
+            status, body, headers = await self._answered(scope, receive, name)
+            if self._service.draining or status == 408:  # a caller that keeps its connection would come again here
+                headers["connection"] = "close"
+            await _send(send, status, body, {"x-request-id": name, **headers})
         except CallerGoneError:
-            _log.info("%s %s: the caller left before there was an answer", name, self._operation.path)
+            _log.info("%s %s: the caller left before there was an answer", name, path)
         finally:
             counts.in_flight -= 1
-            counts.requests[self._operation.path, status] += 1
-            counts.seconds[self._operation.path] += time.perf_counter() - started
-            if _log.isEnabledFor(logging.DEBUG):
-                _log.debug("%s %s: %d", name, self._operation.path, status)
+            counts.requests[path, status] += 1
+            _log.debug("%s %s: %d", name, path, status)
 
-    async def _answered(
-        self, scope: Scope, receive: Receive, name: str
-    ) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-        try:
-            waits = patience(scope) if self._operation.waits else None
-            call = await self._call(scope, receive)
-            with self._service.answering():
-                try:
-                    async with asyncio.timeout(waits):
-                        return 200, await self._operation.handler(call), []
-                except TimeoutError:
-                    return 202, _WAITING, [(b"retry-after", b"0"), (b"preference-applied", f"wait={waits}".encode())]
-        except RefusalError as refusal:
-            return self._refusal(refusal, name)
-        except CalipersError as error:
-            return self._refusal(refusal_for(error), name)
-        except CallerGoneError:
-            raise
-        except OSError as error:  # out of open files or memory, which passes
-            _log.exception("%s %s: failed", name, self._operation.path)
-            return self._refusal(short_of(error), name)
-        except Exception:  # noqa: BLE001 - the log has it, and the caller its id
-            _log.exception("%s %s: failed", name, self._operation.path)
-            return self._refusal(_internal(name), name)
-
-    async def _call(self, scope: Scope, receive: Receive) -> Call:
-        service = self._service
-        if not service.tokens:
-            require_own_page(scope)
-        tenant = service.tenant_of(header(scope, b"authorization"))
-        query = query_of(scope)
-        parameters = {one.name: one.read(query) for one in self._operation.parameters}
-        async with service.reading():
-            body = await self._body(scope, receive, tenant.room)
-        if service.draining:  # asked last, because the server may have begun to end while the body arrived
-            raise draining()
+    async def _answered(self, scope: Scope, receive: Receive, name: str) -> tuple[int, bytes, Headers]:
+        service, route = self._service, self._route
+        waits = wait_of(scope) if route.waits else None
 
         async def gone() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
-        return Call(tenant, body, parameters, gone)
-
-    async def _body(self, scope: Scope, receive: Receive, room: Room) -> bytes:
-        counted = 0
-
-        def arrive(size: int) -> None:
-            nonlocal counted
-            counted += size
-            room.arrive(size)
-
         try:
-            body = await read_body(scope, receive, self._service.limits.body, arrive)
-        finally:
-            room.arriving -= counted
-        return body.removeprefix(_BYTE_ORDER_MARK)
+            tenant = service.tenant_of(header(scope, b"authorization"))
+            async with service.reading():
+                body = await read_body(scope, receive, service.limits.body, tenant.room)
+            service.require_open()  # asked last: the server may have begun to end while the body arrived
+            asked = route.asked(body, query_of(scope), service.limits.group_size)
+            with service.answering():
+                try:
+                    async with asyncio.timeout(waits):
+                        return 200, await tenant.answer(route, asked, gone), {}
+                except TimeoutError:
+                    return 202, _WAITING, {"retry-after": "0", "preference-applied": f"wait={waits}"}
+        except CallerGoneError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the log has it, and the caller its id
+            refusal = refusal_for(error)
+            if refusal is None or isinstance(error, OSError):
+                _log.exception("%s %s: failed", name, route.path)
+            refusal = refusal or _internal(name)
+            shown = printable(refusal.logged)[:_MOST_LOGGED]
+            _log.warning("%s %s: %d %s", name, route.path, refusal.status, shown)
+            return _refused(refusal, name)
 
-    def _refusal(self, refusal: RefusalError, name: str) -> tuple[int, bytes, list[tuple[bytes, bytes]]]:
-        _log.warning(
-            "%s %s: %d %s", name, self._operation.path, refusal.status, printable(refusal.logged)[:_MOST_LOGGED]
+
+async def metrics_page(service: Service, authorization: bytes | None) -> str:
+    """Return the server's page for Prometheus, as one tenant may see it: its own groups and its judge's health.
+
+    Raises RefusalError (401).
+    """
+    tenant = service.tenant_of(authorization)
+    health = await tenant.monitor.metrics_in_pieces()
+    gauges = {
+        "server_rollouts_waiting": float(tenant.room.taken),
+        "server_rollouts_waiting_limit": float(tenant.room.most),
+        "server_bytes_waiting": float(tenant.room.taken_bytes),
+        "server_bytes_waiting_limit": float(tenant.room.most_bytes),
+        "server_requests_in_flight": float(service.counts.in_flight),
+        "server_groups_open": float(sum(one.gathering for one in tenant.collectors)),
+        "server_draining": float(service.draining),
+    }
+    counters = {
+        "requests_total": [
+            (f'{{path="{path}",status="{status}"}}', number)
+            for (path, status), number in sorted(service.counts.requests.items())
+        ],
+        "repeated_total": [("", sum(one.repeated for one in tenant.collectors))],
+        "late_total": [("", tenant.own.late)],
+    }
+    lines = []
+    for name, rows in counters.items():
+        lines.append(f"# TYPE calipers_server_{name} counter\n")
+        lines += [f"calipers_server_{name}{labels} {number}\n" for labels, number in rows]
+    return "".join(lines) + exposition(gauges) + exposition(health)
+
+
+def openapi(*, tokens: bool) -> dict[str, Any]:
+    """Return the server's description as an OpenAPI 3.1 document. ``tokens`` says whether requests need one."""
+    template = "#/components/schemas/{name}"
+    types = [Problem, Waiting, Health, *(form for route in ROUTES for form in (route.form, route.answer))]
+    _, components = msgspec.json.schema_components(types, ref_template=template)
+
+    def schema(form: Any) -> dict[str, Any]:
+        return msgspec.json.schema_components([form], ref_template=template)[0][0]
+
+    def content(description: str, form: Any) -> dict[str, Any]:
+        return {"description": description, "content": {"application/json": {"schema": schema(form)}}}
+
+    def parameters(route: Route) -> list[dict[str, Any]]:
+        found = [
+            {"name": one.name, "in": "query", "description": one.description, "schema": schema(one.form)}
+            for one in route.parameters
+        ]
+        wait = "`wait=N`: answer after at most N seconds, with 202 if there is no result yet. Then ask again."
+        shown = {"name": "Prefer", "in": "header", "description": wait, "schema": {"type": "string"}}
+        return [*found, shown] if route.waits else found
+
+    problem: dict[str, Any] = {
+        "default": content("Why there is no answer. The log has it under the request's id.", Problem)
+    }
+    waiting: dict[str, Any] = {"202": content("There is no result yet; ask again.", Waiting)}
+    posts: dict[str, Any] = {
+        route.path: {
+            "post": {
+                "operationId": route.name,
+                "summary": route.summary,
+                "parameters": parameters(route),
+                "requestBody": {"required": True, "content": content("", route.form)["content"]},
+                "responses": {
+                    "200": content("The answer.", route.answer),
+                    **(waiting if route.waits else {}),
+                    **problem,
+                },
+            }
+        }
+        for route in ROUTES
+    }
+    gets: dict[str, Any] = {
+        path: {"get": {"summary": summary, "responses": {"200": answer, "503": answer, **problem}}}
+        for path, summary, answer in (
+            ("/healthz", "Does the process run?", content("It does.", Health)),
+            ("/readyz", "Can it judge now?", content("Whether it can, and why not.", Health)),
+            (
+                "/metrics",
+                "Counts and health of the judge.",
+                {"description": "Prometheus' text format.", "content": {"text/plain": {}}},
+            ),
         )
-        return refusal.status, _problem(refusal, name), _headers(refusal)
+    }
+    components_of = {"schemas": components}
+    if tokens:
+        schemes = {name: {"type": "http", "scheme": name} for name in ("bearer", "basic")}
+        components_of["securitySchemes"] = schemes
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "calipers", "version": __version__, "license": {"name": "Apache-2.0"}},
+        "paths": posts | gets,
+        "components": components_of,
+        **({"security": [{"bearer": []}, {"basic": []}]} if tokens else {}),
+    }
 
 
-class _Pages:
-    """The server's pages about itself."""
-
-    def __init__(self, service: Service, described: bytes) -> None:
-        self._service, self._described = service, described
-
-    async def health(self, _: Request) -> Response:
-        return _json(Health("ok"))
-
-    async def readiness(self, _: Request) -> Response:
-        why = await self._service.why_not_ready()
-        return _json(Health("ready")) if why is None else _json(Health("not_ready", why), status=503)
-
-    async def metrics(self, request: Request) -> Response:
-        tenant = self._service.tenant_of(header(request.scope, b"authorization"))
-        page = await metrics_page(self._service.counts, tenant.room, tenant, draining=self._service.draining)
-        return Response(page, media_type=CONTENT_TYPE)
-
-    async def openapi(self, _: Request) -> Response:
-        return Response(self._described, media_type="application/json")
+async def _page_failed(request: Request, error: Exception) -> Response:
+    name, path = request_id(request.scope), printable(request.url.path)[:_MOST_LOGGED]
+    refusal = error if isinstance(error, RefusalError) else _internal(name)
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        refusal = RefusalError(404, "not_found", f"there is nothing at {path}; /openapi.json lists what there is")
+    elif isinstance(error, HTTPException):
+        refusal = RefusalError(error.status_code, "method_not_allowed", f"{path} does not take {request.method}")
+    status, body, headers = _refused(refusal, name)
+    allowed = dict(getattr(error, "headers", None) or {})
+    return Response(body, status, {**allowed, **headers}, media_type="application/json")
 
 
-async def _http_problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - Starlette calls it with nothing else
-    kinds: Any = {404: "not_found", 405: "method_not_allowed"}
-    path = printable(request.url.path)[:_MOST_LOGGED]
-    message = {
-        404: f"there is nothing at {path}; /openapi.json lists what there is",
-        405: f"{path} does not take {request.method}",
-    }.get(error.status_code, error.detail)
-    refusal = RefusalError(error.status_code, kinds.get(error.status_code, "invalid"), message)
-    return _response(refusal, request, dict(error.headers or {}))
-
-
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RefusalError)  # noqa: S101 - as above
-    return _response(error, request, {})
-
-
-async def _failed(request: Request, _: Exception) -> Response:
-    return _response(_internal(request_id(request.scope)), request, {})
-
-
-def _response(refusal: RefusalError, request: Request, headers: dict[str, str]) -> Response:
-    name = request_id(request.scope)
-    more = {key.decode(): value.decode() for key, value in _headers(refusal)} | {"x-request-id": name}
-    return Response(_problem(refusal, name), refusal.status, headers | more, media_type="application/json")
-
-
-def _problem(refusal: RefusalError, name: str) -> bytes:
-    return _ENCODER.encode(Problem(str(refusal), refusal.kind, name))
-
-
-def _headers(refusal: RefusalError) -> list[tuple[bytes, bytes]]:
-    found = []
+def _refused(refusal: RefusalError, name: str) -> tuple[int, bytes, Headers]:
+    headers = {"x-request-id": name}
     if refusal.retry_after is not None:
-        found.append((b"retry-after", str(refusal.retry_after).encode()))
+        headers["retry-after"] = str(refusal.retry_after)
     if refusal.status == 401:
-        found.append((b"www-authenticate", b'Bearer realm="calipers"'))
-    return found
+        headers["www-authenticate"] = 'Bearer realm="calipers"'
+    return refusal.status, _ENCODER.encode(Problem(str(refusal), refusal.kind, name)), headers
 
 
 def _internal(name: str) -> RefusalError:
@@ -289,7 +282,8 @@ def _json(value: Any, *, status: int = 200) -> Response:
     return Response(_ENCODER.encode(value), status, media_type="application/json")
 
 
-async def _send(send: Send, status: int, body: bytes, more: list[tuple[bytes, bytes]]) -> None:
-    headers = [_JSON, (b"content-length", str(len(body)).encode()), *more]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+async def _send(send: Send, status: int, body: bytes, headers: Headers) -> None:
+    shown = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    raw = [(key.encode(), value.encode()) for key, value in shown.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
     await send({"type": "http.response.body", "body": body})

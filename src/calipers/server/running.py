@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import ipaddress
 import logging
 import math
 import socket
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from calipers.errors import ConfigError
+from calipers.server import limits
+from calipers.server.limits import is_loopback
 
 if TYPE_CHECKING:
     from calipers.server.service import Service
@@ -22,9 +23,6 @@ _log = logging.getLogger("calipers.server")
 _BACKLOG = 4096
 _KEEP_ALIVE = 75
 _CLOSE_EVERY = 0.1
-_HEADER_SECONDS = 60.0
-"""Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
-_MOST_HEADERS = 2**17  # bytes
 _TO_SEND = 2
 """Seconds, after the grace of the end is over, in which the last answers are sent before connections are cut."""
 _COLLECTIONS = (1_000, 500, 10)
@@ -194,7 +192,7 @@ def _bounded_protocol() -> Any:
 
         def _expect_headers(self) -> None:
             self.unread: int | None = 0
-            self.too_slow = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+            self.too_slow = self.loop.call_later(limits.HEADER_SECONDS, self.transport.close)
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
@@ -210,7 +208,7 @@ def _bounded_protocol() -> Any:
             super().data_received(data)
             if self.unread is not None:
                 self.unread += len(data)
-                if self.unread > _MOST_HEADERS:
+                if self.unread > limits.MOST_HEADERS:
                     self.transport.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -218,13 +216,3 @@ def _bounded_protocol() -> Any:
             super().connection_lost(exc)
 
     return Protocol
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach ``host``."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

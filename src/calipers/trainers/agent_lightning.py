@@ -70,17 +70,14 @@ def rewarded(
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
 ) -> list[Any]:
-    """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own
-    rewards.
+    """Return Agent-Lightning's completed rollouts in the same order, with the judge's rewards added to their own.
 
-    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Some rollouts
-    are not judged: those without a model call, and those without an own reward in a group where others have one.
+    The judge's reward is in [0, 1], multiplied by ``weight``. Rollouts with one ``data_id`` are a group. Not judged
+    are those without a model call, and those without an own reward in a group where others have one.
 
-    Rollouts that are not judged, or that the judge leaves unscored, lose their reward and their trainable parts, so
-    that the group's advantages are those of the others. The same applies to a rollout that is the only scored rollout
-    of its group, because verl would use its reward as its advantage. If no trainable part of the whole step would
-    remain, the Agent-Lightning run would end. In this case all rollouts that could be compared get the same reward
-    instead, and their advantages are 0.
+    Rollouts without a reward of the judge, or with the only one of their group, lose their reward and their trainable
+    parts, so that the group's advantages are those of the others. If nothing trainable remained in the whole step, the
+    Agent-Lightning run would end: then all rollouts that could be compared get the same reward, and advantages of 0.
 
     A task that was rolled out once (validation) does not change, or is judged by a Judge with ``absolute=True``. If the
     judge is not absolute, a training step in which every task was rolled out once is a ConfigError.
@@ -102,11 +99,10 @@ def rewarded(
         Row(completed[at].data_id, _conversation(completed[at]), rubric=rubric, name=str(completed[at].data_id))
         for at in asked
     ]
-    judged_rewards = zip(asked, run_coroutine(judged(run, rows, _comparable_rewards)), strict=True)
     # final_reward is the agent's own reward. It is None only if no rollout of the group reported a reward.
     rewards = {
         at: float(completed[at].final_reward or 0.0) + weight * reward
-        for at, (reward, scored) in judged_rewards
+        for at, (reward, scored) in zip(asked, run_coroutine(judged(run, rows, _comparable_rewards)), strict=True)
         if reward is not None and (scored >= _MIN_SCORED or at in alone)
     }
     if is_train and asked and not rewards:

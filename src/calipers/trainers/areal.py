@@ -89,36 +89,36 @@ def judged_group(
                 return None
             for number, rollout in enumerate(rollouts, start=1):
                 _require_usable_reward(rollout, number)
-            get = getattr(engine, "get_version", None)  # the version that AReaL's inference engine serves now
-            current = versions_in(get()) if callable(get) else ()
-            extra = {CURRENT_VERSION: current[0]} if current else {}
-            name = next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None)
-            own_rubric = rubric_of_row(data, rubric)
+            common: dict[str, Any] = {
+                "rubric": rubric_of_row(data, rubric),
+                "name": next((str(data[key]) for key in ("query_id", "id") if data.get(key) is not None), None),
+                "extra": _current_version(engine),
+            }
             rows = [
-                Row(
-                    None,
-                    {"messages": conversation(data, rollout, self.tokenizer), **_versions(rollout)},
-                    rubric=own_rubric,
-                    name=name,
-                    extra=extra,
-                )
+                Row(None, {"messages": conversation(data, rollout, self.tokenizer), **_versions(rollout)}, **common)
                 for rollout in rollouts
             ]
-            rewards = [reward for reward in await judged(run, rows, rewards_or_none) if reward is not None]
-            if len(rewards) < size:
+            rewards = await judged(run, rows, rewards_or_none)
+            if None in rewards:
                 return None
             from areal.utils.data import concat_padded_tensors  # noqa: PLC0415 - only where AReaL is used
 
-            joined: dict[str, Any] = concat_padded_tensors(
-                [
-                    {**rollout, "rewards": rollout["rewards"] + weight * reward}
-                    for rollout, reward in zip(rollouts, rewards, strict=True)
-                ]
-            )
+            totals = [
+                {**rollout, "rewards": rollout["rewards"] + weight * (reward or 0.0)}
+                for rollout, reward in zip(rollouts, rewards, strict=True)
+            ]
+            joined: dict[str, Any] = concat_padded_tensors(totals)
             return joined
 
     JudgedGroup.__name__ = JudgedGroup.__qualname__ = f"Judged{workflow.__name__}"
     return JudgedGroup
+
+
+def _current_version(engine: Any) -> dict[str, Any]:
+    """Return the field of a group with the version that AReaL's inference engine serves now."""
+    get = getattr(engine, "get_version", None)
+    current = versions_in(get()) if callable(get) else ()
+    return {CURRENT_VERSION: current[0]} if current else {}
 
 
 def _versions(rollout: Episode) -> dict[str, Any]:

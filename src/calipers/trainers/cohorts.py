@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Self
@@ -209,7 +210,7 @@ class Cohorts:
         Raises InputError for a second member with the same id, for a ``size`` or ``group`` that differs from that of
         its siblings, and for a ``group`` that cannot be read. Also raises whatever ``judge`` or ``preparing`` raises.
         """
-        result, pending, number = self._enter(key, member, size, group, comes_again=False)
+        result, pending, number = self._enter(key, member, size, group)
         try:
             return await result
         except asyncio.CancelledError:
@@ -229,10 +230,9 @@ class Cohorts:
 
         For servers: the member stays in its group whether or not a caller still waits, and several callers may wait for
         the same future, each behind ``asyncio.shield``. ``group`` may be a TrajectoryGroup without trajectories, which
-        is not read again. Raises as ``join`` does. After an error that is not calipers' own (out of memory, say) the
-        group still waits for the member, because its request may come again.
+        is not read again. Raises as ``join`` does.
         """
-        return self._enter(key, member, size, group, comes_again=True)[0]
+        return self._enter(key, member, size, group)[0]
 
     def is_open(self, key: Hashable) -> bool:
         """Return whether a group of this key still takes members. A group that is being judged does not."""
@@ -297,8 +297,6 @@ class Cohorts:
         member: object,
         size: int | None,
         group: Mapping[str, Any] | TrajectoryGroup | None,
-        *,
-        comes_again: bool,
     ) -> tuple[asyncio.Future[MemberResult], _Pending | None, int]:
         """Return the future of a member's result, its group (None if it has its result at once), and its number."""
         result: asyncio.Future[MemberResult] = self._bind().create_future()
@@ -311,34 +309,32 @@ class Cohorts:
             self._lost(key, pending)
             result.set_result(MemberResult(None, unfit))
             return result, None, 0
-        try:
+        with self._lost_on_error(key, pending):
             common = group if isinstance(group, TrajectoryGroup) else read_common_fields(group or {}, trajectory)
             if pending.common is None:
                 pending.prepare = self._preparing(common) if self._preparing is not None else pending.prepare
                 pending.common = common
-            self._require_fit(key, pending, common, trajectory.id)
+        if pending.common != common:  # the group goes on waiting for its own members
+            raise InputError(
+                f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
+            )
+        if trajectory.id in pending.ids:
+            raise InputError(f"group {_shown(key)!r} already has a member with the id {trajectory.id!r}")
+        with self._lost_on_error(key, pending):
             ready = pending.prepare(trajectory)
-        except _MisfitError:
-            raise
-        except Exception as error:
-            # Siblings need not wait for a member that cannot enter, unless it comes again.
-            if isinstance(error, CalipersError) or not comes_again:
-                self._lost(key, pending)
-            raise
         number, pending.arrived = pending.arrived, pending.arrived + 1
         pending.members[number] = _Member(ready, result)
         self._judge_if_complete(key, pending)
         return result, pending, number
 
-    @staticmethod
-    def _require_fit(key: Hashable, pending: _Pending, common: TrajectoryGroup, name: str) -> None:
-        """Raise InputError for a member that does not belong to the group; the group goes on waiting for its own."""
-        if pending.common != common:
-            raise _MisfitError(
-                f"group {_shown(key)!r} has members with another context, tools, rubric or id than this one's"
-            )
-        if name in pending.ids:
-            raise _MisfitError(f"group {_shown(key)!r} already has a member with the id {name!r}")
+    @contextmanager
+    def _lost_on_error(self, key: Hashable, pending: _Pending) -> Iterator[None]:
+        """Siblings need not wait for a member that cannot enter."""
+        try:
+            yield
+        except Exception:
+            self._lost(key, pending)
+            raise
 
     def _pending(self, key: Hashable, size: int | None) -> _Pending:
         wanted = self._size if size is None else size
@@ -445,10 +441,6 @@ class Cohorts:
         pending = self._judging.pop(task, None)
         if pending is not None:
             pending.settle(MemberResult(None, "the judging of its group was cancelled"))
-
-
-class _MisfitError(InputError):
-    """A member that belongs to another group than the one it wants to join."""
 
 
 def _read_member(member: object) -> tuple[Trajectory, str | None]:

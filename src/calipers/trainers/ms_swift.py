@@ -6,17 +6,18 @@ Call ``register`` in the file that ``--external_plugins`` names; only it imports
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from calipers.config.arguments import require_text
 from calipers.errors import ConfigError
 from calipers.trainers.process import JudgeLike, as_judge, import_engine
 from calipers.trainers.rewards import rewards_or_none
-from calipers.trainers.rows import split_reasoning, step_fields, warn_unused_columns
+from calipers.trainers.rows import USUAL_RUBRIC_COLUMN, split_reasoning, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import USUAL_RUBRIC_COLUMN, dataset_column
+from calipers.trainers.trl.rows import dataset_column
 
 __all__ = ["JudgeReward", "register"]
 
@@ -92,55 +93,36 @@ class JudgeReward:
         needed = self._rubric_column != USUAL_RUBRIC_COLUMN
         rubrics = dataset_column(columns, self._rubric_column, required=needed) or [None] * len(completions)
         extra = step_fields(getattr(columns.get("trainer_state"), "global_step", None))
-        mine = [
-            (request, Row(prompt, _conversation(turns), rubric=rubric, extra=extra))
-            for prompt, request, turns, rubric in zip(prompt_id, request_id, messages, rubrics, strict=True)
+        last = {request: at for at, request in enumerate(request_id)}  # of several turns of a rollout
+        rows = [
+            Row(prompt_id[at], _conversation(messages[at]), rubric=rubrics[at], extra=extra) for at in last.values()
         ]
         if is_single_process():
-            rewards = await self._judged(mine, range(len(mine)))
+            rewards = await judged(self._run, self._grouped(rows), rewards_or_none)
         else:
             self._ranks = self._ranks or Ranks()
-            rows, part = await self._ranks.exchange_rows(lambda: mine)
-            rewards = {}
-            for judged_there in await self._ranks.exchange(self._judged(rows, part)):
-                rewards |= judged_there
-        return [rewards[request] for request in request_id]
+            everywhere, part = await self._ranks.judged(self._run, lambda: rows, self._grouped, rewards_or_none)
+            rewards = everywhere[part]
+        by_request = dict(zip(last, rewards, strict=True))
+        return [by_request[request] for request in request_id]
 
-    async def _judged(self, rows: Sequence[tuple[str, Row]], part: range) -> dict[str, float | None]:
-        """Return the rewards, by request, of the groups whose first row is in ``part``."""
-        requests, prompts = [request for request, _ in rows], [str(row.key) for _, row in rows]
-        groups = positions_of_groups(prompts, requests, size=self._size)
-        several = Counter(prompts[group[0]] for group in groups)
-        numbers: Counter[str] = Counter()
-        asked: list[tuple[str, Row]] = []
-        for number, group in enumerate(groups):
-            prompt = prompts[group[0]]
-            numbers[prompt] += 1
-            name = f"{prompt}-{numbers[prompt]}" if several[prompt] > 1 else prompt
-            if group[0] in part:
-                for at in group:
-                    row = rows[at][1]
-                    asked.append((requests[at], Row(number, row.member, rubric=row.rubric, name=name, extra=row.extra)))
-        rewards = await judged(self._run, [row for _, row in asked], rewards_or_none)
-        return dict(zip((request for request, _ in asked), rewards, strict=True))
+    def _grouped(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows with the keys and names of their groups: the rows of a prompt.
 
-
-def positions_of_groups(prompt_ids: Sequence[str], request_ids: Sequence[str], *, size: int | None) -> list[list[int]]:
-    """Return the positions of the ms-swift rows that are judged together: one row per request, the last of several
-    turns.
-
-    The rows of a prompt are a group. If a prompt occurs several times in the batch, all its rows have one id. Each run
-    of ``size`` neighbouring rows is then a group.
-    """
-    last = {request: row for row, request in enumerate(request_ids)}
-    prompts: dict[str, list[int]] = {}
-    for row in last.values():
-        prompts.setdefault(prompt_ids[row], []).append(row)
-    groups = []
-    for rows in prompts.values():
-        step = size if size and len(rows) > size and len(rows) % size == 0 else len(rows)
-        groups += [rows[start : start + step] for start in range(0, len(rows), step)]
-    return groups
+        If a prompt occurs several times in the batch, all its rows have one id. Each run of ``size`` neighbouring rows
+        is then a group.
+        """
+        counts = Counter(row.key for row in rows)
+        seen: Counter[Hashable] = Counter()
+        grouped = []
+        for row in rows:
+            size, count = self._size, counts[row.key]
+            splits = bool(size) and count > size and count % size == 0  # type: ignore[operator]  # size is a number then
+            number = seen[row.key] // size + 1 if splits else 0  # type: ignore[operator]  # likewise
+            seen[row.key] += 1
+            name = f"{row.key}-{number}" if splits else str(row.key)
+            grouped.append(replace(row, key=(row.key, number), name=name))
+        return grouped
 
 
 def _conversation(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

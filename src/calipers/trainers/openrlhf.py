@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, Final, TypeAlias
 
 from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
@@ -65,29 +66,12 @@ def agent_executor(
         def __init__(self) -> None:
             self.rollouts = theirs.SingleTurnAgentExecutor() if agent is None else theirs.MultiTurnAgentExecutor(agent)
 
-        def execute(
-            self,
-            prompt: str,
-            label: Any,
-            sampling_params: Any,
-            max_length: int,
-            hf_tokenizer: Any,
-            llm_engine: Any,
-            images: Any = None,
-        ) -> Any:
+        def execute(self, *arguments: Any, **named: Any) -> Any:
             # No coroutine function, which would start only when awaited: the calls of a prompt must be recognised now.
-            return self._judged(
-                current_group(calls),
-                prompt=prompt,
-                label=label,
-                sampling_params=sampling_params,
-                max_length=max_length,
-                hf_tokenizer=hf_tokenizer,
-                llm_engine=llm_engine,
-                images=images,
-            )
+            given = signature(self.rollouts.execute).bind(*arguments, **named).arguments
+            return self._judged(current_group(calls), given)
 
-        async def _judged(self, group: CallGroup, **rollout: Any) -> dict[str, Any]:
+        async def _judged(self, group: CallGroup, rollout: Mapping[str, Any]) -> dict[str, Any]:
             run.require_running()
             own, answer = read_label_of_row(rollout["label"], rubric)
             common = {"rubric": rubric_with_reference(run.judge, own, answer if reference else None)}

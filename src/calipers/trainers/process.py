@@ -96,19 +96,15 @@ def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, 
     """Return a decorator that caches the objects made for the latest ``maxsize`` different arguments.
 
     Unlike ``functools.lru_cache``, threads that ask at the same moment get the same object: with one each, a limit on
-    calls, a budget or a count of lost groups would not cover them together. A forked child starts with its parent's
-    results, and does not wait for its parent's threads.
+    calls, a budget or a count of lost groups would not cover them together.
     """
 
     def decorate(make: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(maxsize=maxsize)(make)
-        locks = [threading.RLock()]
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=lambda: locks.__setitem__(0, threading.RLock()))
+        cached, lock = lru_cache(maxsize=maxsize)(make), threading.RLock()
 
         @wraps(make)
         def made(*arguments: P.args, **named: P.kwargs) -> R:
-            with locks[0]:
+            with lock:
                 return cached(*arguments, **named)  # type: ignore[arg-type]  # unhashable arguments are a TypeError there
 
         return made

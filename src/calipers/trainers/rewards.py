@@ -6,13 +6,11 @@ Pure. Rewards are one entry per trajectory, in the group's order, and every numb
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from calipers.errors import ConfigError
-from calipers.rewards.reliable import estimated, weight_of
+from calipers.rewards.reliable import estimated
 from calipers.types import GroupResult, TrajectoryResult
-from calipers.types.encoding import finite_number
 
 NEUTRAL: Final = 0.5
 """The reward of trajectories that could not be compared. Any constant gives the same advantage: 0."""
@@ -77,24 +75,6 @@ def _finite(reward: float | None) -> float | None:
     return None if reward is None or not math.isfinite(reward) else reward
 
 
-# --- weights of advantages: what a trainer multiplies them by after its last normalisation
-
-
-LARGEST: Final = 3.4028234663852886e38
-"""The largest weight, and the largest advantage times its weight: the largest number of single precision."""
-
-WEIGHT: Final = "calipers_weight"
-"""The name under which verl logs the weight of a rollout's advantage with its reward."""
-
-Weigh: TypeAlias = Callable[[GroupResult], float]
-"""Returns what the advantages of a judged group are multiplied by: a finite number, 0 or more."""
-
-
-def reliability_weight(result: GroupResult) -> float:
-    """Return √R for the advantages of a judged group, 0 to 1; 1 where R is unknown or assumed."""
-    return weight_of(result.reliability)
-
-
 def is_noise_alone(result: GroupResult) -> bool:
     """Return whether the scores of a judged group differ by noise alone, as far as answers show (R = 0).
 
@@ -103,61 +83,14 @@ def is_noise_alone(result: GroupResult) -> bool:
     return estimated(result.reliability) == 0
 
 
-def weights_without_effect(results: Sequence[GroupResult], weigh: Weigh = reliability_weight) -> str | None:
-    """Return a warning if weights by reliability are all 1 because no judged group's is estimated."""
-    if weigh is not reliability_weight or any(estimated(one.reliability) is not None for one in results):
-        return None
-    return (
-        "weights by reliability have no effect: no group's is known, so that all weights are 1. Ask each group twice "
-        "(orders=2), or name a ledger in which the judge's noise is known from earlier answers"
-    )
-
-
-def row_weights(results: Sequence[GroupResult], weigh: Weigh) -> list[float]:
-    """Return the weight of every row of a trainer's groups: that of its group, 1 for one that could not be judged.
-
-    Raises ConfigError for a weight that is no finite number of 0 or more.
-    """
-    weights: list[float] = []
-    for result in results:
-        weight = 1.0 if result.status in {"failed", "abstained"} else weigh(result)
-        weights += [sound_weight(weight, f"group {result.group_id[:80]!r}")] * len(result.trajectories)
-    return weights
-
-
-def sound_weight(weight: Any, whose: str) -> float:
-    """Return a weight, which may also be NumPy's or a tensor without dimensions, as a float.
-
-    Raises ConfigError unless it is a number from 0 to ``LARGEST``; True, False and text are none.
-    """
-    if getattr(weight, "ndim", None) == 0 and hasattr(weight, "item"):
-        weight = weight.item()
-    number = finite_number(weight)
-    if number is None or not 0 <= number <= LARGEST:
-        large = isinstance(weight, int) and abs(weight) > LARGEST  # it may have more digits than Python prints
-        shown = "an integer that is too large" if large else repr(weight)[:80]
-        raise ConfigError(
-            f"the weight of {whose} is {shown}: it must be a finite number, 0 or more; 1 leaves advantages as they are"
-        )
-    return number
-
-
-def require_finite(advantages: Any, weighted: Any, weight: float) -> Any:
-    """Return ``weighted`` advantages, a tensor. Raises ConfigError if a weight of the batch made one infinite."""
-    if bool((advantages.isfinite() & ~weighted.isfinite()).any()):
-        raise ConfigError(f"a weight of the batch is {weight!r}: with it an advantage becomes infinite")
-    return weighted
-
-
 def undone_by_division(kind: str | None, *, instead: str) -> str | None:
     """Return a warning if a trainer that divides by each group's standard deviation undoes this ``kind`` of rewards.
 
     ``instead`` says what to change. None for rewards that have another advantage than plain scores.
     """
-    if kind not in {"shrunk", "weighted", "min_max"}:
+    if kind not in {"shrunk", "weighted"}:
         return None
-    but = "" if kind == "min_max" else ", and 0 where their reliability is 0"
     return (
         f"reward={kind!r} has no effect here: the trainer divides each group's rewards by their standard deviation, "
-        f"which gives the advantages of plain scores{but}. {instead}"
+        f"which gives the advantages of plain scores, and 0 where their reliability is 0. {instead}"
     )

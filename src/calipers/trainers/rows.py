@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
-from calipers.errors import InputError
+from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_trajectory
-from calipers.inputs.rubrics import plain_row
+from calipers.inputs.rubrics import plain_criteria, plain_row
 from calipers.judging.judge import Judge
 from calipers.rubric.dataset_standards import READ_KEYS, STANDARDS_KEYS, Standards, read_standards
 from calipers.rubric.unused_standards import unread_keys
@@ -37,6 +37,12 @@ _REFERENCE: Final = (
     "right, however it is worded:"
 )
 """This text is part of the judge's prompt. A change would change ledger keys."""
+
+UNREADABLE: Final = "unreadable"
+"""The key of a trajectory's metadata with the reason why its rollout cannot be read."""
+
+USUAL_RUBRIC_COLUMN: Final = "rubric"
+"""The column whose rubrics are used if a data set has it. A column of another name was named, and is required."""
 
 _COLUMNS: Final = STANDARDS_KEYS - {"reference", "reference_answer", "functions"} | {"rubric", "constraints"}
 """Columns whose name says that they hold rubrics or rules. References are not among them: they have a setting."""
@@ -105,7 +111,7 @@ def _read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Traj
         return as_trajectory(value, default_id=position)
     except InputError as error:
         _log.warning("a rollout cannot be read, so it is not judged: %s", error)
-        return Trajectory(str(value.get("id") or position), ())
+        return Trajectory(str(value.get("id") or position), (), metadata={UNREADABLE: str(error)})
 
 
 # --- rubrics, references and rules
@@ -136,6 +142,20 @@ def standards_of_row(row: Mapping[str, Any]) -> Standards:
     """Return the rubric, reference and rules of a row. Raises InputError, with the field, for what cannot be read."""
     keys = READ_KEYS | {"rubric"}
     return read_standards(plain_row({key: row[key] for key in keys if row.get(key) is not None}))
+
+
+def rubric_of_value(value: Any, what: str) -> str | Rubric | None:
+    """Return the rubric in a value of a column of a data set: text or criteria, also as JSON text.
+
+    Criteria may be a rubric's object, a list, or an object like those of data-set rows (verl's ``reward_model``).
+    Raises InputError for anything else.
+    """
+    try:
+        read = plain_criteria(value, "rubric")
+        of_row = isinstance(read, Mapping) and "criteria" not in read and not STANDARDS_KEYS.isdisjoint(read)
+        return standards_of_row(read if of_row else {"rubric": read}).rubric
+    except (ConfigError, InputError) as error:
+        raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
 def rubric_of_row(row: object, default: str | None) -> str | Rubric | None:
@@ -176,19 +196,15 @@ def warn_unused_columns(columns: Mapping[str, Any], *, used: Collection[str | No
     """Warn of columns whose names say that they hold rubrics or rules, but which no argument names."""
     for name in sorted(_COLUMNS - set(used)):
         column = columns.get(name)
-        if isinstance(column, list | tuple) and any(_has_standards(name, value) for value in column[:1]):
+        if not isinstance(column, list | tuple) or not column or not column[0]:
+            continue
+        try:
+            stated = standards_of_row({name: column[0]})
+            unused = name == "constraints" or stated.rubric is not None or stated.rules is not None
+        except InputError:
+            unused = True  # what cannot be read asks for something, too
+        if unused:
             warn_unused(f"the column {name!r}", "rubric_column= names the column that rubrics are read from")
-
-
-def _has_standards(name: str, value: Any) -> bool:
-    """Return whether a column's value asks for anything; a value that cannot be read counts as asking."""
-    if name == "constraints":
-        return bool(value)
-    try:
-        stated = standards_of_row({name: value})
-    except InputError:
-        return True
-    return stated.rubric is not None or stated.rules is not None
 
 
 # --- the trainer's step and the policy's versions, which no judge is shown

@@ -107,7 +107,7 @@ class JudgedRun:
         stop: Stop | None = None,
         min_scored: int | None = None,
         consequence: str = "",
-        log: LostGroupLog | None = None,
+        log: Callable[[str], object] = _log.warning,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         require_settings(patience=patience, stop=stop)
@@ -115,11 +115,10 @@ class JudgedRun:
         self._patience = Patience(patience) if isinstance(patience, int) else patience
         self._stop = stop
         self._min_scored, self._consequence = min_scored, consequence
-        self._log = log or LostGroupLog()
+        self._log = log
         self._clock = clock
         self._lock = threading.Lock()
         self._in_a_row, self._since = 0, 0.0
-        self._out_of_patience: str | None = None
         self._stopped = False
         self._ended: tuple[type[CalipersError], str] | None = None
         self._warnings = judge.settings.warnings
@@ -149,10 +148,9 @@ class JudgedRun:
         with self._lock:
             notes, self._warnings = self._warnings, ()
         for note in notes:
-            self._log.note(note)
-        for result in results:
-            self._take(result)
-        self._end_if_out_of_patience()
+            self._log(one_line(note))
+        ends = [self._take(result) for result in results]
+        self._end_if(next(filter(None, ends), None))
         self.require_running()
         return results
 
@@ -162,8 +160,7 @@ class JudgedRun:
 
     def lost(self, line: str, *, why: str) -> None:
         """Log ``line`` about a lost group, and count the loss. This does not raise."""
-        self._count(line, why=why)
-        self._end_if_out_of_patience()
+        self._end_if(self._count(line, why=why))
 
     def lost_before_judging(self, name: str, why: str) -> None:
         """Record a group that was lost before it was judged. This does not raise."""
@@ -186,41 +183,39 @@ class JudgedRun:
             kind, message = self._ended
             raise kind(message)
 
-    def _take(self, result: GroupResult) -> None:
+    def _take(self, result: GroupResult) -> str | None:
+        """Count and log a group's result. Return why the run ends, if it does."""
         missing, total = unscored_trajectories(result.trajectories), len(result.trajectories)
         needed = total if self._min_scored is None else min(self._min_scored, total)
         lost = total - len(missing) < needed
         if missing:
             line = lost_group_line(result, consequence=self._consequence if lost else "")
             if lost:
-                self._count(line, why=cause_of_loss(missing))
-                return
-            self._log.add(line)
+                causes = dict.fromkeys(f"{row.status}: {row.reason}" for row in missing)
+                return self._count(line, why=one_line("; ".join(list(causes)[:_MAX_REASONS])))
+            self._log(line)
         if result.judge_calls:  # a group for which no judge was asked is no evidence that the judge works
             self.succeeded()
+        return None
 
-    def _count(self, line: str, *, why: str) -> None:
-        self._log.add(line)
+    def _count(self, line: str, *, why: str) -> str | None:
+        self._log(line)
         with self._lock:
             now = self._clock()
             self._since = self._since if self._in_a_row else now
             self._in_a_row += 1
             limit = self._patience
-            if limit is None or self._out_of_patience is not None:
-                return
-            if self._in_a_row >= limit.groups and now - self._since >= limit.minutes * 60:
-                minutes = f" in {limit.minutes:g} minutes" if limit.minutes else ""
-                self._out_of_patience = (
-                    f"{self._in_a_row} groups in a row were lost{minutes} (patience={limit.groups}), the last because "
-                    f"{why}"
-                )
+            if limit is None or self._in_a_row < limit.groups or now - self._since < limit.minutes * 60:
+                return None
+            minutes = f" in {limit.minutes:g} minutes" if limit.minutes else ""
+            return (
+                f"{self._in_a_row} groups in a row were lost{minutes} (patience={limit.groups}), the last because {why}"
+            )
 
-    def _end_if_out_of_patience(self) -> None:
+    def _end_if(self, reason: str | None) -> None:
         """Called once the whole batch is logged."""
-        with self._lock:
-            message, self._out_of_patience = self._out_of_patience, None
-        if message is not None:
-            self._end(None if self._stop is not None else CalipersError, message)
+        if reason is not None:
+            self._end(None if self._stop is not None else CalipersError, reason)
 
     def _end(self, kind: type[CalipersError] | None, message: str) -> None:
         """End the run, once. If ``kind`` is given, every further call raises this error."""
@@ -229,7 +224,7 @@ class JudgedRun:
             if kind is not None:
                 self._ended = self._ended or (kind, message)
         if first:
-            self._log.note(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}")
+            self._log(one_line(f"the run {'is asked to stop' if self._stop is not None else 'ends'}: {message}"))
             if self._stop is not None:
                 self._stop()
 
@@ -287,14 +282,15 @@ async def judged(run: JudgedRun, rows: Sequence[Row], form: Callable[[GroupResul
     groups: dict[Hashable, list[int]] = {}
     for position, row in enumerate(rows):
         groups.setdefault(row.key, []).append(position)
-    asked = [_group(run.judge, [rows[at] for at in positions]) for positions in groups.values()]
+    asked = [group_of_rows(run.judge, [rows[at] for at in positions]) for positions in groups.values()]
     entries: dict[int, T] = {}
     for positions, result in zip(groups.values(), await run.score(asked), strict=True):
         entries |= zip(positions, form(result), strict=True)
     return [entries[position] for position in range(len(rows))]
 
 
-def _group(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
+def group_of_rows(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return an engine's rows of one group as a group object of a groups file. Raises InputError as ``judged`` does."""
     first = rows[0]
     for what in ("prompt", "rubric", "reference"):
         if any(getattr(row, what) != getattr(first, what) for row in rows):
@@ -359,8 +355,6 @@ def complete_cohorts(
 
 # --- the log of lost groups
 
-LINES_PER_MINUTE: Final = 10
-_MINUTE: Final = 60.0
 _MAX_LENGTH: Final = 500
 _MAX_IDS: Final = 4
 _MAX_REASONS: Final = 3
@@ -389,49 +383,7 @@ def reasons_by_member(missing: Sequence[TrajectoryResult], total: int) -> str:
     return one_line("; ".join(listed))
 
 
-def cause_of_loss(missing: Sequence[TrajectoryResult]) -> str:
-    """Return why members have no score, without their ids."""
-    causes = dict.fromkeys(f"{row.status}: {row.reason}" for row in missing)
-    return one_line("; ".join(list(causes)[:_MAX_REASONS]))
-
-
 def one_line(text: str, longest: int = _MAX_LENGTH) -> str:
     """Return ``text`` as a line of the trainer's log: at most ``longest`` characters, without control characters."""
     line = printable(" ".join(without_lone_surrogates(text).split()))
     return line if len(line) <= longest else line[: longest - 1] + "…"
-
-
-class LostGroupLog:
-    """Writes the first ten lines of a minute, and says with the next line how many were left out. Thread-safe."""
-
-    def __init__(
-        self, emit: Callable[[str], object] = _log.warning, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._emit, self._clock = emit, clock
-        self._lock = threading.Lock()
-        self._since, self._lines = clock(), 0
-
-    def add(self, line: str) -> None:
-        """Write ``line``, unless the minute has ten lines already."""
-        with self._lock:
-            over = self._clock() - self._since >= _MINUTE
-            omitted = self._restart() if over else 0
-            self._lines += 1
-            write = self._lines <= LINES_PER_MINUTE
-        if omitted:
-            self._emit(f"{omitted} more groups lost rollouts")
-        if write:
-            self._emit(line)
-
-    def note(self, line: str) -> None:
-        """Write a line about the whole run, after the number of those that were left out."""
-        with self._lock:
-            omitted = self._restart()
-        if omitted:
-            self._emit(f"{omitted} more groups lost rollouts")
-        self._emit(one_line(line))
-
-    def _restart(self) -> int:
-        omitted = max(0, self._lines - LINES_PER_MINUTE)
-        self._since, self._lines = self._clock(), 0
-        return omitted

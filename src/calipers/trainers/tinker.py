@@ -81,10 +81,9 @@ class JudgedGroup:
         fields = (self.builder, self.judge, self.weight, self.rubric, self.conversation, self.patience, self.stop)
         return type(self), fields
 
-    async def make_envs(self) -> Sequence[Any]:
-        """Return the environments of tinker-cookbook's inner builder."""
-        envs: Sequence[Any] = await self.builder.make_envs()
-        return envs
+    def __getattr__(self, name: str) -> Any:
+        """Return what tinker-cookbook's inner builder has besides: ``make_envs``, ``cleanup``, ``logging_tags``."""
+        return getattr(self.builder, name)
 
     async def compute_group_rewards(
         self, trajectory_group: list[Any], env_group: Sequence[Any]
@@ -120,15 +119,6 @@ class JudgedGroup:
             total = mean(totals) if totals else other + self.weight * NEUTRAL
             made.append((total - step, {**metrics, "judge/scored": 0}))
         return made
-
-    async def cleanup(self) -> None:
-        """Call the ``cleanup`` of tinker-cookbook's inner builder."""
-        await self.builder.cleanup()
-
-    def logging_tags(self) -> list[str]:
-        """Return the tags of tinker-cookbook's inner builder."""
-        tags: list[str] = self.builder.logging_tags()
-        return tags
 
 
 def _plain_message(message: Mapping[str, Any]) -> dict[str, Any]:

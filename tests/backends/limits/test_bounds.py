@@ -88,7 +88,7 @@ def test_several_urls_are_one_judge_and_the_first_names_it() -> None:
 
 
 @pytest.mark.parametrize(("options", "complaint"), [
-    ({"budget": {"usd": 1.0}}, "price="),
+    ({"budget": {"usd": 1.0}}, "price"),
     ({"budget": {"tokens": 500}}, "does not cover one call"),
     ({"budget": {"euros": 1.0}}, "calls, tokens, usd"),
     ({"price": (1.0,)}, "per million"),

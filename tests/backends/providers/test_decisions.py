@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import calipers
 from backends.asking import KEYS, question
-from calipers.backends.providers.decisions import LEVELS, Decisions, Opinion, Route, _reply
+from calipers.backends.providers.decisions import LEVELS, Decisions, Route, scored_reply
 from calipers.errors import PermanentError, TransientError
 from calipers.replies import extract_scores
 from calipers.types import Completion
@@ -110,26 +110,20 @@ async def test_a_refused_question_leaves_only_its_candidate_without_a_score(faul
     assert caught.value.kind == "refused"
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize(
-    "chances",
-    [[], [1.0], _spread(l0=0.4), _spread(l0=1.4, l1=-0.4), ["1"] * 10, [float("nan")] * 10, [True] + [False] * 9],
+OUT_OF_SHAPE: tuple[Any, ...] = (
+    *([], [1.0], _spread(l0=0.4), _spread(l0=1.4, l1=-0.4), ["1"] * 10, [float("nan")] * 10, [True] + [False] * 9),
+    *({}, {"answers": None}, {"answers": []}, {"answers": {}}, {"answers": [7] * 4}, {"answers": {"BC": {}}}),
 )
-async def test_what_is_no_distribution_is_no_answer(faulty: FaultyServer, route: Route, chances: Any) -> None:
-    faulty.script(_answers(route, dict.fromkeys(KEYS, chances)))
-    with pytest.raises(TransientError) as caught:
-        await _judge(faulty, route).complete(question())
-    assert caught.value.kind == "bad_reply"
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize(
-    "body", [{}, {"answers": None}, {"answers": []}, {"answers": {}}, {"answers": [7] * 4}, {"answers": {"BC": {}}}]
-)
-async def test_answers_out_of_shape_are_no_answer(faulty: FaultyServer, route: Route, body: Any) -> None:
-    faulty.script(Answer(body=body))
-    with pytest.raises(TransientError):
-        await _judge(faulty, route).complete(question())
+async def test_what_is_no_distribution_for_every_candidate_is_no_answer(faulty: FaultyServer) -> None:
+    for route in ROUTES:
+        for told in OUT_OF_SHAPE:
+            answer = _answers(route, dict.fromkeys(KEYS, told)) if isinstance(told, list) else Answer(body=told)
+            faulty.script(answer)
+            with pytest.raises(TransientError) as caught:
+                await _judge(faulty, route).complete(question())
+            assert caught.value.kind == "bad_reply", (route, told)
 
 
 async def test_answers_are_matched_by_name_and_never_by_place_alone(faulty: FaultyServer) -> None:
@@ -139,19 +133,12 @@ async def test_answers_are_matched_by_name_and_never_by_place_alone(faulty: Faul
         await _judge(faulty, "decisions").complete(question())
 
 
-@given(st.lists(st.floats(0, 1), min_size=10, max_size=10).filter(lambda chances: sum(chances) > 0))
-def test_the_expected_level_stays_on_the_scale_and_its_spread_within_half_of_it(weights: list[float]) -> None:
-    opinion = Opinion(tuple(weight / sum(weights) for weight in weights))
-    assert -1e-9 <= opinion.level <= 9 + 1e-9
-    assert 0 <= opinion.spread <= 4.5 + 1e-9
-
-
 @given(st.lists(st.floats(0, 9), min_size=4, max_size=4))
 @example([0.0, 0.0, 9.0, 0.0625])
 def test_whatever_the_levels_every_candidate_gets_its_score(levels: list[float]) -> None:
     """Also where all are next to worthless: a reader must not take them for fractions."""
-    opinions = {key: Opinion(tuple(_between(level))) for key, level in zip(KEYS, levels, strict=True)}
-    scores = _read(Completion(_reply(opinions)))
+    chances = {key: tuple(_between(level)) for key, level in zip(KEYS, levels, strict=True)}
+    scores = _read(Completion(scored_reply(chances)))
     assert scores.keys() == set(KEYS)
     for key, level in zip(KEYS, levels, strict=True):
         assert scores[key] == pytest.approx(100 * level / 9, abs=0.51)
@@ -173,15 +160,12 @@ async def test_images_are_said_to_be_too_much_before_anything_is_sent(faulty: Fa
     assert faulty.asked == []
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [error(501, "This model is not a decision model"), error(500, "decision label is not a single token: true")],
-)
-async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: FaultyServer, answer: Answer) -> None:
-    faulty.script(answer)
-    with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
-        await _judge(faulty).complete(question())
-    assert caught.value.fatal
+async def test_a_model_that_cannot_decide_is_sent_to_chat_at_once(faulty: FaultyServer) -> None:
+    for status, words in ((501, "This model is not a decision model"), (500, "label is not a single token: true")):
+        faulty.script(error(status, words))
+        with pytest.raises(PermanentError, match="ask it in chat instead") as caught:
+            await _judge(faulty).complete(question())
+        assert caught.value.fatal
 
 
 def test_a_chat_judge_of_the_same_server_is_somebody_else_in_a_ledger(faulty: FaultyServer) -> None:
@@ -243,16 +227,15 @@ async def test_openais_choice_names_its_values(faulty: FaultyServer) -> None:
     assert json.loads(completion.text)["scores"] == {"BC": "2.25/9", "DF": "6.75/9"}
 
 
-@pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize(
-    "chances", [{}, {"BC": 0.5}, {"BC": 0.5, "GH": 0.5}, {"BC": 0.9, "DF": 0.9}, {"BC": 1.5, "DF": -0.5}]
-)
-async def test_a_choice_out_of_shape_is_no_answer(
-    faulty: FaultyServer, route: Route, chances: dict[str, float]
-) -> None:
-    faulty.script(_choice(route, chances))
+async def test_a_choice_out_of_shape_is_no_answer(faulty: FaultyServer) -> None:
+    for route in ROUTES:
+        for chances in ({}, {"BC": 0.5}, {"BC": 0.5, "GH": 0.5}, {"BC": 0.9, "DF": 0.9}, {"BC": 1.5, "DF": -0.5}):
+            faulty.script(_choice(route, chances))
+            with pytest.raises(TransientError):
+                await _judge(faulty, route).complete(_pair())
+    faulty.script(Answer(body={"answers": {"better": {"type": "choice", "probabilities": [0.3, 0.7]}}}))
     with pytest.raises(TransientError):
-        await _judge(faulty, route).complete(_pair())
+        await _judge(faulty).complete(_pair())
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -5,88 +5,68 @@ what.
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import calipers
+from backends.asking import question
 from calipers.backends import connect
 from calipers.backends.connect import find_backend
-from calipers.backends.providers.known import PROVIDERS, provider_of, request_target
+from calipers.backends.providers.known import PROVIDERS, provider_of, request_target, use_env_file
 from calipers.errors import ConfigError
 from groups import FOUR, group_of
 from servers.dialects import verdict
-from servers.faulty_server import FaultyServer, said
+from servers.faulty_server import Answer, FaultyServer, error, said
 
 KEYS = {provider.key: "k" for provider in PROVIDERS.values()}
-SERVERS = sorted(name for name, provider in PROVIDERS.items() if not provider.needs_key)
 
 
 def url_of(name: str, **environment: str) -> str:
     return request_target(name, environment={**KEYS, **environment}).url
 
 
-@pytest.mark.parametrize(("provider", "variable", "value", "url"), [
+ADDRESSES = [
     ("openai", "OPENAI_BASE_URL", "https://gw/v1/", "https://gw/v1"),
-    ("openai", "OPENAI_API_BASE", "https://gw/v1", "https://gw/v1"),
+    ("openai", "OPENAI_API_BASE", "https://user:pw@gw", "https://user:pw@gw/v1"),
     ("openai_decisions", "OPENAI_BASE_URL", "https://gw/v1", "https://gw/v1"),
     ("anthropic", "ANTHROPIC_BASE_URL", "https://gw/claude", "https://gw/claude"),
     ("azure", "AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com/", "https://mine.openai.azure.com"),
-    ("azure", "AZURE_API_BASE", "https://mine.openai.azure.com", "https://mine.openai.azure.com"),
+    ("azure", "AZURE_API_BASE", "https://mine.openai.azure.com?api-version=1",
+     "https://mine.openai.azure.com?api-version=1"),
     ("gemini", "GOOGLE_GEMINI_BASE_URL", "https://gw", "https://gw/v1beta/openai"),
-    ("gemini", "GOOGLE_GEMINI_BASE_URL", "https://gw/v1beta/", "https://gw/v1beta/openai"),
-    ("gemini", "GEMINI_API_BASE", "https://gw/v1beta/openai", "https://gw/v1beta/openai"),
     ("groq", "GROQ_BASE_URL", "https://gw", "https://gw/openai/v1"),
-    ("groq", "GROQ_API_BASE", "https://gw/openai/v1", "https://gw/openai/v1"),
-    ("cerebras", "CEREBRAS_BASE_URL", "https://gw/c", "https://gw/c/v1"),
-    ("together_ai", "TOGETHER_BASE_URL", "https://gw", "https://gw/v1"),
-    ("fireworks_ai", "FIREWORKS_BASE_URL", "https://gw/inference", "https://gw/inference/v1"),
-    ("dashscope", "DASHSCOPE_COMPATIBLE_BASE_URL", "https://gw/compatible-mode/v1", "https://gw/compatible-mode/v1"),
-    ("dashscope", "DASHSCOPE_HTTP_BASE_URL", "https://intl/api/v1", "https://intl/compatible-mode/v1"),
+    ("fireworks_ai", "FIREWORKS_BASE_URL", "https://gw", "https://gw/inference/v1"),
     ("deepseek", "DEEPSEEK_API_BASE", "https://gw/beta", "https://gw/beta"),
     ("vllm", "HOSTED_VLLM_API_BASE", "http://gpu1:8000", "http://gpu1:8000/v1"),
     ("vllm", "VLLM_API_BASE", "http://gpu1:8000/openai/v1/", "http://gpu1:8000/openai/v1"),
-    ("sglang", "SGLANG_BASE_URL", "http://gpu1:30000", "http://gpu1:30000/v1"),
-    ("ollama", "OLLAMA_API_BASE", "http://gpu1:11434", "http://gpu1:11434/v1"),
     ("ollama", "OLLAMA_HOST", "gpu1", "http://gpu1:11434/v1"),
     ("ollama", "OLLAMA_HOST", "gpu1:8080", "http://gpu1:8080/v1"),
     ("ollama", "OLLAMA_HOST", "https://gpu1", "https://gpu1/v1"),
-    ("ollama", "OLLAMA_HOST", "http://gpu1/ollama/", "http://gpu1/ollama/v1"),
     ("ollama", "OLLAMA_HOST", "[fd00::1]:7", "http://[fd00::1]:7/v1"),
-    ("ollama", "OLLAMA_HOST", ":7", "http://127.0.0.1:7/v1"),
-    ("ollama", "OLLAMA_HOST", "0.0.0.0:7", "http://127.0.0.1:7/v1"),
-])  # fmt: skip
-def test_the_environment_names_an_address_as_the_providers_own_sdk_reads_it(
-    provider: str, variable: str, value: str, url: str
-) -> None:
-    asked = request_target(provider, environment={**KEYS, variable: value})
-    assert (asked.url, asked.named_by) == (url, variable)
+    ("ollama", "OLLAMA_HOST", ":7", "http://localhost:7/v1"),
+    ("ollama", "OLLAMA_HOST", "0.0.0.0:7", "http://localhost:7/v1"),
+    ("ollama", "OLLAMA_HOST", "http://0.0.0.0:11434", "http://localhost:11434/v1"),
+    ("ollama", "OLLAMA_HOST", "http://127.0.0.1:11434", "http://localhost:11434/v1"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", ["0.0.0.0", "127.0.0.1:11434", "http://localhost:11434"])  # noqa: S104 - nothing is bound
-def test_a_server_of_this_machine_keeps_its_one_name_in_ledgers(value: str) -> None:
-    assert url_of("ollama", OLLAMA_HOST=value) == PROVIDERS["ollama"].base_url
+def test_the_environment_names_an_address_and_may_leave_out_what_is_usual() -> None:
+    wrong = []
+    for provider, variable, value, url in ADDRESSES:
+        asked = request_target(provider, environment={**KEYS, variable: value})
+        if (asked.url, asked.named_by) != (url, variable):
+            wrong.append((provider, value, asked.url, asked.named_by))
+    assert wrong == []
 
 
 def test_every_provider_has_a_variable_for_its_address_and_an_empty_one_is_none() -> None:
     for name, provider in PROVIDERS.items():
-        assert provider.addresses, name
-        for one in provider.addresses:
-            assert url_of(name, **{one.variable: " "}) == provider.base_url
-            assert provider.named_address({one.variable: "https://other/x/v1", "DASHSCOPE_WORKSPACE_ID": "w"}) or (
-                one.variable == "DASHSCOPE_API_REGION"
-            )
-
-
-def test_dashscopes_regions_have_an_address_for_each_workspace() -> None:
-    region = {"DASHSCOPE_API_REGION": "eu-central-1"}
-    url = url_of("dashscope", **region, DASHSCOPE_WORKSPACE_ID="ws-1")
-    assert url == "https://ws-1.eu-central-1.maas.aliyuncs.com/compatible-mode/v1"
-    assert url_of("dashscope", DASHSCOPE_API_REGION="cn-beijing") == PROVIDERS["dashscope"].base_url
-    for workspace in ("", "evil.example/", "a.b"):
-        with pytest.raises(ConfigError, match="DASHSCOPE_WORKSPACE_ID names none"):
-            url_of("dashscope", **region, DASHSCOPE_WORKSPACE_ID=workspace)
+        for variable in provider.addresses:
+            assert url_of(name, **{variable: " "}) == provider.base_url
+            assert url_of(name, **{variable: "https://other/x/v1"}) == "https://other/x/v1"
 
 
 def test_an_argument_wins_over_the_environment_and_the_sdks_variable_over_litellms() -> None:
@@ -96,34 +76,27 @@ def test_an_argument_wins_over_the_environment_and_the_sdks_variable_over_litell
     assert (given.url, given.named_by) == ("https://given/v1", None)
 
 
-@pytest.mark.parametrize(("provider", "variable"), [
-    ("azure", "AZURE_OPENAI_API_KEY"), ("gemini", "GOOGLE_API_KEY"), ("fireworks_ai", "FIREWORKS_API_KEY"),
-    ("together_ai", "TOGETHERAI_API_KEY"), ("vllm", "HOSTED_VLLM_API_KEY"),
-])  # fmt: skip
-def test_a_key_may_be_under_its_other_names_and_the_first_one_wins(provider: str, variable: str) -> None:
-    assert request_target(provider, environment={variable: "other"}).key == "other"
-    assert request_target(provider, environment={variable: "other", PROVIDERS[provider].key: "own"}).key == "own"
-    assert request_target(provider, api_key="given", environment={variable: "other"}).key == "given"
+def test_a_key_may_be_under_its_other_names_and_the_first_one_wins() -> None:
+    for provider, variable in {
+        "azure": "AZURE_OPENAI_API_KEY", "gemini": "GOOGLE_API_KEY", "fireworks_ai": "FIREWORKS_API_KEY",
+        "together_ai": "TOGETHERAI_API_KEY", "vllm": "HOSTED_VLLM_API_KEY",
+    }.items():  # fmt: skip
+        assert request_target(provider, environment={variable: "other"}).key == "other"
+        assert request_target(provider, environment={variable: "other", PROVIDERS[provider].key: "own"}).key == "own"
+        assert request_target(provider, api_key="given", environment={variable: "other"}).key == "given"
 
 
-@pytest.mark.parametrize(("provider", "variable"), [
-    ("anthropic", "ANTHROPIC_AUTH_TOKEN"), ("azure", "AZURE_OPENAI_AD_TOKEN"), ("azure", "AZURE_AD_TOKEN"),
-])  # fmt: skip
-def test_a_token_stands_in_for_a_key_and_only_where_there_is_none(provider: str, variable: str) -> None:
-    alone = request_target(provider, environment={variable: "t0ken"})
-    assert (alone.key, dict(alone.headers)) == (None, {"authorization": "Bearer t0ken"})
-    assert "authorization" not in dict(request_target(provider, environment={variable: "t", **KEYS}).headers)
-    assert "authorization" not in dict(request_target(provider, api_key="given", environment={variable: "t"}).headers)
+def test_a_token_stands_in_for_a_key_and_only_where_there_is_none() -> None:
+    for provider, variable in {"anthropic": "ANTHROPIC_AUTH_TOKEN", "azure": "AZURE_OPENAI_AD_TOKEN"}.items():
+        alone = request_target(provider, environment={variable: "t0ken"})
+        assert (alone.key, dict(alone.headers)) == (None, {"authorization": "Bearer t0ken"})
+        assert not request_target(provider, environment={variable: "t", **KEYS}).headers
+        assert not request_target(provider, api_key="given", environment={variable: "t"}).headers
 
 
 def test_headers_of_the_environment_go_where_it_or_the_provider_says_and_nowhere_else() -> None:
-    said = {
-        **KEYS,
-        "OPENAI_ORG_ID": "org-1",
-        "OPENAI_PROJECT_ID": "p-1",
-        "OPENAI_CUSTOM_HEADERS": "X-Team: blue\nno colon",
-    }
-    sent = {"openai-organization": "org-1", "openai-project": "p-1", "x-team": "blue"}
+    said = {**KEYS, "OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "p-1"}
+    sent = {"openai-organization": "org-1", "openai-project": "p-1"}
     assert dict(request_target("openai", environment=said).headers) == sent
     assert dict(request_target("openai", environment={**said, "OPENAI_BASE_URL": "https://gw/v1"}).headers) == sent
     assert not request_target("openai", base_url="http://elsewhere/v1", environment=said).headers
@@ -143,11 +116,11 @@ def test_an_empty_address_sends_nothing_to_the_usual_one() -> None:
         request_target("openai", base_url="", api_key="k", environment={})
 
 
-@given(st.sampled_from(sorted(PROVIDERS)), st.text(max_size=40), st.text(max_size=8))
-def test_whatever_the_environment_says_is_an_address_or_one_sentence(name: str, value: str, workspace: str) -> None:
-    for one in PROVIDERS[name].addresses:
+@given(st.sampled_from(sorted(PROVIDERS)), st.text(max_size=40))
+def test_whatever_the_environment_says_is_an_address_or_one_sentence(name: str, value: str) -> None:
+    for variable in PROVIDERS[name].addresses:
         try:
-            url = url_of(name, **{one.variable: value, "DASHSCOPE_WORKSPACE_ID": workspace})
+            url = url_of(name, **{variable: value})
         except ConfigError:
             continue
         assert url.startswith(("http://", "https://"))
@@ -191,21 +164,20 @@ async def test_an_environment_that_changes_is_another_judge(
         assert (len(faulty.posts), len(other.posts)) == (1, 1)
 
 
-@pytest.mark.parametrize("judge", ["vllm/judge", "ollama/judge", "hosted_vllm/judge", "ollama_chat/judge"])
 async def test_servers_of_ones_own_are_asked_where_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch, faulty: FaultyServer, judge: str
+    monkeypatch: pytest.MonkeyPatch, faulty: FaultyServer
 ) -> None:
     served(faulty)
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{faulty.port}")
     monkeypatch.setenv("HOSTED_VLLM_API_BASE", f"http://127.0.0.1:{faulty.port}")
-    assert (await calipers.Judge(judge).score_group(group_of(FOUR))).status == "scored"
-    assert faulty.asked[0].path == "/v1/chat/completions"
+    for judge in ("vllm/judge", "ollama/judge", "hosted_vllm/judge", "ollama_chat/judge"):
+        assert (await calipers.Judge(judge).score_group(group_of(FOUR))).status == "scored"
+    assert {one.path for one in faulty.asked} == {"/v1/chat/completions"}
 
 
 @pytest.mark.parametrize(("judge", "variables", "header", "value"), [
     ("anthropic/m", {"ANTHROPIC_AUTH_TOKEN": "t0ken"}, "authorization", "Bearer t0ken"),
     ("anthropic/m", {"ANTHROPIC_API_KEY": "k3y", "ANTHROPIC_AUTH_TOKEN": "t0ken"}, "x-api-key", "k3y"),
-    ("anthropic/m", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_CUSTOM_HEADERS": "X-Team: blue"}, "x-team", "blue"),
     ("openai_decisions/m", {"OPENAI_API_KEY": "k", "OPENAI_ORG_ID": "org-1"}, "openai-organization", "org-1"),
 ])  # fmt: skip
 def test_what_the_environment_says_reaches_every_kind_of_backend(
@@ -238,3 +210,95 @@ def test_a_name_belongs_to_a_provider_or_to_none() -> None:
     assert provider_of("hosted_vllm/m") == "vllm"
     assert provider_of("bedrock/m") is None
     assert provider_of("openai") is None
+
+
+# --- Azure's deployments ---------------------------------------------------------------------------------------------
+
+
+async def test_an_azure_resource_is_asked_at_its_v1_api_or_at_the_deployment(faulty: FaultyServer) -> None:
+    for given_path, asked_path in {
+        "": "/openai/v1/chat/completions",
+        "/": "/openai/v1/chat/completions",
+        "?api-version=2024-10-21": "/openai/deployments/my%20judge/chat/completions?api-version=2024-10-21",
+        "/apim/route": "/apim/route/chat/completions",
+    }.items():
+        url = f"http://127.0.0.1:{faulty.port}{given_path}"
+        await find_backend("azure/my judge", base_url=url, api_key="k").complete(question())
+        request = faulty.asked[-1]
+        assert (request.path, request.headers["api-key"]) == (asked_path, "k")
+        assert "authorization" not in request.headers
+        assert request.body["model"] == "my judge"
+
+
+async def test_deployments_are_not_looked_for_among_the_models_but_the_key_is_tried(
+    faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_API_KEY", "k")
+    with pytest.raises(ConfigError, match="AZURE_API_BASE"):
+        find_backend("azure/judge")
+    monkeypatch.setenv("AZURE_API_BASE", f"http://127.0.0.1:{faulty.port}")
+    judge = find_backend("azure/judge")
+    faulty.get["/openai/v1/models"] = Answer(body={"data": [{"id": "gpt-5"}]})
+    assert list(await judge.check()) == []
+    faulty.get["/openai/v1/models"] = error(401)
+    with pytest.raises(ConfigError, match="AZURE_API_KEY"):
+        await judge.check()
+
+
+# --- a .env file -----------------------------------------------------------------------------------------------------
+
+LINES = {
+    "KEY=sk-1": "sk-1", "export KEY=sk-1": "sk-1", "  KEY = sk-1  ": "sk-1", "KEY=sk-1 # the new one": "sk-1",
+    "KEY=sk#1": "sk#1", "KEY=# nothing": "", "KEY=": "", 'KEY="sk 1" # c': "sk 1", "KEY='${X} # c'": "${X} # c",
+    "KEY=a=b": "a=b", "KEY=a$b": "a$b", "KEY=1\nKEY=2": "2", "\ufeffKEY=sk-1\r\n": "sk-1", "# KEY=no\n\nKEY=yes": "yes",
+}  # fmt: skip
+
+
+def env_file(folder: Path, text: str) -> Path:
+    path = folder / ".env"
+    path.write_bytes(text.encode())
+    return path
+
+
+def variables_of(path: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    use_env_file(path, found)
+    return found
+
+
+def test_a_line_of_an_env_file_sets_a_variable(tmp_path: Path) -> None:
+    assert {line: variables_of(env_file(tmp_path, line)) for line in LINES} == {
+        line: {"KEY": value} for line, value in LINES.items()
+    }
+    environment = {"KEY": "of-shell"}
+    use_env_file(env_file(tmp_path, "KEY=of-file\nOTHER=1\n"), environment)
+    assert environment == {"KEY": "of-shell", "OTHER": "1"}
+
+
+def test_a_file_or_a_line_that_cannot_be_read_is_named_and_no_value_is_shown(tmp_path: Path) -> None:
+    bad = (
+        "sk-secret",
+        "1A=sk-secret",
+        'A="sk-secret',
+        "A='x' sk-secret",
+        "A=${sk-secret}",
+        'A="sk\\nsecret"',
+        "A=se\0cret",
+    )
+    for line in bad:
+        with pytest.raises(ConfigError, match=r"\.env:2: is no variable") as caught:
+            variables_of(env_file(tmp_path, f"A=1\n{line}"))
+        assert "secret" not in str(caught.value)
+    (tmp_path / "latin").write_bytes(b"A=\xe9")
+    for name in ("none", ".", "latin"):
+        with pytest.raises(ConfigError, match="cannot be read"):
+            variables_of(tmp_path / name)
+
+
+@given(st.text(alphabet="AB=\"'\\#$ {}\n\texpor", max_size=60))
+def test_no_env_file_raises_anything_else(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    try:
+        found = variables_of(env_file(tmp_path_factory.mktemp("env"), text))
+    except ConfigError:
+        return
+    assert all(name.isidentifier() for name in found)

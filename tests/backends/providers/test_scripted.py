@@ -78,29 +78,22 @@ def test_the_models_name_changes_with_the_script() -> None:
     assert Scripted([ROW]).model != Scripted([{"text": "x"}]).model
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("{", "not JSON"),
-        ("[]", "object"),
-        ("{}", "exactly one"),
-        ('{"text": "x", "scores": {}}', "exactly one"),
-        ('{"text": "x", "scroes": {}}', "unknown keys"),
-        ('{"text": 3}', "wrong type"),
-        ('{"scores": []}', "wrong type"),
-        ('{"group_id": 3, "text": ""}', "wrong type"),
-        ('{"text": "", "finish_reason": "odd"}', "finish_reason"),
-        ('{"text": "", "usage": {"tokens": 3}}', "usage"),
-        ('{"error": "x"}', "error is an object"),
-        ('{"error": {"kind": "odd"}}', "error.kind"),
-    ],
-)
-def test_bad_rows_are_named_by_file_and_line(tmp_path: Path, line: str, reason: str) -> None:
+BAD = {
+    "{": "not JSON", "[]": "object", "{}": "exactly one", '{"text": "x", "scores": {}}': "exactly one",
+    '{"text": "x", "scroes": {}}': "unknown keys", '{"text": 3}': "wrong type", '{"scores": []}': "wrong type",
+    '{"group_id": 3, "text": ""}': "wrong type", '{"text": "", "finish_reason": "odd"}': "finish_reason",
+    '{"text": "", "usage": {"tokens": 3}}': "usage", '{"error": "x"}': "error",
+    '{"error": {"kind": "odd"}}': "error.kind",
+}  # fmt: skip
+
+
+def test_bad_rows_are_named_by_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
-    path.write_text(f'{{"text": "fine"}}\n{line}\n')
-    with pytest.raises(InputError, match=reason) as caught:
-        Scripted(path)
-    assert (caught.value.source, caught.value.line) == (str(path), 2)
+    for line, reason in BAD.items():
+        path.write_text(f'{{"text": "fine"}}\n{line}\n')
+        with pytest.raises(InputError, match=reason) as caught:
+            Scripted(path)
+        assert (caught.value.source, caught.value.line) == (str(path), 2)
 
 
 def test_a_file_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:

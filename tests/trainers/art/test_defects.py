@@ -5,20 +5,15 @@ Numbers are those of the list in docs/trainers/art.md.
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import sqlite3
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
-import calipers
-from art_judges import ContentJudge, honest
-from calipers.errors import ConfigError, TransientError
+from art_judges import ContentJudge
+from calipers.errors import TransientError
 from calipers.trainers.art import DEFAULT_RUBRIC, ruler, ruler_score_group
 from calipers.types import JudgeRequest
 
@@ -42,17 +37,6 @@ def group_of(*texts: str) -> Any:
     return art.TrajectoryGroup([rollout(says(text)) for text in texts])
 
 
-def calls(call_id: str, answer: str) -> tuple[dict[str, Any], ...]:
-    """A tool call, its result and an answer; ids differ between rollouts, as every server makes them."""
-    function = {"name": "search", "arguments": '{"to": "Oslo"}'}
-    call = {"id": call_id, "type": "function", "function": function}
-    return (
-        says(None, tool_calls=[call]),
-        {"role": "tool", "tool_call_id": call_id, "content": "3 flights"},
-        says(answer),
-    )
-
-
 def choice(**message: Any) -> Any:
     """What an OpenAI client returns, as ART keeps it."""
     fields = {"role": "assistant", **message}
@@ -65,28 +49,7 @@ async def rewards(group: Any, judge: Any, **options: Any) -> list[float]:
     return [one.reward for one in after]
 
 
-def replying(change: Any) -> ContentJudge:
-    """A judge whose reply is ``change(the honest verdict as data, the honest reply)``, written as JSON unless text."""
-
-    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
-        text = honest(opinions, request)
-        changed = change(json.loads(text), text)
-        return changed if isinstance(changed, str) else json.dumps(changed)
-
-    return ContentJudge(write=write)
-
-
 # --- what RULER's documentation promises ----------------------------------------------------------------------------
-
-
-async def test_01_with_a_ledger_an_equal_question_is_paid_once(tmp_path: Path) -> None:
-    """RULER promises a cache on disk, and switches it off."""
-    backend = ContentJudge()
-    for _ in range(2):  # as two runs of one script would
-        with_ledger = calipers.Judge(backend, ledger=tmp_path / "judge.db")
-        assert await rewards(group_of("worth 20", "worth 90"), with_ledger) == [0.2, 0.9]
-        with_ledger.close()
-    assert len(backend.asked) == 1
 
 
 async def test_02a_additional_histories_are_judged_instead_of_raising_through_swallow_exceptions() -> None:
@@ -127,43 +90,7 @@ async def test_02c_an_error_text_with_markup_is_printed_and_not_a_crash(
     assert printed.removesuffix("\n").isprintable()
 
 
-async def test_02d_no_group_disappears_in_silence(capsys: pytest.CaptureFixture[str]) -> None:
-    judge = ContentJudge(write=lambda *_: "")
-    groups = await art.gather_trajectory_groups(
-        [ready(group_of(f"worth {number}", "b")) for number in range(3)],
-        after_each=lambda group: ruler_score_group(group, judge, swallow_exceptions=True),
-        pbar_desc=None,
-    )
-    assert groups == []
-    assert capsys.readouterr().err.count("[calipers] a group is left out: none of the group's 2 trajectories") == 3
-
-
-async def ready(group: Any) -> Any:
-    return group
-
-
-@pytest.mark.parametrize("extra", [{"response_format": {"type": "json_object"}}, {"stream": True}])
-async def test_04_what_cannot_be_overridden_is_said_clearly(extra: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match=r"calipers sets '.*' itself, so leave it out"):
-        await ruler_score_group(group_of("a", "b"), ContentJudge(), extra)
-
-
-async def test_04_a_name_without_its_provider_is_told_what_to_write() -> None:
-    with pytest.raises(ConfigError, match="write provider/model, as in ollama/qwen3-40b"):
-        await ruler_score_group(group_of("a", "b"), "qwen3-40b")
-
-
 # --- what a judge may answer ----------------------------------------------------------------------------------------
-
-UNREADABLE = {
-    "empty": lambda *_: "",
-    "null": lambda *_: "null",
-    "a refusal": lambda *_: "I'm sorry, but I can't compare these.",
-    "cut off": lambda _, text: text[: len(text) // 3],
-    "unknown ids": lambda *_: {"scores": {"A1": 20, "B2": 90, "C3": 55}},
-    "not numbers": lambda verdict, _: {"scores": dict.fromkeys(verdict["scores"], "0.8x")},
-}
-
 
 # --- the other defects ----------------------------------------------------------------------------------------------
 
@@ -231,20 +158,6 @@ async def test_16_a_rubric_reaches_the_judge_as_written_and_none_is_the_default(
         system = str(judge.asked[0].messages[0]["content"])
         assert seen in system
         assert "None" not in system
-
-
-async def test_19_what_was_asked_and_answered_is_on_record(tmp_path: Path) -> None:
-    path = tmp_path / "judge.db"
-    judge = calipers.Judge(ContentJudge(), ledger=path)
-    await ruler_score_group(group_of("worth 20", "worth 90"), judge)
-    judge.close()
-    with sqlite3.connect(path) as ledger:
-        columns = "text, finish_reason, model, served_model, input_tokens, output_tokens, latency, attempts"
-        ((text, *rest),) = ledger.execute(f"SELECT {columns} FROM answers").fetchall()  # noqa: S608 - ours
-    ledger.close()
-    assert sorted(json.loads(text)["scores"].values()) == [20, 90]
-    assert rest[:5] == ["stop", "content", "v1", 100, 10]
-    assert all(math.isfinite(number) for number in rest[5:])
 
 
 # --- ART's newer form -----------------------------------------------------------------------------------------------

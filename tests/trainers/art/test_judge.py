@@ -12,7 +12,7 @@ from art_judges import ContentJudge
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.art import ruler
-from calipers.trainers.art.judge import MAX_PARALLEL, judge_for
+from calipers.trainers.art.judge import judge_for
 from servers.faulty_server import Answer, Asked, FaultyServer, error, said
 
 PAIR = [[{"role": "user", "content": "q"}, {"role": "assistant", "content": text}] for text in ("worth 80", "worth 20")]
@@ -45,15 +45,6 @@ async def test_either_name_of_the_address_and_the_key_reach_the_server(server: F
     assert server.posts[0]["model"] == "judge"
 
 
-async def test_the_address_and_key_come_from_litellms_variables_too(
-    server: FaultyServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
-    await ruler(PAIR, "openai/judge")
-    assert server.asked[0].headers["authorization"] == "Bearer sk-env"
-
-
 @pytest.mark.parametrize("provider", ["ollama", "ollama_chat"])
 async def test_ollamas_address_may_lack_the_path_as_litellm_has_it(server: FaultyServer, provider: str) -> None:
     await ruler(PAIR, f"{provider}/qwen3", {"api_base": server.url.removesuffix("/v1")})
@@ -82,12 +73,6 @@ async def test_num_retries_counts_tries_after_the_first(server: FaultyServer, re
     assert len(server.posts) == asked
 
 
-async def test_timeout_bounds_a_call(server: FaultyServer) -> None:
-    server.script(Answer(hang=True))
-    with pytest.raises(Exception, match=r"within 0\.2 s"):
-        await ruler(PAIR, "vllm/judge", {"api_base": server.url, "timeout": 0.2, "num_retries": 0})
-
-
 async def test_moot_parameters_and_unset_ones_are_accepted(server: FaultyServer) -> None:
     extra = {"api_base": server.url, "caching": True, "drop_params": True, "stream": False, "n": 1, "api_key": None}
     await ruler(PAIR, "vllm/judge", extra)
@@ -108,7 +93,7 @@ async def test_moot_parameters_and_unset_ones_are_accepted(server: FaultyServer)
         ({"num_retries": -1}, "num_retries=-1"),
         ({"max_tokens": 0}, "max_tokens=0"),
         ({"max_tokens": 1, "max_completion_tokens": 2}, "twice"),
-        ({"api_base": 5}, "api_base is a int"),
+        ({"api_base": 5}, "base_url=5"),
         ({"extra_body": "x"}, "extra_body is a str"),
         ({"stop": object()}, "cannot be sent as JSON"),
         (["temperature"], "must be a dict"),
@@ -125,11 +110,6 @@ async def test_what_cannot_work_is_one_clear_sentence_before_anything_is_sent(ex
 async def test_a_judge_that_cannot_be_asked_is_a_config_error(name: str) -> None:
     with pytest.raises(ConfigError):
         await ruler(PAIR, name)
-
-
-async def test_what_is_no_judge_at_all_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="judge_model is a int"):
-        await ruler(PAIR, 3)  # type: ignore[arg-type]  # wrong on purpose
 
 
 async def test_transport_settings_for_a_backend_object_are_refused() -> None:
@@ -151,13 +131,6 @@ def test_equal_arguments_share_one_judge_and_other_arguments_have_their_own() ->
     assert judge_for("vllm/other", extra) is not one
 
 
-def test_a_key_that_changes_is_not_answered_with_the_old_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "first")
-    first = judge_for("openai/judge")
-    monkeypatch.setenv("OPENAI_API_KEY", "second")
-    assert judge_for("openai/judge") is not first
-
-
 async def test_readers_and_rubrics_made_anew_for_each_call_still_share_one_limit() -> None:
     judge = ContentJudge()
     for number in range(3):
@@ -175,9 +148,3 @@ async def test_readers_and_rubrics_made_anew_for_each_call_still_share_one_limit
     parses = [judge_for(judge, {"max_parallel_requests": 2}, parse=parse) for parse in (len, max)]  # type: ignore[arg-type]
     assert parses[0] is not parses[1]
     assert parses[0]._judges[0].backend is parses[1]._judges[0].backend
-
-
-async def test_calls_are_bounded_unless_told_otherwise() -> None:
-    judge = ContentJudge()
-    assert judge_for(judge).concurrency == MAX_PARALLEL
-    assert judge_for(judge, {"max_parallel_requests": 3}).concurrency == 3

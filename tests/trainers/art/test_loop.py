@@ -102,26 +102,6 @@ async def test_lost_groups_count_against_the_gathers_max_exceptions(tolerated: f
         )
 
 
-async def test_a_failed_rollout_and_a_lost_group_count_together() -> None:
-    async def failing() -> Any:
-        raise RuntimeError("tool server down")
-
-    with pytest.raises(CalipersError, match="the judge is out of order"):
-        await art.gather_trajectory_groups(
-            [failing(), ready("worth 20", BAD)], after_each=judged_by(broken_by(BAD)), max_exceptions=1, pbar_desc=None
-        )
-
-
-async def test_uncounted_lost_groups_end_nothing() -> None:
-    found = await art.gather_trajectory_groups(
-        groups(BAD, BAD, "two"),
-        after_each=judged_by(broken_by(BAD), counted=False),
-        max_exceptions=1,
-        pbar_desc=None,
-    )
-    assert len(found) == 1
-
-
 async def test_outside_of_a_gather_a_lost_group_is_none() -> None:
     assert gather_context_var.get(None) is None
     assert await judged_by(broken_by(BAD))(await ready("worth 20", BAD)) is None
@@ -131,13 +111,6 @@ async def test_a_group_that_is_none_of_arts_costs_itself_only(capsys: pytest.Cap
     strange: Any = ["no group"]
     assert await judged_by(ContentJudge())(strange) is None
     assert "is not an ART trajectory group" in capsys.readouterr().err
-
-
-async def test_a_judge_that_is_not_there_is_found_before_the_first_rollout() -> None:
-    judged = judged_by("vllm/judge", {"api_base": "http://127.0.0.1:9/v1", "num_retries": 0})
-    with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9"):
-        await judged.judge.check()
-    assert not await judged_by(ContentJudge()).judge.check()
 
 
 async def test_after_so_many_lost_groups_in_a_row_a_run_is_asked_to_stop_once(
@@ -177,14 +150,10 @@ async def test_a_judge_that_refuses_every_question_ends_a_gather(*, swallow_exce
 
 async def test_without_stop_the_end_of_patience_ends_the_gather() -> None:
     judged = judged_by(broken_by(BAD), patience=2)
-    with pytest.raises(CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because failed: "):
+    with pytest.raises(
+        CalipersError, match=r"2 groups in a row were lost \(patience=2\), the last because none of the group's 2"
+    ):
         await art.gather_trajectory_groups(groups(BAD, BAD, BAD), after_each=judged, pbar_desc=None)
-
-
-async def test_the_rubric_given_reaches_the_judge() -> None:
-    judge = ContentJudge()
-    await judged_by(judge, rubric="Only puns count.")(await ready("worth 20", "worth 90"))
-    assert "Only puns count." in str(judge.asked[0].messages[0]["content"])
 
 
 # --- one left ---------------------------------------------------------------------------------------------------------
@@ -298,19 +267,6 @@ async def test_the_pipeline_counts_no_lost_group_as_one_without_variance(tmp_pat
     assert sorted(rewards(group)[0] for group in groups) == [0.2, 0.3]
 
 
-async def test_the_pipeline_counts_no_group_with_one_score_left_as_one_without_variance(tmp_path: Path) -> None:
-    def write(opinions: Mapping[str, int], request: JudgeRequest) -> str:
-        if BAD not in repr(request.messages):
-            return honest(opinions, request)
-        return honest({key: value for key, value in opinions.items() if value == 90}, request)
-
-    scenarios = [{"id": f"{BAD} {number}"} for number in range(6)] + [{"id": "worth 20"}]
-    judge = Judge(ContentJudge(write=write), question={"reasks": 0})
-    rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
-    (group,) = await trained_on(rollouts, scenarios, tmp_path, discarded=2)
-    assert rewards(group) == [0.2, 0.9]
-
-
 async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp_path: Path) -> None:
     trainers: list[Any] = []
     begun = 0
@@ -327,35 +283,6 @@ async def test_a_judge_that_refuses_every_question_ends_the_pipeline_by_stop(tmp
 
     assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
     assert begun < 20
-
-
-async def test_a_dead_judge_ends_the_pipeline_before_it_has_used_up_the_scenarios(tmp_path: Path) -> None:
-    trainers: list[Any] = []
-    begun = 0
-
-    def stop() -> None:
-        trainers[0].request_stop()
-
-    judged = judged_by(broken_by(BAD), patience=5, stop=stop)
-
-    async def roll_out(model: Any, scenario: Any, config: Any) -> Any:
-        nonlocal begun
-        begun += 1
-        return await judged(art.TrajectoryGroup([rollout("worth 20"), rollout(BAD)]))
-
-    assert await trained_on(roll_out, range(1000), tmp_path, known=trainers.append) == []
-    assert 5 <= begun < 20
-
-
-async def test_a_judge_without_opinions_does_end_the_pipeline(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Equal scores are opinions, and a run that only gets those learns nothing: ART is right to end it."""
-    judge = ContentJudge(write=lambda opinions, request: honest(dict.fromkeys(opinions, 50), request))
-    scenarios = [{"id": str(number)} for number in range(9)]
-    rollouts = judged_rollouts(judge, lambda one: [one["id"], "worth 90"])
-    assert await trained_on(rollouts, scenarios, tmp_path, discarded=2) == []
-    assert "zero reward variance" in capsys.readouterr().out
 
 
 async def test_the_pipeline_judges_groups_of_arts_own_rollout_function(tmp_path: Path) -> None:

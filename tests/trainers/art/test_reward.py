@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Awaitable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import calipers
 from art_judges import ContentJudge
-from calipers.backends.providers.scripted import Scripted
 from calipers.errors import CalipersError, ConfigError, InputError
 from calipers.testing import PositionBias, SimulatedJudge
 from calipers.trainers.art import TrajectoryScore, ruler, ruler_score_group
@@ -152,19 +149,6 @@ async def test_the_readers_own_parse_response_replaces_ours_and_gives_0_to_100()
     assert [one.score for one in scores] == [0.25, 0.25]
 
 
-async def test_a_parse_response_that_fails_is_a_failed_judgment_not_a_crash() -> None:
-    def broken(text: str, keys: Sequence[str]) -> dict[str, float]:
-        raise KeyError("scores")
-
-    group = group_of("worth 20", "worth 90")
-    assert await ruler_score_group(group, ContentJudge(), swallow_exceptions=True, parse_response=broken) is None
-
-
-async def test_debug_prints_the_judges_answer_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    await ruler(lists("worth 20", "worth 90"), ContentJudge(), debug=True)
-    assert "the judge's reply:" in capsys.readouterr().err
-
-
 async def test_a_judges_own_reward_range_reaches_reward_and_leaves_the_score_in_0_to_1() -> None:
     judge = calipers.Judge(ContentJudge(), reward={"range": (-1.0, 1.0)})
     after = await ruler_score_group(group_of("worth 20", "worth 90"), judge)
@@ -183,13 +167,6 @@ async def test_a_judges_own_rubric_holds_until_another_is_given() -> None:
     assert ["Another rubric." in text for text in systems] == [False, True]
 
 
-def test_one_judge_serves_several_event_loops() -> None:
-    judge = ContentJudge()
-    for _ in range(3):
-        scores = asyncio.run(ruler(lists("worth 20", "worth 90"), judge))
-        assert [one.score for one in scores] == [0.2, 0.9]
-
-
 async def test_what_a_judge_cost_is_put_beside_arts_other_costs() -> None:
     from art.metrics import MetricsBuilder  # noqa: PLC0415 - only where ART is
 
@@ -203,20 +180,6 @@ async def test_what_a_judge_cost_is_put_beside_arts_other_costs() -> None:
         await ruler(lists("worth 20", "worth 90"), judge)
         await ruler(lists("worth 30", "worth 90"), ContentJudge())
     assert (await builder.flush())["costs/train/judge/ruler"] == 0.25
-
-
-async def test_what_a_judge_cost_is_told_of_a_group_that_could_not_be_scored_as_well() -> None:
-    from art.metrics import MetricsBuilder  # noqa: PLC0415 - only where ART is
-
-    builder = MetricsBuilder(cost_context="train")
-    refused = {"error": {"kind": "refused"}, "usage": {"input_tokens": 100, "cost_usd": 0.25}}
-    refusing = Scripted([refused])
-    with builder.activate_context():
-        with pytest.raises(CalipersError):
-            await ruler(lists("worth 20", "worth 90"), refusing)
-        with pytest.raises(CalipersError):
-            await ruler_score_group(group_of("worth 20", "worth 90"), refusing)
-    assert (await builder.flush())["costs/train/judge/ruler"] == 0.5
 
 
 # --- inside ART -----------------------------------------------------------------------------------------------------
@@ -236,16 +199,6 @@ def in_order(texts: Sequence[str]) -> list[Awaitable[Any]]:
     return [finishing(text, turn, then) for text, turn, then in zip(texts, turns, [*turns[1:], None], strict=True)]
 
 
-async def test_after_each_scores_every_group_of_the_real_gather() -> None:
-    judge = ContentJudge()
-    groups = await art.gather_trajectory_groups(
-        (art.TrajectoryGroup(in_order(["worth 20", "worth 90", f"worth {number}"])) for number in range(3)),
-        after_each=lambda group: ruler_score_group(group, judge, swallow_exceptions=True),
-        pbar_desc=None,
-    )
-    assert [rewards(group) for group in groups] == [[0.2, 0.9, number / 100] for number in range(3)]
-
-
 async def test_the_order_in_which_rollouts_finish_changes_no_reward() -> None:
     """ART lists rollouts as they finish; a judge that favours its first candidate must favour none of them for that."""
     texts = ["a fast one", "a slow one", "one between"]
@@ -261,67 +214,3 @@ async def test_the_order_in_which_rollouts_finish_changes_no_reward() -> None:
         found.append(dict(zip(order, rewards(group), strict=True)))
     assert len(set(found[0].values())) > 1
     assert found[0] == found[1] == found[2]
-
-
-async def test_a_failing_judge_costs_its_group_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    def write(opinions: dict[str, int], request: Any) -> str:
-        return "no" if 13 in opinions.values() else request_form(request)
-
-    judge = ContentJudge(write=write)  # type: ignore[arg-type]  # a dict is enough here
-    groups = await art.gather_trajectory_groups(
-        (art.TrajectoryGroup(in_order(["worth 90", f"worth {number}"])) for number in (12, 13, 14)),
-        after_each=lambda group: ruler_score_group(group, judge, swallow_exceptions=True),
-        pbar_desc=None,
-    )
-    assert len(groups) == 2
-    assert capsys.readouterr().err.count("[calipers] a group is left out") == 1
-
-
-async def test_failed_rollouts_shrink_the_group_and_stay_on_record() -> None:
-    async def failing() -> Any:
-        raise RuntimeError("tool server down")
-
-    (group,) = await art.gather_trajectory_groups(
-        [art.TrajectoryGroup([*in_order(["worth 20", "worth 90"]), failing()])],
-        after_each=lambda group: ruler_score_group(group, ContentJudge()),
-        max_exceptions=1,
-        pbar_desc=None,
-    )
-    assert sorted(rewards(group)) == [0.2, 0.9]
-    assert [one.message for one in group.exceptions] == ["tool server down"]
-
-
-async def test_the_rewards_make_finite_advantages_in_arts_formula() -> None:
-    from art.utils.old_benchmarking.calculate_step_metrics import (  # noqa: PLC0415 - only where ART is
-        calculate_step_std_dev,
-    )
-
-    after = await ruler_score_group(group_of("worth 20", "worth 90"), ContentJudge())
-    assert math.isclose(calculate_step_std_dev([after]), 0.35)
-
-
-# --- the page and the example ---------------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[3]
-
-
-def code_blocks(page: Path) -> list[str]:
-    parts = page.read_text(encoding="utf-8").split("```")
-    return [part.removeprefix("python\n") for part in parts[1::2] if part.startswith("python\n")]
-
-
-def test_the_pages_code_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = code_blocks(ROOT / "docs/trainers/art.md")
-    assert len(blocks) >= 5
-    names: dict[str, Any] = {"__name__": "page"}
-    for number, block in enumerate(blocks, start=1):
-        exec(compile(block, f"docs/trainers/art.md, block {number}", "exec"), names)  # noqa: S102 - our own page
-    assert "Traceback" not in capsys.readouterr().err
-
-
-def test_the_example_runs_and_ranks_three_jokes(capsys: pytest.CaptureFixture[str]) -> None:
-    source = ROOT / "examples/art_joke.py"
-    names: dict[str, Any] = {"__name__": "example"}
-    exec(compile(source.read_text(encoding="utf-8"), str(source), "exec"), names)  # noqa: S102 - our own example
-    asyncio.run(names["main"]("embedded"))
-    assert capsys.readouterr().out.count("reward") == 3

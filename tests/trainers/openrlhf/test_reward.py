@@ -286,7 +286,7 @@ async def test_the_label_is_shown_as_a_reference_where_asked_for(engine: Any, fa
 async def test_an_agents_own_reward_that_is_no_number_is_an_error(engine: Any, faulty: FaultyServer) -> None:
     faulty.script(worth())
     executor = agent_executor(judge_at(faulty), agent=instance(engine, lambda: float("nan")))()
-    with pytest.raises(InputError, match="own reward is nan"):
+    with pytest.raises(InputError, match="a reward of nan of its own"):
         await rolled_out(engine, executor, ["worth 20", "worth 90", "so", "so"], turns=2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,6 @@ from art_judges import ContentJudge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward as trl_reward
 from calipers.trainers.trl import reward_func
-from calipers.trainers.trl.rows import PROBLEM
 from calipers.types import GroupResult, TrajectoryResult, Usage
 
 
@@ -125,15 +125,20 @@ async def test_what_the_trainer_undoes_is_a_warning_at_the_first_batch() -> None
 
 SCORED = TrajectoryResult("1", "scored", 0.5, 0.5, 0.1, "good")
 ABSTAINED = TrajectoryResult("2", "abstained", reason="not in the reply")
-FAILED = TrajectoryResult("3", "failed", reason="it has no messages", extra={"metadata": {PROBLEM: "unreadable"}})
+FAILED = TrajectoryResult("3", "failed", reason="it has no messages", extra={"metadata": {"unreadable": "the role"}})
 RESULTS = [
     GroupResult("a", "partial", (SCORED, ABSTAINED), judge_calls=3, usage=Usage(30, 6, 0, 0.5), attempts=5, unusable=1),
     GroupResult("b", "partial", (SCORED, FAILED), judge_calls=1, usage=Usage(10, 2, 0, 0.25), attempts=1),
 ]
 
 
+def entries(results: Sequence[GroupResult], rewards: Sequence[float | None]) -> list[trl_reward.Entry]:
+    rows = [(row, result) for result in results for row in result.trajectories]
+    return [(reward, row, result) for reward, (row, result) in zip(rewards, rows, strict=True)]
+
+
 def test_trls_log_gets_shares_of_rows_and_means_a_group_and_no_number_for_what_is_unknown() -> None:
-    metrics = trl_reward.judge_metrics(RESULTS, [None, None, 0.5, None], alone=True)
+    metrics = trl_reward.judge_metrics(entries(RESULTS, [None, None, 0.5, None]), alone=True)
     assert metrics == {
         "scored": 0.5,
         "abstained": 0.25,
@@ -148,7 +153,7 @@ def test_trls_log_gets_shares_of_rows_and_means_a_group_and_no_number_for_what_i
         "cost_usd": 0.375,
     }
     unknown = [GroupResult("a", "failed", (FAILED,)), GroupResult("b", "scored", (SCORED,), 1, Usage(10, 2))]
-    assert "cost_usd" not in trl_reward.judge_metrics(unknown, [None, 0.5], alone=True)
+    assert "cost_usd" not in trl_reward.judge_metrics(entries(unknown, [None, 0.5]), alone=True)
     # Processes that are several log the same names, whatever happened in each.
-    alike = [trl_reward.judge_metrics([result], [0.5] * 2, alone=False).keys() for result in RESULTS]
+    alike = [trl_reward.judge_metrics(entries([result], [0.5] * 2), alone=False).keys() for result in RESULTS]
     assert alike[0] == alike[1] == metrics.keys() - {"stderr", "cost_usd"}

@@ -19,7 +19,6 @@ from calipers.ledger.contents import recorded_group, recorded_results
 from calipers.trainers.trl import AsyncReward, BlockingReward, reward_func
 from calipers.types import JudgeRequest
 from servers.faulty_server import FaultyServer, error
-from servers.opinions import Opinions, models
 
 
 def called(reward: AsyncReward, completions: list[Any], prompt: Any = "q", **columns: Any) -> list[float | None]:
@@ -111,18 +110,6 @@ def test_a_missing_reference_or_rubric_of_a_data_frame_is_no_text():
     assert "there is a reference" not in judge.asked[0].messages[0]["content"]
 
 
-def test_health_is_logged_beside_the_rewards():
-    logged: dict[str, float] = {}
-    said: dict[str, list[str]] = {}
-    reward = reward_func(Judge(silent_on("mute"), question={"reasks": 0}), num_generations=2, name="helpful")
-    called(reward, ["worth 60", "mute"], log_metric=logged.__setitem__, log_extra=said.__setitem__)
-    assert logged["helpful/scored"] == 0.5
-    assert logged["helpful/abstained"] == 0.5
-    assert logged["helpful/no_signal"] == 1.0
-    assert logged["helpful/calls"] == 1.0
-    assert said == {"helpful_says": ["", "not in the reply"]}
-
-
 # --- settings that cannot work --------------------------------------------------------------------------------------
 
 
@@ -148,21 +135,6 @@ def test_a_dead_judge_is_found_out_at_the_start(faulty: FaultyServer):
     with pytest.raises(ConfigError, match="does not accept the key"):
         reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4)
     reward_func(Judge("vllm/tiny", base_url=faulty.url), num_generations=4, check=False)
-
-
-def test_a_judge_whose_answers_are_on_record_may_be_dead(faulty: FaultyServer, tmp_path: Path):
-    ledger = tmp_path / "judge.db"
-    models(faulty, "tiny")
-    faulty.script(Opinions())
-    with_server = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
-    first = called(reward_func(with_server, num_generations=2), ["a", "b"])
-    faulty.get["/v1/models"] = error(401)
-    again = Judge("vllm/tiny", base_url=faulty.url, ledger=ledger)
-    with pytest.warns(UserWarning, match="judge: .*Continuing with the answers in the ledger"):
-        reward = reward_func(again, num_generations=2)
-    assert called(reward, ["a", "b"]) == first
-    with_server.close()
-    again.close()
 
 
 # --- the forms TRL takes --------------------------------------------------------------------------------------------

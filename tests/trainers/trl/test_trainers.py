@@ -5,7 +5,6 @@ The advantages are those the trainer computed, held against the same run in whic
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -19,8 +18,8 @@ import pytest
 from calipers import Judge
 from calipers.errors import ConfigError
 from calipers.trainers.trl import reward_func
-from servers.faulty_server import Answer, Asked, FaultyServer, error, said
-from servers.opinions import Opinions, reward_of, wanted
+from servers.faulty_server import Answer, FaultyServer, error
+from servers.opinions import Opinions, reward_of
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("trl", reason="TRL is not installed (pip install 'calipers[trl]')")
@@ -130,20 +129,6 @@ def test_a_group_without_scores_has_no_advantages_and_the_others_keep_theirs(
     assert run.metrics["judge/no_signal"] == [0.25]
 
 
-@pytest.mark.parametrize("points", [97, 33])
-def test_a_group_that_the_judge_finds_equal_has_no_advantage_to_the_last_bit(
-    judge: Judge, server: FaultyServer, tmp_path: Path, points: int
-):
-    def undecided(asked: Asked) -> Answer:
-        return said(json.dumps({"scores": dict.fromkeys(wanted(asked), points)}))
-
-    server.script(undecided)
-    run = train([reward_func(judge, num_generations=4)], tmp_path)
-    assert run.rewards["judge"] == close([points / 100] * 16)
-    assert run.advantages == [0.0] * 16
-    assert run.metrics["frac_reward_zero_std"] == [1.0]
-
-
 @pytest.mark.parametrize("scaled", ["none", "batch"])
 def test_other_ways_to_scale_leave_a_missing_row_out_too(
     judge: Judge, server: FaultyServer, tmp_path: Path, scaled: str
@@ -160,18 +145,6 @@ def test_other_ways_to_scale_leave_a_missing_row_out_too(
 
 
 # --- two reward functions -------------------------------------------------------------------------------------------
-
-
-def test_beside_another_reward_function_a_missing_row_hands_its_group_to_that_one(
-    judge: Judge, server: FaultyServer, tmp_path: Path
-):
-    server.script(Opinions(refuses="two plus two"))
-    run = train([reward_func(judge, num_generations=4), lengths], tmp_path)
-    judged = [math.isnan(one) for one in run.rewards["judge"]]
-    assert sum(judged) == 4
-    other = run.rewards["lengths"]
-    both = [there if gone else one + there for one, there, gone in zip(fault_free(run), other, judged, strict=True)]
-    assert run.advantages == close(advantages(both))
 
 
 # --- what is brought ------------------------------------------------------------------------------------------------

@@ -17,4 +17,4 @@ def test_the_loop_with_verls_parts_makes_the_policy_better(tmp_path: Path):
     assert "settings verl's loader accepts" in run_loop("verl_loop.py", tmp_path)
     words = shlex.split((tmp_path / "train.sh").read_text(encoding="utf-8"), comments=True)
     assert words[:3] == ["python", "-m", "verl.trainer.main_ppo"]
-    assert "+calipers.base_url=router" in words
+    assert "+calipers.base_url=http://localhost:8000/v1" in words

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.errors import ConfigError
-from calipers.rubric.scaffold import Schedule
-from calipers.trainers.verl.settings import CONCURRENCY, Scaffold, make_judge, read_scaffold, read_settings
+from calipers.trainers.verl.settings import CONCURRENCY, make_judge, read_settings
 
 
 def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
@@ -37,6 +36,9 @@ def test_a_judges_arguments_and_the_groups_are_told_apart() -> None:
         ({"judge": "embedded", "min_group": 2.5}, "min_group=2.5"),
         ({"judge": "embedded", "min_group": 1}, "min_group=1: a single rollout has nothing to be compared with"),
         ({"judge": "embedded", "reference": "yes"}, r"\+calipers.reference='yes': it must be true or false"),
+        ({"judge": "embedded", "recipe": "batch"}, r"recipe='batch': it must be one of rubric_batch, verif"),
+        ({"judge": "embedded", "recipe": "verif", "rules": "skip"}, r"rules='skip': it must be one of code, judge"),
+        ({"judge": "embedded", "rules": "judge"}, r"\+calipers.rules=judge: only \+calipers.recipe=verif uses rules"),
     ],
 )
 def test_a_table_that_cannot_work_is_one_sentence(table: Any, sentence: str) -> None:
@@ -76,26 +78,3 @@ def test_a_ledger_may_be_named(tmp_path: Path) -> None:
     judge = make_judge(read_settings({"judge": "embedded", "ledger": str(tmp_path / "runs.db")}))
     assert judge.has_recorded_answers() is False
     judge.close()
-
-
-def test_a_scaffold_is_a_schedule_with_the_trainers_steps_unless_it_has_its_own() -> None:
-    made = read_scaffold({"steepness": 200, "midpoint": 0.1, "run": 7, "discreet": False}, total_steps=90)
-    assert made == Scaffold(Schedule(90, steepness=200, midpoint=0.1), run="7", discreet=False)
-    assert read_scaffold({"total_steps": 350}, total_steps=90) == Scaffold(Schedule(350))
-
-
-@pytest.mark.parametrize(
-    ("table", "sentence"),
-    [
-        (True, r"\+calipers.scaffold=True: it must be a table"),
-        ({"total_step": 3}, r"\+calipers.scaffold.total_step: unknown. Known: total_steps, step"),
-        ({}, r"\+calipers.scaffold needs the number of steps .*\+calipers.scaffold.total_steps=350"),
-        ({"total_steps": 2.5}, r"total_steps=2.5: it must be a whole number"),
-        ({"total_steps": 9, "midpoint": "early"}, r"\+calipers.scaffold.midpoint='early': it must be a number"),
-        ({"total_steps": 9, "discreet": "no"}, r"\+calipers.scaffold.discreet='no': it must be true or false"),
-        ({"total_steps": 9, "step": "cosine"}, r"step='cosine': it must be one of sigmoid, linear, power, constant"),
-    ],
-)
-def test_a_scaffold_that_cannot_work_is_refused(table: object, sentence: str) -> None:
-    with pytest.raises(ConfigError, match=sentence):
-        read_scaffold(table, total_steps=None)

@@ -26,6 +26,9 @@ pytestmark = [
 ]
 
 
+LOGGED = ("calipers_rewarded", "calipers_score", "calipers_signal")
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return reported(_HERE / "verl_run.py", tmp_path_factory.mktemp("verl"), seconds=840)
@@ -87,7 +90,9 @@ def test_a_group_that_failed_never_trains(report: dict[str, Any], name: str) -> 
 
 def test_every_rollout_brings_the_same_keys_and_numbers(report: dict[str, Any]) -> None:
     for told in (report["agent_loop"], report["agent_loop"]["validation"]):
-        assert {tuple(sorted(info)) for info in told["info"]} == {("calipers_rewarded", "calipers_score")}
+        assert {tuple(sorted(info)) for info in told["info"]} == {
+            ("calipers_rewarded", "calipers_score", "calipers_signal")
+        }
         assert all(math.isfinite(number) for info in told["info"] for number in info.values())
 
 
@@ -117,37 +122,6 @@ def test_advantages_are_those_of_the_groups_without_their_failed_members(
     assert {label.split(": ")[0] for label in measured} == {
         *("plain", "ties", "even", "unscored", "nan", "lost", "both", "tools")
     }
-
-
-@pytest.mark.parametrize("estimator", ["grpo", "rloo", "grpo_vectorized", "rloo_vectorized", "opo"])
-def test_a_group_of_equals_has_no_advantage_at_all(report: dict[str, Any], estimator: str) -> None:
-    measured, _ = report["agent_loop"]["advantages"][estimator]
-    assert [one for label, one in measured.items() if label.startswith("even: ")] == [0.0] * 4
-    assert len(set(_rewards("even", report["agent_loop"]).values())) == 1
-
-
-@pytest.mark.parametrize("estimator", ["grpo", "rloo", "reinforce_plus_plus_baseline"])
-def test_weights_multiply_advantages_after_the_estimator_and_1_changes_nothing(
-    report: dict[str, Any], estimator: str
-) -> None:
-    """verl's own trainer, as calipers.trainers.verl.weighted makes it, on what came through its agent loop."""
-    made = report["agent_loop"]["weights"][estimator]
-    assert made["1"] == made["plain"]
-    assert made["0.25"] == [[0.25 * one for one in row] for row in made["plain"]]
-    weights = report["agent_loop"]["scores"]
-    assert len(set(weights)) > 1
-    for row, plain, weight in zip(made["score"], made["plain"], weights, strict=True):
-        assert row == pytest.approx([weight * one for one in plain], rel=1e-6)
-    assert any(one for row in made["plain"] for one in row)
-
-
-def test_weights_that_no_trainer_would_use_are_refused_before_any_rollout(report: dict[str, Any]) -> None:
-    said = report["agent_loop"]["unweighted"]
-    assert "export VERL_USE_EXTERNAL_MODULES=calipers.trainers.verl.weighted" in said
-
-
-def test_a_weight_that_is_no_number_ends_the_run(report: dict[str, Any]) -> None:
-    assert report["agent_loop"]["infinite weight"].startswith("the weight of a rollout is inf")
 
 
 def test_asynchronous_trainers_replace_groups_that_lost_a_rollout_and_keep_those_the_judge_did_not_score_whole(
@@ -195,63 +169,12 @@ def test_a_training_group_of_one_never_trains(report: dict[str, Any]) -> None:
         ("lone", r"rollout.n=1: rollouts are compared"),
         ("unreachable", "Nothing answers at http://127.0.0.1:9"),
         ("old trainer", r"is for verl's V1 trainer: set trainer.use_v1=true"),
-        ("scaffold", r"on which verl does not train: set actor_rollout_ref.rollout.calculate_log_probs=false$"),
-        ("bypass", r"on which verl does not train: set algorithm.rollout_correction.bypass_mode=false$"),
-        ("colocated", "enable_resource_pool=true"),
     ],
 )
 def test_what_cannot_work_is_refused_before_any_rollout(report: dict[str, Any], wrong: str, sentence: str) -> None:
     told = report["agent_loop"]["refused"][wrong]
     assert told.startswith("ConfigError: ")
     assert re.search(sentence, told)
-
-
-# --- the scaffold ---------------------------------------------------------------------------------------------------
-
-_SIGNS = ("A good answer", "names planet", "Answer as if")
-
-
-def test_rollouts_are_asked_with_their_share_of_the_rubric(report: dict[str, Any]) -> None:
-    """Through verl's single-turn and tool agents: the first of four is shown all four criteria, the last none."""
-    asked = report["scaffold"]["asked"]
-    shown = sorted(text.count("names planet") for text in asked if "prompt plain" in text)
-    assert shown == [0, 1, 3, 4]
-    later = sorted(text.count("names planet") for text in asked if "12 stone" in text)
-    assert later == [0, 1, 3, 4]
-    assert all(text.startswith("<|im_start|>system\nA good answer ") for text in asked if "names planet" in text)
-    full = next(text for text in asked if text.count("names planet") == 4)
-    assert full.index("includes") < full.index("names planet 3") < full.index("avoids") < full.index("names planet 1")
-
-
-def test_what_verl_trains_on_has_no_scaffold(report: dict[str, Any]) -> None:
-    trained = report["scaffold"]["trained"]
-    assert len(trained) == 8
-    for one in trained:
-        assert one["prompt"] == f"<|im_start|>user\n{one['row']}<|im_end|>\n<|im_start|>assistant\n"
-        assert one["all"].startswith(one["prompt"])
-        assert not any(sign in one["all"] for sign in _SIGNS)
-        assert one["shown"] == {1: 4, 2: 3, 3: 1, 4: 0}[one["place"]]
-    assert report["scaffold"]["status"] == {"plain": "finished", "tools": "finished"}
-    assert {one["all"].partition("weigh")[1] for one in trained if one["row"] == "prompt tools"} == {"weigh"}
-
-
-def test_the_judge_is_shown_the_rubric_and_not_the_scaffold(report: dict[str, Any]) -> None:
-    judged = [json.dumps(messages) for messages in report["scaffold"]["judged"]]
-    assert len(judged) == 2
-    assert all(text.count("names planet") == 4 and "A good answer" not in text for text in judged)
-    expected = {"worth 30": 0.3, "worth 90": 0.9, "worth 60": 0.6, "worth 10": 0.1}
-    assert rewards_of("plain", report["scaffold"]) == rewards_of("tools", report["scaffold"]) == expected
-
-
-def test_validation_is_asked_without_a_scaffold(report: dict[str, Any]) -> None:
-    asked = report["scaffold"]["asked in validation"]
-    assert asked == ["<|im_start|>user\nprompt plain<|im_end|>\n<|im_start|>assistant\n"] * 4
-
-
-def test_a_scaffold_that_does_not_fit_the_prompt_is_not_shown(report: dict[str, Any]) -> None:
-    """verl would cut the beginning of the prompt off."""
-    asked = sorted(report["scaffold"]["asked with too long ones"], key=len)
-    assert [text.count("names planet") for text in asked] == [0, 0, 0, 1]
 
 
 # --- recipes --------------------------------------------------------------------------------------------------------
@@ -263,12 +186,7 @@ def test_rubric_batch_is_a_reward_function_of_verls_own_reward_loop(report: dict
     assert rewards_of("plain", told) == {"worth 30": 0.5, "worth 90": 1.0, "worth 60": 0.5, "worth 10": 0.0}
     assert rewards_of("unscored", told) == {"worth 30": 0.5, "worth 60": 0.5, "worth 10": 0.0}
     assert told["status"] == {"plain": "finished", "unscored": "failure"}
-    assert sorted((info["score"], info["acc"]) for info in told["info"]) == [
-        *[(0.0, False)] * 2,
-        *[(0.5, False)] * 4,
-        (1.0, True),
-    ]
-    assert {info["ground_truth"] for info in told["info"]} == {"the truth"}
+    assert sorted(info["acc"] for info in told["info"]) == [0.0, 0.0, 0.5, 0.5, 0.5, 0.5, 1.0]
     # Three answers stand in both groups, under one prompt: asked in the same moment by one worker they share a call.
     questions = Counter(json.dumps(messages) for messages in told["judged"])
     assert len(questions) == 5
@@ -281,7 +199,9 @@ def test_verif_in_the_agent_loop_checks_rules_and_asks_a_judge_about_the_rest(re
     assert rewards_of("plain", told) == {"worth 30": 1.0, "worth 90": 0.0, "worth 60": 1.0, "worth 10": 1.0}
     assert rewards_of("unscored", told) == {"worth 30": 1.0, "worth 60": 1.0, "worth 10": 1.0}
     assert told["status"] == {"plain": "finished", "unscored": "finished"}
-    assert {tuple(sorted(info)) for info in told["info"]} == {("acc", "calipers_rewarded", "calipers_score")}
+    assert {tuple(sorted(info)) for info in told["info"]} == {
+        ("acc", "calipers_rewarded", "calipers_score", "calipers_signal")
+    }
     assert set(told["alone"]["rewards"].values()) <= {0.0, 1.0}
     assert told["alone"]["status"] == {"plain": "finished"}
 

@@ -11,7 +11,6 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -95,26 +94,6 @@ class Policy:
         if tokens is None:
             raise RuntimeError("the rollout was lost")
         return TokenOutput(token_ids=tokens)
-
-
-class NotingPolicy(Policy):
-    """A policy that writes down, in a file, the tokens it is asked with: it runs where verl's workers run."""
-
-    def __init__(self, inner: Policy, file: Path) -> None:
-        super().__init__(inner.plan, inner.needles)
-        self.file = file
-
-    async def generate(self, request_id: str, *, prompt_ids: list[int], **given: Any) -> Any:
-        with self.file.open("a") as notes:
-            notes.write(json.dumps(prompt_ids) + "\n")
-        return await super().generate(request_id, prompt_ids=prompt_ids, **given)
-
-    @staticmethod
-    def notes(file: Path, tokenizer: Any) -> list[str]:
-        """What was asked so far, as text, and nothing the next time."""
-        told = [str(tokenizer.decode(json.loads(line))) for line in file.read_text().splitlines()]
-        file.write_text("")
-        return told
 
 
 def tiny_model(folder: Path) -> Any:
@@ -285,31 +264,6 @@ class Engine:
         data = tq.kv_batch_get(keys=done.keys, partition_id="train", select_fields=["advantages"])
         firsts = [float(one[0]) for one in data["advantages"]]
         return dict(zip(self.labels(done.keys), firsts, strict=True))
-
-    def weighted(self, batch: Any, estimator: str, weigh: Any = None) -> list[Any]:
-        """The advantages, token by token, of verl's V1 trainer as calipers.trainers.verl.weighted makes it."""
-        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
-        from verl.trainer.ppo.v1 import get_trainer_cls  # noqa: PLC0415 - likewise
-
-        import_module("calipers.trainers.verl.weighted")  # as VERL_USE_EXTERNAL_MODULES has it imported
-        kind = get_trainer_cls("sync")
-        assert kind.calipers_weighted
-        trainer = object.__new__(kind)
-        trainer.config = self.config.copy()
-        trainer.config.algorithm.adv_estimator = estimator
-        if weigh is not None:
-            trainer.weight_of = weigh
-        done = trainer._compute_advantage(batch, {})
-        data = tq.kv_batch_get(keys=done.keys, partition_id="train", select_fields=["advantages"])
-        return [one.tolist() for one in data["advantages"].unbind()]
-
-    def plain(self, batch: Any, estimator: str) -> list[Any]:
-        """The same, as verl makes it."""
-        import transfer_queue as tq  # noqa: PLC0415 - only where verl is
-
-        self.advantages(batch, estimator)
-        data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=["advantages"])
-        return [one.tolist() for one in data["advantages"].unbind()]
 
 
 def expected(rewards: Mapping[str, float], masks: Sequence[Any], config: Any, estimator: str) -> dict[str, float]:

@@ -56,7 +56,8 @@ def recipes(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]
         second.script(checks)
         config = configured(
             model,
-            *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=rubric_batch"),
+            *(f"{function}.path=pkg://calipers.trainers.verl", f"{function}.name=compute_score"),
+            f"{kwargs}.recipe=rubric_batch",
             *(f"{kwargs}.judge=vllm/judge", f"{kwargs}.base_url=[{server.url},{second.url}]"),
             *(f"{kwargs}.concurrency=4", f"{kwargs}.attempts=1", f"{kwargs}.reasks=0", "reward.num_workers=2"),
         )

@@ -1,21 +1,18 @@
-"""What happens to rollouts of verl's agent loop: scored, lost, refused, scaffolded.
+"""What happens to rollouts of verl's agent loop: scored, lost, refused.
 
 One function for each part of what ``verl_run`` reports. Not responsible for the engine (``verl_engine``).
 """
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
-from calipers.errors import ConfigError
 from servers.faulty_server import FaultyServer
 from trainers.verl.verl_engine import (
     ESTIMATORS,
     PLAN,
     Engine,
-    NotingPolicy,
     configured,
     expected,
     policy,
@@ -55,24 +52,6 @@ def agent_loop(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, A
         estimator: [engine.advantages(taken, estimator), expected(rewards, masks, config, estimator)]
         for estimator in ESTIMATORS
     }
-    try:
-        unweighted = configured(model, "+calipers.judge=embedded", "+calipers.weigh=true")
-        kind.create(config=unweighted, llm_client=None)
-    except ConfigError as caught:
-        report["unweighted"] = str(caught)
-    report["weights"] = {
-        estimator: {
-            "plain": engine.plain(taken, estimator),
-            "1": engine.weighted(taken, estimator),
-            "0.25": engine.weighted(taken, estimator, lambda _: 0.25),
-            "score": engine.weighted(taken, estimator, lambda info: info["calipers_score"]),
-        }
-        for estimator in ("grpo", "rloo", "reinforce_plus_plus_baseline")
-    }
-    try:
-        engine.weighted(taken, "grpo", lambda _: math.inf)
-    except ConfigError as caught:
-        report["infinite weight"] = str(caught)
     report["scores"] = [one["calipers_score"] for one in engine.infos(taken.keys)]
     report["validation"] = engine.roll_out(["plain"], prefix="v", partition="val", size=1)
     report["training alone"] = engine.roll_out(["plain"], prefix="o", size=1)
@@ -111,7 +90,6 @@ def refilled_step(engine: Engine) -> list[str]:
 
 def refused(kind: Any, model: Path) -> dict[str, str]:
     """What the manager says, before any rollout, to configurations that cannot work."""
-    steps = "+calipers.scaffold.total_steps=9"
     wrong = {
         "no judge": [],
         "typo": ["+calipers.judge=embedded", "+calipers.ordres=2"],
@@ -123,12 +101,6 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
             "+calipers.attempts=1",
         ],
         "old trainer": ["+calipers.judge=embedded", "transfer_queue.enable=false"],
-        "scaffold": ["+calipers.judge=embedded", steps],
-        "bypass": [
-            *("+calipers.judge=embedded", steps, "actor_rollout_ref.rollout.calculate_log_probs=false"),
-            "algorithm.rollout_correction.bypass_mode=true",
-        ],
-        "colocated": ["+calipers.judge=embedded", "reward.reward_model.enable=true"],
     }
     told = {}
     for name, overrides in wrong.items():
@@ -137,65 +109,3 @@ def refused(kind: Any, model: Path) -> dict[str, str]:
         except Exception as caught:  # noqa: BLE001 - which one it is, is what is looked at
             told[name] = f"{type(caught).__name__}: {caught}"
     return told
-
-
-CRITERIA: list[dict[str, Any]] = [
-    {"criterion": f"names planet {number}", "points": 2 * number - 5, "tags": {}} for number in range(1, 5)
-]
-
-
-def scaffold(model: Path, tokenizer: Any, server: FaultyServer) -> dict[str, Any]:
-    """Rollouts with part of the rubric in their prompt: what the policy is asked, what verl trains on, what is
-    judged.
-    """
-    import transfer_queue as tq  # noqa: PLC0415 - only where verl is
-    from verl.utils.import_utils import load_class_from_fqn  # noqa: PLC0415 - likewise
-
-    agent = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
-    file = model.parent / "asked.jsonl"
-
-    def engine_with(*overrides: str) -> Engine:
-        config = configured(
-            model,
-            f"actor_rollout_ref.rollout.multi_turn.function_tool_path={model.parent / 'tool.py'}",
-            f"+{agent}=calipers.trainers.verl.AgentLoopManager",
-            *("+calipers.judge=vllm/judge", f"+calipers.base_url={server.url}", "+calipers.attempts=1"),
-            *("+calipers.scaffold.total_steps=10", "+calipers.scaffold.step=constant"),
-            "actor_rollout_ref.rollout.prompt_length=330",
-            *overrides,
-        )
-        given = {"config": config, "llm_client": NotingPolicy(policy(tokenizer), file), "teacher_client": None}
-        manager = load_class_from_fqn(config.actor_rollout_ref.rollout.agent.agent_loop_manager_class).create(
-            **given, reward_loop_worker_handles=None
-        )
-        return Engine(config, manager, tokenizer)
-
-    def trained_on(prefix: str) -> list[dict[str, Any]]:
-        keys = [key for key in tq.kv_list("train")["train"] if key.startswith(prefix) and "_" in key]
-        fields = ["prompts", "input_ids", "raw_prompt", "extra_fields"]
-        trained = tq.kv_batch_get(keys=keys, partition_id="train", select_fields=fields)
-        rows = zip(*(trained[field] for field in fields), strict=True)
-        return [
-            {
-                "place": int(key.split("_")[1]) + 1,
-                "prompt": tokenizer.decode(prompt),
-                "all": tokenizer.decode(tokens),
-                "row": row[0]["content"],
-                "shown": extra["scaffold_shown"],
-            }
-            for key, (prompt, tokens, row, extra) in zip(keys, rows, strict=True)
-        ]
-
-    engine = engine_with("actor_rollout_ref.rollout.calculate_log_probs=false")
-    begun = len(server.posts)
-    truth: dict[str, Any] = {"ground_truth": "", "rubrics": CRITERIA}
-    report = engine.roll_out(["plain", "tools"], prefix="c", reward_model=truth)
-    report["judged"] = [post["messages"] for post in server.posts[begun:]]
-    report["asked"] = NotingPolicy.notes(file, tokenizer)
-    report["trained"] = trained_on("c-")
-    engine.roll_out(["plain"], prefix="d", partition="val", reward_model=truth)
-    report["asked in validation"] = NotingPolicy.notes(file, tokenizer)
-    long = [{**one, "criterion": one["criterion"] + " with all its moons" * 4} for one in CRITERIA]
-    engine.roll_out(["plain"], prefix="e", reward_model={"ground_truth": "", "rubrics": long})
-    report["asked with too long ones"] = NotingPolicy.notes(file, tokenizer)
-    return report

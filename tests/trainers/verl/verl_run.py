@@ -32,7 +32,6 @@ from trainers.verl.verl_rewards import (
 )
 from trainers.verl.verl_rollouts import (
     agent_loop,
-    scaffold,
 )
 
 
@@ -56,7 +55,6 @@ def main(out: Path) -> None:
             given = (folder / "model", tokenizer, server)
             parts: dict[str, Callable[[], Any]] = {
                 "agent_loop": lambda: agent_loop(*given),
-                "scaffold": lambda: scaffold(*given),
                 "recipes": lambda: recipes(*given),
                 "resampling": lambda: resampling(*given),
                 "no_judge": lambda: no_judge(*given),

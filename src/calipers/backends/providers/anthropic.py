@@ -87,28 +87,22 @@ class Anthropic(HttpBackend):
         BackendError.
         """
         started = perf_counter()
-        messages = _messages(request.messages)
-        system = _system(request.messages)
+        fixed = {"model": self.model, "messages": _messages(request.messages), **_system(request.messages)}
+        if request.tools:
+            fixed["tools"] = [_tool(tool) for tool in request.tools]
 
         def frame(terms: Terms) -> dict[str, Any]:
-            tools = {"tools": [_tool(tool) for tool in request.tools]} if request.tools else {}
-            return {"model": self.model, "messages": messages, **system, **tools, **_asked(request, terms)}
+            limit = request.max_tokens or _DEFAULT_LIMIT
+            body = {**fixed, "max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
+            body |= {name: value for name, value in request.params.items() if name not in terms.refused}
+            if request.schema is not None and "json_schema" not in terms.refused and not terms.plain:
+                form = {"type": "json_schema", "schema": schema_without(request.schema, _UNKNOWN_TO_SCHEMAS)}
+                body["output_config"] = {**body.get("output_config", {}), "format": form}
+            return body
 
         reply = await self._accepted(request, frame)
         latency = perf_counter() - started
         return self._answered(read_message(reply, self.peer, latency=latency, may_call=bool(request.tools)))
-
-
-def _asked(request: JudgeRequest, terms: Terms) -> dict[str, Any]:
-    """Return the body's token limit, output format and parameters, without those that the server refuses."""
-    refused = terms.refused
-    limit = request.max_tokens or _DEFAULT_LIMIT
-    body: dict[str, Any] = {"max_tokens": limit if terms.limit is None else min(limit, terms.limit)}
-    body |= {name: value for name, value in request.params.items() if name not in refused}
-    if request.schema is not None and "json_schema" not in refused and not terms.plain:
-        form = {"type": "json_schema", "schema": schema_without(request.schema, _UNKNOWN_TO_SCHEMAS)}
-        body["output_config"] = {**body.get("output_config", {}), "format": form}
-    return body
 
 
 def _system(messages: Iterable[Message]) -> dict[str, Any]:
@@ -118,16 +112,13 @@ def _system(messages: Iterable[Message]) -> dict[str, Any]:
     on. A text below the model's minimum is not cached at all. The text that a group's candidates share is not marked,
     because the orders and samples of a group are sent at the same time, before anything is in the cache.
     """
-    texts = [part for message in messages if message["role"] == "system" for part in _texts(message["content"])]
+    texts: list[str] = []
+    for content in (message["content"] for message in messages if message["role"] == "system"):
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        texts += [part["text"] for part in parts if part.get("type") == "text"]
     if not texts:
         return {}
     return {"system": [{"type": "text", "text": "\n\n".join(texts), "cache_control": {"type": "ephemeral"}}]}
-
-
-def _texts(content: object) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    return [part["text"] for part in content if part.get("type") == "text"] if isinstance(content, list) else []
 
 
 def _messages(messages: Iterable[Message]) -> list[dict[str, Any]]:

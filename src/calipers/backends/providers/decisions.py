@@ -3,40 +3,30 @@
 Every candidate is a ``score`` question over one shared state, so the server reads the state only once. A candidate's
 score is the expected level, so ties are rare, and the spread shows how certain the judge was. To compare two
 candidates, a single ``choice`` question is asked, and each score is the probability that the candidate is the better of
-the two. The answer is written as the JSON reply that was asked for, with the probabilities as its reasoning. Not
-responsible for reading scores out of that reply (``replies``).
+the two. The answer is written as the JSON reply that was asked for, with the probabilities as its reasoning.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend, bearer
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import HttpReply, declined_error, reply_excerpt, reply_json
-from calipers.backends.transport.usage import attach_usage, usage_of
+from calipers.backends.transport.reply import completion, declined_error, reply_excerpt, reply_json
+from calipers.backends.transport.usage import attach_usage
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
-from calipers.types.encoding import without_lone_surrogates
 
 LEVELS = (
-    "0 of 9: worthless",
-    "1 of 9",
-    "2 of 9: poor",
-    "3 of 9",
-    "4 of 9: below what could be expected",
-    "5 of 9",
-    "6 of 9: acceptable",
-    "7 of 9: good",
-    "8 of 9",
-    "9 of 9: could not be better",
-)
+    "0 of 9: worthless", "1 of 9", "2 of 9: poor", "3 of 9", "4 of 9: below what could be expected", "5 of 9",
+    "6 of 9: acceptable", "7 of 9: good", "8 of 9", "9 of 9: could not be better",
+)  # fmt: skip
 """The levels of the scale, as many as these endpoints accept. The two ends matter more than the words between them."""
 
 _TOP = len(LEVELS) - 1
@@ -46,26 +36,7 @@ _WHICH = "Which of the two attempts is better by the standards given?"
 _CHOICE = "better"
 
 Route = Literal["systemone", "decisions"]
-_Said = TypeVar("_Said")
-
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """The judge's opinion of a candidate: a probability per level, or None if the judge declined."""
-
-    probabilities: tuple[float, ...] | None
-
-    @property
-    def level(self) -> float:
-        """Return the expected level of the judge's opinion, from 0 to 9."""
-        return math.fsum(level * chance for level, chance in enumerate(self.probabilities or ()))
-
-    @property
-    def spread(self) -> float:
-        """Return the standard deviation of the level in the judge's opinion."""
-        mean = self.level
-        chances = enumerate(self.probabilities or ())
-        return math.sqrt(max(0.0, math.fsum(chance * (level - mean) ** 2 for level, chance in chances)))
+Probabilities: TypeAlias = tuple[float, ...]
 
 
 class Decisions(HttpBackend):
@@ -101,7 +72,7 @@ class Decisions(HttpBackend):
             refused=refused,
         )
         self.endpoint = f"{self.url}/{route}"  # distinguishes this judge in a ledger from the same model asked by chat
-        self._tongue = _APIS[route]
+        self._route = route
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of the provider's API as a JSON reply with the expected scores, or with each candidate's
@@ -109,73 +80,86 @@ class Decisions(HttpBackend):
 
         The probabilities are its ``reasoning``. Raises BackendError.
         """
-        started = perf_counter()
-        chooses = request.is_comparison and len(request.keys) == 2
-        ask = self._tongue.choose if chooses else self._tongue.ask
+        started, keys, top = perf_counter(), request.keys, request.max_score
+        chooses = request.is_comparison and len(keys) == 2
+        asked = _questions(self._route, keys, chooses=chooses)
+        state = {"state" if self._route == "systemone" else "input": _state(request)}
 
         def frame(terms: Terms) -> dict[str, Any]:
             out = terms.refused | _ALWAYS_RETURNED
             params = {name: value for name, value in request.params.items() if name not in out}
-            return {"model": self.model, **ask(_state(request), request.keys), **params}
+            return {"model": self.model, **state, "questions": asked, **params}
 
         try:
             reply = await self._accepted(request, frame)
         except BackendError as error:
             raise _permanent_if_cannot_decide(error, self.model) from error
-        read = self._chosen if chooses else self._scored
         body = reply_json(reply, self.peer)
         with attach_usage(body.get("usage")):
-            answer = read(self._answers(body, reply), request.keys, request.max_score)
-        return self._answered(replace(answer, latency=perf_counter() - started, sent=reply.sent))
-
-    def _answers(self, body: Mapping[str, Any], reply: HttpReply) -> _DecisionReply:
-        peer = self.peer
-        if body.get("error"):
-            raise error_in_200(body, body["error"], reply, peer)
-        return _DecisionReply(body, reply_excerpt(reply, peer))
-
-    def _scored(self, told: _DecisionReply, keys: Sequence[str], top: int) -> Completion:
-        opinions = told.read(self._tongue.read, keys)
-        if all(opinion.probabilities is None for opinion in opinions.values()):
-            raise declined_error(self.peer, "it refused every question")
-        chances = {key: opinion.probabilities for key, opinion in opinions.items()}
-        return told.completion(_reply(opinions, top), chances)
-
-    def _chosen(self, told: _DecisionReply, keys: Sequence[str], top: int) -> Completion:
-        chances = told.read(self._tongue.chosen, keys)
-        if chances is None:
-            raise declined_error(self.peer, "it refused to choose")
-        why = {key: f"better with a probability of {chance:.2f}" for key, chance in chances.items()}
-        scores = {key: _written(top * chance, top) for key, chance in chances.items()}
-        return told.completion(json.dumps({"explanations": why, "scores": scores}), {_CHOICE: chances})
+            if body.get("error"):
+                raise error_in_200(body, body["error"], reply, self.peer)
+            try:
+                answers = _answers(body["answers"], [_CHOICE] if chooses else keys)
+                options = keys if chooses else range(len(LEVELS))
+                told = {name: _chances(answer, options) for name, answer in answers.items()}
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+                # Whatever is missing or in the wrong place, the reply is not a complete answer.
+                said = reply_excerpt(reply, self.peer)
+                raise TransientError("bad_reply", f"Not an answer to every question: {said}") from None
+            known = {name: chances for name, chances in told.items() if chances is not None}
+            if not known:
+                raise declined_error(self.peer, "it refused to answer")
+            text = chosen_reply(keys, known[_CHOICE], top) if chooses else scored_reply(known, top)
+            reasoning = {_CHOICE: dict(zip(keys, known[_CHOICE], strict=True))} if chooses else told
+            answer = completion(reply, body, text, finish="stop", latency=perf_counter() - started)
+        return self._answered(replace(answer, reasoning=json.dumps(reasoning)))
 
 
-@dataclass(frozen=True, slots=True)
-class _DecisionReply:
-    """The ``body`` of a 200 reply of a decision endpoint, and its beginning for error messages."""
+def _questions(route: Route, keys: Sequence[str], *, chooses: bool) -> Any:
+    """Return the questions about candidates in the form of a decision API."""
+    better = {key: f"Attempt {key} is better." for key in keys}
+    asked = {key: _QUESTION.format(key=key) for key in keys}
+    if route == "systemone":
+        if chooses:
+            return {_CHOICE: {"type": "choice", "instructions": _WHICH, "criteria": better}}
+        return {key: {"type": "score", "instructions": text, "criteria": list(LEVELS)} for key, text in asked.items()}
+    if chooses:
+        choices = [{"value": key, "description": text} for key, text in better.items()]
+        return [{"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}]
+    levels = [{"label": level} for level in LEVELS]
+    return [{"type": "score", "name": key, "instructions": text, "levels": levels} for key, text in asked.items()]
 
-    body: Mapping[str, Any]
-    excerpt: str
 
-    def read(self, reader: Callable[[Any, Sequence[str]], _Said], keys: Sequence[str]) -> _Said:
-        """Return what ``reader`` reads from the answers in the API's reply. Raises TransientError if their form is not
-        as expected.
-        """
-        try:
-            return reader(self.body["answers"], keys)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            # Whatever is missing or in the wrong place, the reply is not a complete answer.
-            raise TransientError("bad_reply", f"Not an answer to every question: {self.excerpt}") from None
+def _answers(answers: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return a decision API's answer to each question: an object by name, or a list in the order of the questions.
 
-    def completion(self, text: str, chances: Mapping[str, Any]) -> Completion:
-        """Return the API's answer as a Completion with the probabilities as its reasoning."""
-        model = self.body.get("model")
-        return Completion(
-            text=text,
-            reasoning=json.dumps(chances),
-            model=without_lone_surrogates(model) if isinstance(model, str) else None,
-            usage=usage_of(self.body.get("usage")),
-        )
+    Raises ValueError if a name in a list shows another order.
+    """
+    if isinstance(answers, dict):
+        return {name: answers[name] for name in names}
+    found = dict(zip(names, answers, strict=True))
+    if any(answer.get("name") not in {name, None} for name, answer in found.items()):
+        raise ValueError("an answer to another question")
+    return found
+
+
+def _chances(answer: Mapping[str, Any], options: Sequence[str] | range) -> Probabilities | None:
+    """Return the probability of each option in a decision API's answer, or None if the judge declined.
+
+    Raises ValueError for anything but a distribution over all options.
+    """
+    if answer.get("refusal") or answer.get("type") == "refusal":
+        return None
+    told = answer["probabilities"]
+    if isinstance(told, list) and told and isinstance(told[0], dict):
+        told = {str(row["value"]): row["probability"] for row in told}
+    is_list = isinstance(told, list) and isinstance(options, range)  # an order is certain for levels only
+    values = told if is_list else [told[str(one)] for one in options]
+    chances = [float(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)]
+    total = math.fsum(chances)
+    if len(chances) != len(options) or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
+        raise ValueError("not a distribution over the options")
+    return tuple(chance / total for chance in chances)
 
 
 def _state(request: JudgeRequest) -> str:
@@ -185,22 +169,29 @@ def _state(request: JudgeRequest) -> str:
     texts: list[str] = []
     for message in request.messages:
         content = message["content"]
-        if isinstance(content, str):
-            texts.append(content)
-            continue
-        if any(part.get("type") != "text" for part in content):
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        if any(part.get("type") != "text" for part in parts):
             raise PermanentError("bad_request", "A decision endpoint is asked in text only, and this group has images.")
-        texts += [part["text"] for part in content]
+        texts += [part["text"] for part in parts]
     return "\n\n".join(texts)
 
 
-def _reply(opinions: Mapping[str, Opinion], top: int = 100) -> str:
-    said = {key: opinion for key, opinion in opinions.items() if opinion.probabilities is not None}
-    scores = {key: _written(top * opinion.level / _TOP, top) for key, opinion in said.items()}
-    why = {
-        key: f"level {opinion.level:.2f} of {_TOP}, give or take {opinion.spread:.2f}" for key, opinion in said.items()
-    }
+def scored_reply(told: Mapping[str, Probabilities], top: int = 100) -> str:
+    """Return the JSON reply of a decision judge: each candidate's expected level as its score, with its spread."""
+    scores, why = {}, {}
+    for key, chances in told.items():
+        level = math.fsum(place * chance for place, chance in enumerate(chances))
+        spread = math.sqrt(math.fsum(chance * (place - level) ** 2 for place, chance in enumerate(chances)))
+        scores[key] = _written(top * level / _TOP, top)
+        why[key] = f"level {level:.2f} of {_TOP}, give or take {spread:.2f}"
     return json.dumps({"explanations": why, "scores": scores})
+
+
+def chosen_reply(keys: Sequence[str], chances: Probabilities, top: int = 100) -> str:
+    """Return the JSON reply of a decision judge that chose one of two: each one's probability as its score."""
+    told = dict(zip(keys, chances, strict=True))
+    why = {key: f"better with a probability of {chance:.2f}" for key, chance in told.items()}
+    return json.dumps({"explanations": why, "scores": {key: _written(top * one, top) for key, one in told.items()}})
 
 
 def _written(score: float, top: int) -> str:
@@ -219,103 +210,3 @@ def _permanent_if_cannot_decide(error: BackendError, model: str) -> BackendError
             "not_found", f"{model} makes no decisions there: ask it in chat instead. {text}", fatal=True
         )
     return error
-
-
-def _chances(values: Sequence[object], count: int = len(LEVELS)) -> tuple[float, ...]:
-    """Return a probability for each of ``count`` options. Raises ValueError for anything else."""
-    chances = tuple(float(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool))
-    total = math.fsum(chances)
-    if len(chances) != count or any(chance < 0 for chance in chances) or not 0.99 < total < 1.01:
-        raise ValueError("not a distribution over the options")
-    return tuple(chance / total for chance in chances)
-
-
-@dataclass(frozen=True, slots=True)
-class _Api:
-    """Functions that write requests for one decision API and read its answers, for scores and for a choice of two.
-
-    ``read`` and ``chosen`` raise if an answer has another form. ``chosen`` returns None if the judge declined.
-    """
-
-    ask: Callable[[str, Sequence[str]], dict[str, Any]]
-    read: Callable[[Any, Sequence[str]], dict[str, Opinion]]
-    choose: Callable[[str, Sequence[str]], dict[str, Any]]
-    chosen: Callable[[Any, Sequence[str]], dict[str, float] | None]
-
-
-def _ask_systemone(state: str, keys: Sequence[str]) -> dict[str, Any]:
-    questions = {
-        key: {"type": "score", "instructions": _QUESTION.format(key=key), "criteria": list(LEVELS)} for key in keys
-    }
-    return {"state": state, "questions": questions}
-
-
-def _read_systemone(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
-    return {key: _systemone_opinion(answers[key]) for key in keys}
-
-
-def _systemone_opinion(answer: Mapping[str, Any]) -> Opinion:
-    if _refuses(answer):
-        return Opinion(None)
-    chances = answer["probabilities"]
-    values = [chances[str(level)] for level in range(len(LEVELS))] if isinstance(chances, dict) else chances
-    return Opinion(_chances(values))
-
-
-def _ask_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
-    levels = [{"label": level} for level in LEVELS]
-    questions = [
-        {"type": "score", "name": key, "instructions": _QUESTION.format(key=key), "levels": levels} for key in keys
-    ]
-    return {"input": state, "questions": questions}
-
-
-def _read_decisions(answers: Any, keys: Sequence[str]) -> dict[str, Opinion]:
-    """Return the judge's opinions in the order of the questions. Raises ValueError if a name shows another order."""
-    opinions: dict[str, Opinion] = {}
-    for key, answer in zip(keys, answers, strict=True):
-        if answer.get("name") not in {key, None}:
-            raise ValueError("an answer to another question")
-        if answer["type"] == "refusal":
-            opinions[key] = Opinion(None)
-            continue
-        chances = {row["value"]: row["probability"] for row in answer["probabilities"]}
-        opinions[key] = Opinion(_chances([chances[level] for level in range(len(LEVELS))]))
-    return opinions
-
-
-def _choose_systemone(state: str, keys: Sequence[str]) -> dict[str, Any]:
-    options = {key: f"Attempt {key} is better." for key in keys}
-    return {"state": state, "questions": {_CHOICE: {"type": "choice", "instructions": _WHICH, "criteria": options}}}
-
-
-def _chosen_systemone(answers: Any, keys: Sequence[str]) -> dict[str, float] | None:
-    answer = answers[_CHOICE]
-    return None if _refuses(answer) else _of_two(answer["probabilities"], keys)
-
-
-def _choose_decisions(state: str, keys: Sequence[str]) -> dict[str, Any]:
-    choices = [{"value": key, "description": f"Attempt {key} is better."} for key in keys]
-    question = {"type": "choice", "name": _CHOICE, "instructions": _WHICH, "choices": choices}
-    return {"input": state, "questions": [question]}
-
-
-def _chosen_decisions(answers: Any, keys: Sequence[str]) -> dict[str, float] | None:
-    (answer,) = answers
-    if answer["type"] == "refusal":
-        return None
-    return _of_two({row["value"]: row["probability"] for row in answer["probabilities"]}, keys)
-
-
-def _of_two(told: Mapping[str, object], keys: Sequence[str]) -> dict[str, float]:
-    return dict(zip(keys, _chances([told[key] for key in keys], len(keys)), strict=True))
-
-
-def _refuses(answer: Mapping[str, Any]) -> bool:
-    return bool(answer.get("refusal")) or answer.get("type") == "refusal"
-
-
-_APIS: Mapping[Route, _Api] = {
-    "systemone": _Api(_ask_systemone, _read_systemone, _choose_systemone, _chosen_systemone),
-    "decisions": _Api(_ask_decisions, _read_decisions, _choose_decisions, _chosen_decisions),
-}

@@ -1,37 +1,27 @@
-"""The table of providers: the address and the key variable of each, and what the environment sets for it.
+"""The table of providers, and what the environment sets for each: address, key, headers, a ``.env`` file.
 
-The variables that a provider's own SDK and LiteLLM read (for another address, the key, headers) apply here, too, so
-that judges are asked at the same server as the user's other tools. An address from the environment counts as chosen by
-the user. Pure, except that it reads the environment.
+The variables that a provider's own SDK and LiteLLM read apply here, too, so that judges are asked at the same server as
+the user's other tools. An address from the environment counts as chosen by the user.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from calipers import registry
 from calipers.errors import ConfigError
 
 _CHAT = "calipers.backends.providers.openai_compatible:OpenAICompatible"
 _DECISIONS = "calipers.backends.providers.decisions:Decisions"
+_THIS_MACHINE = frozenset({None, "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"})  # noqa: S104 - nothing binds here
 
 Environment: TypeAlias = Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """An environment variable that may hold another address for a provider.
-
-    ``read`` turns the variable's value into a base URL, or None if the value names no address.
-    """
-
-    variable: str
-    read: Callable[[str, Environment], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +29,10 @@ class Provider:
     """A provider of judges: its address, the variable of its key, whether it needs a key, and the backend for its API.
 
     ``backend`` is ``module:attribute``, called with the model, ``base_url``, ``api_key``, ``timeout``, ``api_key_env``,
-    ``headers`` if the environment has any, and ``options``. ``addresses`` are variables that may hold another address;
-    the first that is set counts. The variables ``other_keys`` may also hold the key, and the variables ``tokens`` a
-    bearer token instead of a key. ``headers`` maps each header to the variable with its value; ``more_headers`` is a
-    variable with lines of ``name: value``.
+    ``headers`` if there are any, and ``options``. The variables ``other_keys`` may also hold the key, and the variables
+    ``tokens`` a bearer token instead of a key. ``headers`` maps each header to the variable with its value. Variables
+    that may hold another address are those in ``variables``, and for the key ``NAME_API_KEY`` also ``NAME_BASE_URL``
+    and ``NAME_API_BASE``.
     """
 
     base_url: str
@@ -50,11 +40,16 @@ class Provider:
     needs_key: bool = True
     backend: str = _CHAT
     options: Mapping[str, Any] = field(default_factory=dict)
-    addresses: tuple[Address, ...] = ()
+    variables: tuple[str, ...] = ()
     other_keys: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    more_headers: str | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The variables that may hold another address of the provider. The first that is set counts."""
+        name = self.key.removesuffix("_API_KEY")
+        return (*self.variables, f"{name}_BASE_URL", f"{name}_API_BASE")
 
     def credential(self, environment: Environment | None = None) -> str | None:
         """Return the name of the variable that holds the provider's key or token, or None if none is set."""
@@ -68,17 +63,32 @@ class Provider:
         Raises ConfigError for an address that cannot be read.
         """
         variables = os.environ if environment is None else environment
-        for one in self.addresses:
-            value = variables.get(one.variable, "").strip()
-            try:
-                url = one.read(value, variables) if value else None
-                same = url is not None and _is_same_place(url, self.base_url)
-            except ValueError as error:
-                shown = value[:100].rpartition("@")[2]  # without a password
-                raise ConfigError(f"{one.variable}={shown!r} is no address: {error}") from error
-            if url is not None:
-                return self.base_url if same else url.rstrip("/"), one.variable
-        return None
+        name = next((one for one in self.addresses if variables.get(one, "").strip()), None)
+        if name is None:
+            return None
+        value = variables[name].strip()
+        try:
+            return _completed(value, self), name
+        except ValueError as error:
+            shown = value[:100].rpartition("@")[2]  # without a password
+            raise ConfigError(f"{name}={shown!r} is no address: {error}") from error
+
+
+def _completed(address: str, known: Provider) -> str:
+    """Return a provider's address from the environment with what may be missing from it: the usual path, and, for a
+    server of one's own (as in OLLAMA_HOST), scheme, host and port. This machine gets one name, for ledgers.
+
+    Raises ValueError for what is no address.
+    """
+    usual, own = urlsplit(known.base_url), not known.needs_key
+    bare = own and "://" not in address
+    parts = urlsplit(f"http://{address}" if bare else address)
+    place, port = parts.netloc, parts.port
+    if own and parts.hostname in _THIS_MACHINE and "@" not in place:
+        place = "localhost" if port is None else f"localhost:{port}"
+    if bare and port is None:
+        place = f"{place}:{usual.port}"
+    return urlunsplit((parts.scheme, place, parts.path.rstrip("/") or usual.path, parts.query, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +112,11 @@ def request_target(
     """
     variables = os.environ if environment is None else environment
     known: Provider = registry.BACKENDS.find(name)
-    named = None if base_url is not None else known.named_address(variables)
-    url = base_url if base_url is not None else named[0] if named else known.base_url
-    named_by = named[1] if named else None
+    url, named_by, headers = base_url, None, dict[str, str]()
+    if url is None:
+        url, named_by = known.named_address(variables) or (known.base_url, None)
+        headers = {header: variables[held] for header, held in known.headers.items() if variables.get(held)}
     credential = known.credential(variables)
-    headers = {} if base_url is not None else _headers(known, variables)
     key = api_key
     if api_key is None and credential in known.tokens:
         headers["authorization"] = f"Bearer {variables[credential].strip()}"
@@ -136,253 +146,115 @@ def provider_of(judge: str) -> str | None:
     return name if isinstance(registry.BACKENDS.find(name), Provider) else None
 
 
-def _headers(known: Provider, variables: Environment) -> dict[str, str]:
-    """Return the request headers that the environment sets.
+_VARIABLE: Final = re.compile(
+    r"""(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"([^"\\]*)"|'([^']*)'|((?!["']).*?))\s*(?:(?<=[\s="'])#.*)?"""
+)
 
-    They come from single variables and from the lines of a further variable, as the provider's SDK reads them.
+
+def use_env_file(path: str | Path, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Set the variables of a ``.env`` file that the environment does not have yet, for judges' keys and addresses.
+
+    A line is ``NAME=value``, perhaps with ``export``, quotes or a comment. Raises ConfigError with file and line for
+    anything else, and never shows a value.
     """
-    lines = variables.get(known.more_headers, "").split("\n") if known.more_headers else []
-    more = {
-        name.strip().lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines) if colon
-    }
-    single = {header: variables[name] for header, name in known.headers.items() if variables.get(name)}
-    return {**single, **more}
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{path}: the file of variables cannot be read: {why}") from None
+    values: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            variable = _VARIABLE.fullmatch(line.strip())
+            if variable is None or "\0" in line or "${" in (variable[2] or variable[4] or ""):
+                raise ConfigError(
+                    f"{path}:{number}: is no variable; write NAME=value without references or escapes, or # before a "
+                    "comment"
+                )
+            values[variable[1]] = variable[2] or variable[3] or variable[4] or ""
+    for name, value in values.items():
+        environment.setdefault(name, value)
 
 
-# --- how the environment's addresses are read -------------------------------------------------------------------------
-
-
-def _unchanged(value: str, _: Environment) -> str:
-    return value
-
-
-def _append_path(path: str) -> Callable[[str, Environment], str]:
-    """Return a function that appends ``path`` to an address, as the provider's SDK does, without repeating what is
-    there.
-    """
-
-    def read(value: str, _: Environment) -> str:
-        url, parts = value.rstrip("/"), path.strip("/").split("/")
-        begun = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
-        there = next((len(one.split("/")) for one in begun if url.endswith(f"/{one}")), 0)
-        return "/".join([url, *parts[there:]])
-
-    return read
-
-
-def _with_v1(value: str, _: Environment) -> str:
-    """Return a server's address with ``/v1``, which the variable may omit."""
-    return f"{value.rstrip('/')}/v1" if not urlsplit(value).path.strip("/") else value
-
-
-def _ollama_host(value: str, _: Environment) -> str:
-    """Return the base URL in OLLAMA_HOST as Ollama's client reads it: scheme, port and path may be missing.
-
-    An address that means all interfaces (``0.0.0.0``) becomes the loopback address.
-    """
-    scheme, apart, rest = value.partition("://")
-    if not apart:
-        scheme, rest = "http", value
-    parts = urlsplit(f"{scheme}://{rest}")
-    port = parts.port or (None if apart else 11434)  # a URL with a scheme and no port uses the port of its scheme
-    host = _ANY.get(parts.hostname or "", parts.hostname) or "127.0.0.1"
-    shown = f"[{host}]" if ":" in host else host
-    base = f"{scheme}://{shown}" + (f":{port}" if port not in {None, _USUAL_PORTS.get(scheme)} else "")
-    path = parts.path.strip("/")
-    return "/".join([base, *([path] if path else []), *([] if path.endswith("v1") else ["v1"])])
-
-
-_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where a server listens on all, and nothing binds here
-_USUAL_PORTS: Final = {"http": 80, "https": 443}
-_NATIVE, _COMPATIBLE = "/api/v1", "/compatible-mode/v1"
-_WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
-_REGIONS = frozenset({"ap-southeast-1", "us-east-1", "cn-hongkong", "eu-central-1", "ap-northeast-1"})
-
-
-def _dashscope_native(value: str, _: Environment) -> str:
-    """Return DashScope's OpenAI-compatible address for an address of DashScope's own API. Others stay unchanged."""
-    url = value.rstrip("/")
-    return url.removesuffix(_NATIVE) + _COMPATIBLE if url.endswith(_NATIVE) else url
-
-
-def _dashscope_region(value: str, variables: Environment) -> str | None:
-    """Return the address of a workspace in a DashScope region, or None for regions without addresses per workspace."""
-    if value not in _REGIONS:
-        return None
-    workspace = variables.get("DASHSCOPE_WORKSPACE_ID", "")
-    if not _WORKSPACE.fullmatch(workspace):
-        raise ValueError("that region's addresses begin with a workspace, and DASHSCOPE_WORKSPACE_ID names none")
-    return f"https://{workspace}.{value}.maas.aliyuncs.com{_COMPATIBLE}"
-
-
-def _is_same_place(url: str, usual: str) -> bool:
-    """Return whether two addresses are the same port of this machine, so that a server has one name in a ledger."""
-    one, other = urlsplit(url), urlsplit(usual)
-    loopback = {"localhost", "127.0.0.1", "::1"}
-    alike = (one.scheme, one.port, one.path.rstrip("/")) == (other.scheme, other.port, other.path.rstrip("/"))
-    return alike and one.hostname in loopback and other.hostname in loopback
-
-
-def _addresses(*names: str, then: str = "") -> tuple[Address, ...]:
-    """Return the addresses in the variables of a provider's own SDK (the first of ``names``) and of LiteLLM (the
-    others).
-
-    The SDK appends ``then`` to its address. LiteLLM does not.
-    """
-    own, *others = names
-    return (Address(own, _append_path(then) if then else _unchanged), *(Address(name, _unchanged) for name in others))
-
-
-def _server(*names: str) -> tuple[Address, ...]:
-    return tuple(Address(name, _with_v1) for name in names)
-
-
-_OPENAI: Final[Mapping[str, Any]] = {
-    "addresses": _addresses("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    "headers": {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
-    "more_headers": "OPENAI_CUSTOM_HEADERS",
-}
+_OPENAI_HEADERS: Final = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "anthropic": Provider(
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         backend="calipers.backends.providers.anthropic:Anthropic",
-        addresses=_addresses("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
         tokens=("ANTHROPIC_AUTH_TOKEN",),
-        more_headers="ANTHROPIC_CUSTOM_HEADERS",
     ),
     "azure": Provider(
         "https://RESOURCE.openai.azure.com",
         "AZURE_API_KEY",
-        backend="calipers.backends.providers.azure:azure_openai",
-        addresses=_addresses("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
+        backend="calipers.backends.providers.openai_compatible:azure_openai",
+        variables=("AZURE_OPENAI_ENDPOINT",),
         other_keys=("AZURE_OPENAI_API_KEY",),
         tokens=("AZURE_OPENAI_AD_TOKEN", "AZURE_AD_TOKEN"),
     ),
-    "cerebras": Provider(
-        "https://api.cerebras.ai/v1",
-        "CEREBRAS_API_KEY",
-        addresses=_addresses("CEREBRAS_BASE_URL", "CEREBRAS_API_BASE", then="v1"),
-        more_headers="CEREBRAS_CUSTOM_HEADERS",
-    ),
+    "cerebras": Provider("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     "dashscope": Provider(
         "https://dashscope.aliyuncs.com/compatible-mode/v1",
         "DASHSCOPE_API_KEY",
-        addresses=(
-            *_addresses("DASHSCOPE_COMPATIBLE_BASE_URL", "DASHSCOPE_BASE_URL", "DASHSCOPE_API_BASE"),
-            Address("DASHSCOPE_HTTP_BASE_URL", _dashscope_native),
-            Address("DASHSCOPE_API_REGION", _dashscope_region),
-        ),
+        variables=("DASHSCOPE_COMPATIBLE_BASE_URL",),
     ),
-    "deepinfra": Provider(
-        "https://api.deepinfra.com/v1/openai",
-        "DEEPINFRA_API_KEY",
-        addresses=_addresses("DEEPINFRA_API_BASE", "DEEPINFRA_BASE_URL"),
-    ),
-    "deepseek": Provider(
-        "https://api.deepseek.com/v1",
-        "DEEPSEEK_API_KEY",
-        addresses=_addresses("DEEPSEEK_API_BASE", "DEEPSEEK_BASE_URL"),
-    ),
+    "deepinfra": Provider("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "fireworks_ai": Provider(
         "https://api.fireworks.ai/inference/v1",
         "FIREWORKS_AI_API_KEY",
-        addresses=_addresses(
-            "FIREWORKS_BASE_URL", "FIREWORKS_API_BASE", "FIREWORKS_AI_API_BASE", "FIREWORKS_AI_BASE_URL", then="v1"
-        ),
+        variables=("FIREWORKS_BASE_URL", "FIREWORKS_API_BASE"),
         other_keys=("FIREWORKS_API_KEY",),
-        more_headers="FIREWORKS_CUSTOM_HEADERS",
     ),
     "gemini": Provider(
         "https://generativelanguage.googleapis.com/v1beta/openai",
         "GEMINI_API_KEY",
-        addresses=(
-            Address("GOOGLE_GEMINI_BASE_URL", _append_path("v1beta/openai")),
-            Address("GEMINI_API_BASE", _append_path("v1beta/openai")),
-            Address("GEMINI_BASE_URL", _append_path("v1beta/openai")),
-        ),
+        variables=("GOOGLE_GEMINI_BASE_URL",),
         other_keys=("GOOGLE_API_KEY",),
     ),
-    "groq": Provider(
-        "https://api.groq.com/openai/v1",
-        "GROQ_API_KEY",
-        addresses=_addresses("GROQ_BASE_URL", "GROQ_API_BASE", then="openai/v1"),
-        more_headers="GROQ_CUSTOM_HEADERS",
-    ),
+    "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "llamacpp": Provider(
         "http://localhost:8080/v1",
         "LLAMA_API_KEY",
         needs_key=False,
-        addresses=_server("LLAMACPP_API_BASE", "LLAMACPP_BASE_URL"),
+        variables=("LLAMACPP_API_BASE", "LLAMACPP_BASE_URL"),
     ),
-    "lm_studio": Provider(
-        "http://localhost:1234/v1",
-        "LM_STUDIO_API_KEY",
-        needs_key=False,
-        addresses=_server("LM_STUDIO_API_BASE", "LM_STUDIO_BASE_URL"),
-    ),
-    "mistral": Provider(
-        "https://api.mistral.ai/v1",
-        "MISTRAL_API_KEY",
-        addresses=_addresses("MISTRAL_API_BASE", "MISTRAL_BASE_URL"),
-    ),
-    "moonshot": Provider(
-        "https://api.moonshot.ai/v1",
-        "MOONSHOT_API_KEY",
-        addresses=_addresses("MOONSHOT_API_BASE", "MOONSHOT_BASE_URL"),
-    ),
-    "ollama": Provider(
-        "http://localhost:11434/v1",
-        "OLLAMA_API_KEY",
-        needs_key=False,
-        addresses=(Address("OLLAMA_HOST", _ollama_host), *_server("OLLAMA_API_BASE", "OLLAMA_BASE_URL")),
-    ),
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", **_OPENAI),
+    "lm_studio": Provider("http://localhost:1234/v1", "LM_STUDIO_API_KEY", needs_key=False),
+    "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    "ollama": Provider("http://localhost:11434/v1", "OLLAMA_API_KEY", needs_key=False, variables=("OLLAMA_HOST",)),
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", headers=_OPENAI_HEADERS),
     "openai_decisions": Provider(
-        "https://api.openai.com/v1", "OPENAI_API_KEY", backend=_DECISIONS, options={"route": "decisions"}, **_OPENAI
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        backend=_DECISIONS,
+        options={"route": "decisions"},
+        headers=_OPENAI_HEADERS,
     ),
     "openrouter": Provider(
         "https://openrouter.ai/api/v1",
         "OPENROUTER_API_KEY",
         # Without this, OpenRouter may choose a provider without structured output, which ignores the schema.
         options={"routing": {"provider": {"require_parameters": True}}},
-        addresses=_addresses("OPENROUTER_API_BASE", "OPENROUTER_BASE_URL"),
     ),
-    "sglang": Provider(
-        "http://localhost:30000/v1",
-        "SGLANG_API_KEY",
-        needs_key=False,
-        addresses=_server("SGLANG_API_BASE", "SGLANG_BASE_URL"),
-    ),
-    "systemone": Provider(
-        "http://localhost:8080/v1",
-        "SYSTEMONE_API_KEY",
-        needs_key=False,
-        backend=_DECISIONS,
-        addresses=_server("SYSTEMONE_API_BASE", "SYSTEMONE_BASE_URL"),
-    ),
+    "sglang": Provider("http://localhost:30000/v1", "SGLANG_API_KEY", needs_key=False),
+    "systemone": Provider("http://localhost:8080/v1", "SYSTEMONE_API_KEY", needs_key=False, backend=_DECISIONS),
     "together_ai": Provider(
         "https://api.together.xyz/v1",
         "TOGETHER_API_KEY",
-        addresses=_addresses("TOGETHER_BASE_URL", "TOGETHER_AI_API_BASE", "TOGETHER_AI_BASE_URL", then="v1"),
+        variables=("TOGETHER_BASE_URL", "TOGETHER_AI_API_BASE"),
         other_keys=("TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
-        more_headers="TOGETHER_CUSTOM_HEADERS",
     ),
-    "typesafe": Provider(
-        "https://api.typesafe.ai/v1",
-        "TYPESAFE_API_KEY",
-        backend=_DECISIONS,
-        addresses=_addresses("TYPESAFE_API_BASE", "TYPESAFE_BASE_URL"),
-    ),
+    "typesafe": Provider("https://api.typesafe.ai/v1", "TYPESAFE_API_KEY", backend=_DECISIONS),
     "vllm": Provider(
         "http://localhost:8000/v1",
         "VLLM_API_KEY",
         needs_key=False,
-        addresses=_server("HOSTED_VLLM_API_BASE", "VLLM_API_BASE", "VLLM_BASE_URL"),
+        variables=("HOSTED_VLLM_API_BASE",),
         other_keys=("HOSTED_VLLM_API_KEY",),
     ),
-    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY", addresses=_addresses("XAI_API_BASE", "XAI_BASE_URL")),
+    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
 }
 ALIASES: Final[Mapping[str, str]] = {"hosted_vllm": "vllm", "ollama_chat": "ollama"}
 

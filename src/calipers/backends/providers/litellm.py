@@ -49,13 +49,19 @@ class LiteLLM(Negotiated):
         timeout: float = 120.0,
     ) -> None:
         self._library = _library(model)
+        try:
+            self._library.get_llm_provider(model)
+        except self._library.exceptions.BadRequestError as error:
+            raise ConfigError(
+                f"unknown provider {model.partition('/')[0]!r}: neither calipers nor LiteLLM knows it"
+            ) from error
         super().__init__(model)
         self.endpoint = base_url or "litellm"
         self._options = {"api_base": base_url, "api_key": api_key}
         self._timeout = timeout
-        secrets = secret_spellings([api_key or "", *_keys(os.environ)])
-        self._peer = Peer(model, "the provider's key", secrets)
-        _known_provider(self._library, model)
+        # Whatever may be a provider's key is removed from replies.
+        keys = [held for name, held in os.environ.items() if name.upper().endswith(_KEY_ENDINGS) and len(held) >= 8]
+        self._peer = Peer(model, "the provider's key", secret_spellings([api_key or "", *keys]))
 
     async def check(self) -> list[str]:
         """Return a warning if a variable that LiteLLM needs for this provider is not set. No server is contacted."""
@@ -107,19 +113,6 @@ def _library(model: str) -> Any:
     library.suppress_debug_info = True
     library.telemetry = False
     return library
-
-
-def _keys(environment: Mapping[str, str]) -> list[str]:
-    """Return the environment's values that may be a provider's key for LiteLLM, to remove them from replies."""
-    return [value for name, value in environment.items() if name.upper().endswith(_KEY_ENDINGS) and len(value) >= 8]
-
-
-def _known_provider(library: Any, model: str) -> None:
-    try:
-        library.get_llm_provider(model)
-    except library.exceptions.BadRequestError as error:
-        provider = model.partition("/")[0]
-        raise ConfigError(f"unknown provider {provider!r}: neither calipers nor LiteLLM knows it") from error
 
 
 def _error_reply(error: Exception) -> HttpReply:

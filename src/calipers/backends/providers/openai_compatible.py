@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import ALTERNATIVES, Terms
 from calipers.backends.server import HttpBackend, bearer
@@ -25,7 +26,7 @@ from calipers.backends.transport.reply import (
 )
 from calipers.backends.transport.secrets import text_without_secrets
 from calipers.backends.transport.usage import attach_usage
-from calipers.errors import TransientError
+from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest, ToolCall, text_of_calls
 from calipers.types.encoding import EncodedDict, without_lone_surrogates
 
@@ -89,6 +90,38 @@ class OpenAICompatible(HttpBackend):
         return self._answered(read_chat_reply(reply, self.peer, latency=latency, may_call=bool(request.tools)))
 
 
+def azure_openai(
+    deployment: str,
+    *,
+    base_url: str,
+    api_key: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+    api_key_env: str | None = None,
+) -> OpenAICompatible:
+    """Return the backend for ``deployment`` of the Azure resource at ``base_url`` (``https://NAME.openai.azure.com``).
+
+    Requests go to its v1 API; with ``?api-version=`` in the address, to the deployment's own address. An address with a
+    path is used unchanged. Raises ConfigError for an address that names no resource.
+    """
+    parts = urlsplit(base_url.strip())
+    if "RESOURCE" in parts.netloc:
+        raise ConfigError(
+            "azure/ judges need the address of your resource: a base URL, AZURE_OPENAI_ENDPOINT or AZURE_API_BASE."
+        )
+    usual = f"/openai/deployments/{quote(deployment, safe='')}" if parts.query else "/openai/v1"
+    url = urlunsplit(parts._replace(path=parts.path if parts.path.strip("/") else usual))
+    carried = {**({"api-key": api_key} if api_key else {}), **(headers or {})}
+    return OpenAICompatible(
+        deployment,
+        base_url=url,
+        headers=carried,
+        lists_models=False,  # the server lists models, while deployments have names of their own
+        timeout=timeout,
+        api_key_env=api_key_env,
+    )
+
+
 # --- the request ------------------------------------------------------------------------------------------------------
 
 
@@ -119,22 +152,16 @@ def chat_body(
     if form is not None:
         body |= {"response_format": form, **(routing or {})}
     body |= {name: value for name, value in request.params.items() if name not in refused}
-    if "top_logprobs" in body:
-        _bound_alternatives(body, refused)
+    if "top_logprobs" in body and "logprobs" in refused:
+        del body["top_logprobs"]
+    elif "top_logprobs" in body:
+        granted = (int(name.removeprefix(ALTERNATIVES)) for name in refused if name.startswith(ALTERNATIVES))
+        body["top_logprobs"] = min([body["top_logprobs"], *granted])
     if "unstreamed" in refused and "stream" not in refused:
         body["stream"] = True
     if body.get("stream") and "stream_options" not in refused:
         body.setdefault("stream_options", {"include_usage": True})
     return body
-
-
-def _bound_alternatives(body: dict[str, Any], refused: frozenset[str]) -> None:
-    """Lower ``top_logprobs`` to what the server offers, or remove it if the server has no log-probabilities."""
-    if "logprobs" in refused:
-        del body["top_logprobs"]
-        return
-    granted = (int(name.removeprefix(ALTERNATIVES)) for name in refused if name.startswith(ALTERNATIVES))
-    body["top_logprobs"] = min([body["top_logprobs"], *granted])
 
 
 def _response_format(schema: Mapping[str, Any], refused: frozenset[str]) -> dict[str, Any] | None:
@@ -167,14 +194,16 @@ def _completion(body: Mapping[str, Any], reply: HttpReply, peer: Peer, *, latenc
     choice, message = _choice_and_message(body, reply, peer)
     text, reasoning, refusal = (text_without_secrets(one, peer.secrets) for one in _text_reasoning_refusal(message))
     finish = choice.get("finish_reason")
-    if may_call and not refusal and (calls := _tool_calls(message)):
+    calls = _tool_calls(message)
+    if may_call and not refusal and calls:
         asked = text_without_secrets(text_of_calls(calls, said=text), peer.secrets)
         answer = completion(reply, body, asked, reasoning=reasoning, finish=finish, latency=latency)
         return replace(answer, finish_reason="tool_calls")
-    called = None if text.strip() or refusal else _tool_arguments(message)
-    spoken = text_without_secrets(called, peer.secrets) if called else text
+    # Some servers give a structured answer as the reply's only tool call.
+    is_called = not text.strip() and not refusal and len(calls) == 1 and calls[0].arguments != "{}"
+    spoken = text_without_secrets(calls[0].arguments, peer.secrets) if is_called else text
     answer = completion(reply, body, spoken, reasoning=reasoning, finish=finish, latency=latency)
-    if called is not None:
+    if is_called:
         answer = replace(answer, text_source="tool_call")
     elif choice.get("logprobs") and len(answer.text) == len(text):  # they are found by their positions in the text
         answer = replace(answer, logprobs=logprobs_in(choice["logprobs"], text))
@@ -188,87 +217,56 @@ def _choice_and_message(
     body: Mapping[str, Any], reply: HttpReply, peer: Peer
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Return the first choice of a chat reply and its message. Raises BackendError if there is none."""
-    if body.get("error"):
-        raise error_in_200(body, body["error"], reply, peer)
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
-    if choice is not None and choice.get("error"):
-        raise error_in_200(choice, choice["error"], reply, peer)
-    message = None if choice is None else choice.get("message")
-    if choice is not None and isinstance(message, dict):
-        return choice, message
+    choice = next(iter(_objects(body.get("choices"))[:1]), {})
+    for holder in (body, choice):
+        if holder.get("error"):
+            raise error_in_200(holder, holder["error"], reply, peer)
+    if isinstance(choice.get("message"), dict):
+        return choice, choice["message"]
     if finish_reason_of((choice or body).get("finish_reason")) == "refused" or _is_filtered(body):
         raise declined_error(peer, "a content filter stopped it")
     raise TransientError("bad_reply", f"The answer has no message: {reply_excerpt(reply, peer)}")
 
 
+def _objects(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list of a chat reply; none if it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
 def _is_filtered(body: Mapping[str, Any]) -> bool:
     """Return whether Azure's results for the prompt say that its content filter stopped it."""
-    rows = body.get("prompt_filter_results")
-    kinds = (
-        [row.get("content_filter_results") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    )
-    found = [one for kind in kinds if isinstance(kind, dict) for one in kind.values()]
-    return any(isinstance(one, dict) and one.get("filtered") is True for one in found)
+    results = [row.get("content_filter_results") for row in _objects(body.get("prompt_filter_results"))]
+    found = [one for kinds in results if isinstance(kinds, dict) for one in kinds.values()]
+    return any(one.get("filtered") is True for one in _objects(found))
 
 
 def _text_reasoning_refusal(message: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the text, the reasoning and the refusal of a chat message. Each may be empty."""
     content = message.get("content")
-    reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
-    refusal = message.get("refusal") or ""
-    if isinstance(content, list):
-        parts = [part for part in content if isinstance(part, dict)]
-        text = _joined(parts, "text")
-        reasoning = reasoning or _joined(parts, "thinking")
-        refusal = refusal or _joined(parts, "refusal")
-    else:
-        text = content if isinstance(content, str) else ""
+    parts = _objects(content)
+    text = content if isinstance(content, str) else _joined(parts, "text")
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or _joined(parts, "thinking")
+    refusal = message.get("refusal") or _joined(parts, "refusal")
     return text, reasoning if isinstance(reasoning, str) else "", refusal if isinstance(refusal, str) else ""
 
 
 def _joined(parts: Sequence[Mapping[str, Any]], key: str) -> str:
     """Return the texts under ``key`` of all parts of a message, joined. A thinking part may itself hold parts."""
-    texts: list[str] = []
+    texts: list[object] = []
     for part in parts:
         value = part.get(key)
-        if isinstance(value, str):
-            texts.append(value)
-        elif isinstance(value, list):
-            texts += [
-                inner["text"] for inner in value if isinstance(inner, dict) and isinstance(inner.get("text"), str)
-            ]
-    return "".join(texts)
+        texts += [value] if isinstance(value, str) else [inner.get("text") for inner in _objects(value)]
+    return "".join(one for one in texts if isinstance(one, str))
 
 
 def _tool_calls(message: Mapping[str, Any]) -> list[ToolCall]:
     """Return the calls of tools in a chat message, each with the name and the arguments that the model wrote."""
-    listed = message.get("tool_calls")
-    functions = [call.get("function") for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
     found = []
-    for function in functions:
-        if isinstance(function, dict):
-            arguments = function.get("arguments") or "{}"
-            written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            found.append(ToolCall(str(function.get("name") or ""), written))
+    for function in _objects([call.get("function") for call in _objects(message.get("tool_calls"))]):
+        arguments = function.get("arguments") or "{}"
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        found.append(ToolCall(str(function.get("name") or ""), written))
     return found
-
-
-def _tool_arguments(message: Mapping[str, Any]) -> str | None:
-    """Return the arguments of a reply's only tool call, which some servers use for structured answers.
-
-    Return "" for several calls or a call without arguments, and None if there is no call.
-    """
-    calls = message.get("tool_calls")
-    if not isinstance(calls, list) or not calls:
-        return None
-    if len(calls) != 1 or not isinstance(calls[0], dict):
-        return ""
-    function = calls[0].get("function")
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    if isinstance(arguments, dict):
-        return json.dumps(arguments, ensure_ascii=False)
-    return arguments if isinstance(arguments, str) else ""
 
 
 def _answer_in_reasoning(completion: Completion) -> Completion:

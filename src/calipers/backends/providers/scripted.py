@@ -25,18 +25,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from calipers.errors import BackendError, InputError, PermanentError, TransientError
 from calipers.interfaces import FullBackend
 from calipers.types import Completion, FailureKind, FinishReason, JudgeRequest, Usage
 
-_SAYS = ("scores", "text", "criteria", "error")
-_KEYS = frozenset({*_SAYS, "group_id", "explanations", "finish_reason", "reasoning", "usage"})
-_USAGE_KEYS = frozenset({"input_tokens", "output_tokens", "cached_tokens", "cost_usd"})
-_ERROR_KEYS = frozenset({"kind", "message", "retry_after", "fatal"})
-_MAY_PASS = frozenset({"unreachable", "rate_limited", "server", "timeout", "bad_reply"})
-_PLACEHOLDER = re.compile(r"\{\{(.{1,1000}?)\}\}", re.DOTALL)
+_SAYS: Final = ("scores", "text", "criteria", "error")
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "scores": Mapping, "text": str, "criteria": (list, str), "error": Mapping, "group_id": str,
+    "explanations": Mapping, "finish_reason": str, "reasoning": str, "usage": Mapping,
+}  # fmt: skip
+_INNER: Final = {
+    "usage": {"input_tokens", "output_tokens", "cached_tokens", "cost_usd"},
+    "error": {"kind", "message", "retry_after", "fatal"},
+}
+_MAY_PASS: Final = frozenset({"unreachable", "rate_limited", "server", "timeout", "bad_reply"})
+_PLACEHOLDER: Final = re.compile(r"\{\{(.{1,1000}?)\}\}", re.DOTALL)
 
 Row = Mapping[str, Any]
 
@@ -51,12 +56,16 @@ class Scripted(FullBackend):
     endpoint = "scripted"
 
     def __init__(self, source: str | Path | Sequence[Row]) -> None:
-        rows = list(_read(Path(source)) if isinstance(source, (str, Path)) else _numbered(source, "rows"))
+        if isinstance(source, (str, Path)):
+            where, name, numbered = str(source), Path(source).name, list(_read(Path(source)))
+        else:
+            where, name, numbered = "rows", "rows", list(enumerate(source, 1))
         self._by_group: dict[str | None, list[Row]] = {}
-        for row in rows:
+        for number, row in numbered:
+            if wrong := next(_row_errors(row), None):
+                raise InputError(wrong, source=where, line=number)
             self._by_group.setdefault(row.get("group_id"), []).append(row)
-        written = json.dumps(rows, sort_keys=True, default=str).encode()
-        name = Path(source).name if isinstance(source, (str, Path)) else "rows"
+        written = json.dumps([row for _, row in numbered], sort_keys=True, default=str).encode()
         self.model = f"{name}@{hashlib.sha256(written).hexdigest()[:12]}"
 
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -88,23 +97,20 @@ def _text(row: Row, request: JudgeRequest) -> str:
     if "criteria" in row:
         told = row["criteria"]
         return told if isinstance(told, str) else json.dumps({"criteria": told}, ensure_ascii=False)
-    shown = _keys_by_id(request)
-    if "text" in row:
-        # A single pass, so that placeholders inside an inserted key are not replaced.
-        return _PLACEHOLDER.sub(lambda found: shown.get(found[1], found[0]), row["text"])
-    scores = {shown[name]: value for name, value in row["scores"].items() if name in shown}
-    explained = {shown[name]: why for name, why in row.get("explanations", {}).items() if name in shown}
-    return json.dumps({"explanations": explained, "scores": scores}, ensure_ascii=False)
-
-
-def _keys_by_id(request: JudgeRequest) -> dict[str, str]:
-    """Return the key that the judge sees for each trajectory id; identical trajectories share a key."""
     view = request.view
-    return {
+    shown = {  # identical trajectories share a key
         view.ids[member]: key
         for key, candidate in zip(request.keys, request.ask.order, strict=True)
         for member in view.candidates[candidate].members
     }
+    if "text" in row:
+        # A single pass, so that placeholders inside an inserted key are not replaced.
+        return _PLACEHOLDER.sub(lambda found: shown.get(found[1], found[0]), row["text"])
+    explained, scores = (
+        {shown[name]: value for name, value in row.get(part, {}).items() if name in shown}
+        for part in ("explanations", "scores")
+    )
+    return json.dumps({"explanations": explained, "scores": scores}, ensure_ascii=False)
 
 
 def _error(said: Row) -> BackendError:
@@ -114,7 +120,8 @@ def _error(said: Row) -> BackendError:
     return PermanentError(kind, message, fatal=bool(said.get("fatal")))
 
 
-def _read(path: Path) -> Iterator[Row]:
+def _read(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the rows of a script with the numbers of their lines."""
     try:
         # Not splitlines, because JSON strings may hold Unicode's other line separators.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -124,63 +131,28 @@ def _read(path: Path) -> Iterator[Row]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                row = json.loads(line)
+                yield number, json.loads(line)
             except ValueError as error:
                 raise InputError(f"not JSON: {error}", source=str(path), line=number) from error
-            yield _checked(row, source=str(path), line=number)
 
 
-def _numbered(rows: Sequence[Row], source: str) -> Iterator[Row]:
-    for number, row in enumerate(rows, 1):
-        yield _checked(row, source=source, line=number)
-
-
-def _checked(row: object, *, source: str, line: int) -> Row:
-    """Return the row of the script, or raise InputError with what is wrong with it."""
-    wrong = _row_error(row)
-    if wrong is not None:
-        raise InputError(wrong, source=source, line=line)
-    assert isinstance(row, Mapping)  # noqa: S101 - narrows for the type checker; _fault has looked
-    return row
-
-
-def _row_error(row: object) -> str | None:
+def _row_errors(row: Any) -> Iterator[str]:
+    """Yield what is wrong with a row of a script."""
     if not isinstance(row, Mapping):
-        return "a row is an object"
-    if unknown := sorted(set(row) - _KEYS):
-        return f"unknown keys {unknown}; known are {sorted(_KEYS)}"
+        yield "a row is an object"
+        return
+    if unknown := sorted(set(row) - _TYPES.keys()):
+        yield f"unknown keys {unknown}; known are {sorted(_TYPES)}"
     says = [key for key in _SAYS if key in row]
     if len(says) != 1:
-        return f"a row has exactly one of {', '.join(_SAYS)}, not {says or 'none'}"
-    wrong = _error_fault(row["error"]) if says == ["error"] else None
-    return wrong or _answer_fault(row)
-
-
-def _answer_fault(row: Row) -> str | None:
+        yield f"a row has exactly one of {', '.join(_SAYS)}, not {says or 'none'}"
     for key, kind in _TYPES.items():
         if key in row and not isinstance(row[key], kind):
-            return f"{key} has the wrong type: {type(row[key]).__name__}"
+            yield f"{key} has the wrong type: {type(row[key]).__name__}"
+    for key, known in _INNER.items():
+        if set(row.get(key, ())) - known:
+            yield f"{key} is an object with the keys {', '.join(sorted(known))}"
+    if "error" in row and row["error"].get("kind") not in get_args(FailureKind):
+        yield f"error.kind is one of {', '.join(get_args(FailureKind))}"
     if row.get("finish_reason", "stop") not in get_args(FinishReason):
-        return f"finish_reason is one of {', '.join(get_args(FinishReason))}"
-    if set(row.get("usage", ())) - _USAGE_KEYS:
-        return f"usage has the keys {', '.join(sorted(_USAGE_KEYS))}"
-    return None
-
-
-_TYPES: Mapping[str, type | tuple[type, ...]] = {
-    "group_id": str,
-    "text": str,
-    "scores": Mapping,
-    "explanations": Mapping,
-    "reasoning": str,
-    "criteria": (list, str),
-    "usage": Mapping,
-}
-
-
-def _error_fault(said: object) -> str | None:
-    if not isinstance(said, Mapping) or set(said) - _ERROR_KEYS:
-        return f"error is an object with the keys {', '.join(sorted(_ERROR_KEYS))}"
-    if said.get("kind") not in get_args(FailureKind):
-        return f"error.kind is one of {', '.join(get_args(FailureKind))}"
-    return None
+        yield f"finish_reason is one of {', '.join(get_args(FinishReason))}"

@@ -17,9 +17,9 @@ from typing import Any, Final, cast
 
 from calipers.calibration.collect import JudgeAnswers
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import jsonl
 from calipers.inputs.messages import canonical
 from calipers.inputs.plain import type_in_words
+from calipers.inputs.records import convert_rows, decompressed_stream, json_line_rows, read_json_lines
 from calipers.interfaces import Backend
 from calipers.judging.judge import Judge
 from calipers.replies import extract_verdict
@@ -79,7 +79,7 @@ def is_labelled(path: str | os.PathLike[str]) -> bool:
     except OSError:
         return False  # reading the file reports the error
     with stream:
-        lines = jsonl.json_line_rows(jsonl.decompressed_stream(stream))
+        lines = json_line_rows(decompressed_stream(stream))
         first = next((value for _, value in lines if isinstance(value, dict)), {})
     return "binary_labels" in first and "completion" in first
 
@@ -92,7 +92,7 @@ def read_labelled(
     A bad row is passed to ``on_error`` as an InputError with file, line and field, and skipped; without ``on_error``,
     it is raised.
     """
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
+    yield from convert_rows(read_json_lines(path), as_labelled, source=os.fspath(path), on_error=on_error)
 
 
 def as_labelled(value: Mapping[str, Any] | str, line: int = 1) -> Labelled:
@@ -139,7 +139,7 @@ def read_verdicts(
     def verdict(value: Mapping[str, Any] | str, _: int) -> Recorded:
         return as_recorded(value, format=format)
 
-    yield from jsonl.convert_rows(jsonl.read_json_lines(path), verdict, source=os.fspath(path), on_error=on_error)
+    yield from convert_rows(read_json_lines(path), verdict, source=os.fspath(path), on_error=on_error)
 
 
 def recorded_verdicts(verdicts: object, *, on_error: Callable[[InputError], None]) -> Iterator[Recorded]:

@@ -15,7 +15,7 @@ export function sharedParts(group) {
           { open: true },
         ),
     group.tools.length ? folded("tools", () => json(group.tools)) : null,
-    group.shared.length ? el("div.shared", {}, chat(group.shared, { markdown: true })) : null,
+    group.shared.length ? el("div.shared", {}, chat(group.shared)) : null,
   ];
 }
 
@@ -44,7 +44,7 @@ function card(messages, at, put) {
       el("span.place", {}),
       button("Rank next", () => put(at), { class: "put" }),
     ),
-    chat(messages, { markdown: true }),
+    chat(messages),
   );
 }
 

@@ -7,12 +7,12 @@ import { goldNote, ranked } from "./ranking.js";
 import { labelled, name, notShown, textBlock } from "./text.js";
 
 /** The columns, each with the id of its trajectory in `data-candidate`. */
-export function candidateColumns(detail, { markdown }) {
-  const columns = ranked(detail.trajectories).map(({ one, rank }) => column(one, rank, detail, { markdown }));
+export function candidateColumns(detail) {
+  const columns = ranked(detail.trajectories).map(({ one, rank }) => column(one, rank, detail));
   return el("div.columns", { tabindex: "0", role: "region", "aria-label": "candidates side by side" }, columns);
 }
 
-function column(one, rank, detail, { markdown }) {
+function column(one, rank, detail) {
   const marks = [...one.attacks.map((hit) => hit.excerpt), ...one.criteria.map((verdict) => verdict.quote)].filter(
     (mark) => typeof mark === "string",
   );
@@ -27,7 +27,7 @@ function column(one, rank, detail, { markdown }) {
     judgeWords(one, detail),
     one.attacks.length ? attacksOf(one.attacks) : null,
     one.criteria.length ? criteriaOf(one.criteria) : null,
-    messagesOf(one, detail, { markdown, marks }),
+    messagesOf(one, detail, { marks }),
     metadataOf(one),
   );
 }
@@ -125,7 +125,7 @@ function metadataOf(one) {
 export function comparison(detail) {
   const members = ranked(detail.trajectories)
     .map(({ one }) => one)
-    .filter((one) => one.messages?.length && one.messages[0].characters === undefined);
+    .filter((one) => one.messages?.length);
   if (members.length < 2) return null;
   const shown = el("div.compared");
   const select = (chosen, label) => {

@@ -63,27 +63,11 @@ export function folded(summary, build, { open = false, name = "" } = {}) {
   made.addEventListener("toggle", () => {
     if (made.open) fill();
   });
-  made.addEventListener("unfold", fill);
   if (open) {
     fill();
     made.open = true;
   }
   return made;
-}
-
-/** Keep the elements of `selector`, each made by `folded`, open on paper. @param {string} selector */
-export function unfoldInPrint(selector) {
-  let opened = [];
-  addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll(`${selector}:not([open])`)];
-    for (const one of opened) {
-      one.dispatchEvent(new Event("unfold"));
-      one.open = true;
-    }
-  });
-  addEventListener("afterprint", () => {
-    for (const one of opened) one.open = false;
-  });
 }
 
 /** @param {Child} label @param {() => void} act @param {Record<string, unknown>} [attributes] */

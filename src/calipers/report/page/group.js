@@ -1,6 +1,6 @@
 // Everything the report knows of one group.
 import { candidateColumns, comparison } from "./candidates.js";
-import { button, el, fill, folded } from "./elements.js";
+import { button, el, folded } from "./elements.js";
 import { chat, json } from "./messages.js";
 import { counted, dollars, two, whole } from "./numbers.js";
 import { questionList } from "./questions.js";
@@ -14,35 +14,21 @@ const RELIABILITY =
   "The share of the variance of the group's scores that is not noise, with its 95 % interval, and what the noise is known from";
 const NOISE_FROM = { repeats: "from repeats", learned: "from earlier answers", assumed: "assumed" };
 
-/** The view of a group. `state.markdown` says whether text is shown formatted. */
-export function groupView(detail, about, state) {
-  const columns = el("div");
-  const showColumns = () => fill(columns, candidateColumns(detail, state));
-  showColumns();
-  const label = () => (state.markdown ? "Show plain text" : "Show formatted text");
-  const toggle = button(label(), () => {
-    state.markdown = !state.markdown;
-    toggle.textContent = label();
-    showColumns();
-  });
+/** The view of a group. */
+export function groupView(detail) {
+  const columns = el("div", {}, candidateColumns(detail));
   const show = (id) => {
     const found = [...columns.querySelectorAll(".candidate")].find((one) => one.dataset.candidate === id);
     found?.scrollIntoView({ behavior: "auto", block: "nearest", inline: "start" });
     found?.focus({ preventScroll: true });
   };
-  const head = el(
-    "div.section-head",
-    {},
-    el("h2", {}, counted(detail.trajectories.length, "candidate")),
-    detail.shared === null || detail.redacted ? null : toggle,
-  );
   return [
     warnings(detail),
-    lacking(detail, about),
+    lacking(detail),
     el("section", { "aria-label": "ranking" }, rankingTable(detail.trajectories, show)),
     detail.judges.length ? panel(detail.judges) : null,
-    prompt(detail, state),
-    el("section", {}, head, detail.shared === null ? null : comparison(detail), columns),
+    prompt(detail),
+    el("section", {}, el("h2", {}, counted(detail.trajectories.length, "candidate")), detail.shared === null ? null : comparison(detail), columns),
     questions(detail),
     Object.keys(detail.more).length ? folded("further keys of the result", () => json(detail.more)) : null,
   ];
@@ -70,8 +56,6 @@ function reliability({ value, interval, basis }) {
 
 function warnings(detail) {
   const all = detail.warnings;
-  if (detail.redacted && detail.warning_count)
-    return el("p.note", {}, `${counted(detail.warning_count, "warning")}, left out of this report`);
   if (!all.length) return null;
   const items = el("ul.warnings", { "aria-label": "warnings" });
   const more = button("", () => show(WARNINGS_MORE), { class: "more" });
@@ -86,14 +70,10 @@ function warnings(detail) {
   return el("div", {}, items, more);
 }
 
-function lacking(detail, about) {
+function lacking(detail) {
   const notes = [
-    detail.redacted
-      ? "This report was written with --redact: it holds no prompt, no answer and no words of the judge."
-      : detail.shared === null
-        ? "This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger."
-        : null,
-    detail.questions === null && !about.redacted
+    detail.shared === null ? "This report has scores but no texts. calipers report --groups GROUPS adds them, or the ledger." : null,
+    detail.questions === null
       ? "What the judge was asked is in the run's ledger, which this report was written without."
       : null,
   ];
@@ -115,12 +95,12 @@ function panel(judges) {
   );
 }
 
-function prompt({ shared, tools, rubric, written }, state) {
+function prompt({ shared, tools, rubric, written }) {
   const quiet = (text) => el("span.quiet", {}, ` ${text}`);
   const isShort = shared?.length === 1 && JSON.stringify(shared).length < 1200;
   const parts = [
     shared?.length
-      ? folded(["Prompt", quiet(`${counted(shared.length, "message")} that all candidates begin with`)], () => chat(shared, state), { name: "prompt", open: isShort })
+      ? folded(["Prompt", quiet(`${counted(shared.length, "message")} that all candidates begin with`)], () => chat(shared), { name: "prompt", open: isShort })
       : null,
     tools.length ? folded(["Tools", quiet(whole(tools.length))], () => json(tools)) : null,
     rubric ? folded("Rubric of the group", () => (typeof rubric === "string" ? textBlock(rubric) : json(rubric))) : null,

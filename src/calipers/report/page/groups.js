@@ -1,6 +1,6 @@
 // The view of groups: the list and what it is filtered by, and the group that the address names.
 import { groupAddress, readDetail } from "./data.js";
-import { button, el, fill, unfoldInPrint } from "./elements.js";
+import { button, el, fill } from "./elements.js";
 import { groupFacts, groupView } from "./group.js";
 import { GroupList } from "./list.js";
 import { counted, whole } from "./numbers.js";
@@ -15,7 +15,6 @@ export class GroupsView {
     this.rows = rows;
     this.shown = rows;
     this.filter = { flags: [], source: null, order: "input", words: "" };
-    this.state = { markdown: true };
     this.turns = { search: 0, open: 0 };
     this.list = new GroupList((at) => this.go(this.shown[at]));
     this.main = el("main", { tabindex: "-1" });
@@ -24,7 +23,6 @@ export class GroupsView {
     const nav = el("nav.groups", { "aria-label": "groups" }, this.controls(), this.said, this.list.element);
     this.element = el("div.frame", {}, nav, this.main);
     this.choose();
-    unfoldInPrint("main details.prompt");
   }
 
   controls() {
@@ -181,7 +179,7 @@ export class GroupsView {
       ),
     );
     const head = el("div.group-head", {}, title, el("div.facts", {}, groupFacts(detail)));
-    fill(this.main, head, groupView(detail, this.about, this.state));
+    fill(this.main, head, groupView(detail));
     this.main.scrollTop = 0;
     scrollTo(0, 0);
     this.main.dataset.group = detail.id;

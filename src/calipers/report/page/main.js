@@ -1,28 +1,18 @@
 // The page: its header, its two views, which of them the address names, and the keyboard.
 import { canUnpack, hasBlocks, readAbout, readBlocks, readRows } from "./data.js";
-import { button, el, fill } from "./elements.js";
+import { el, fill } from "./elements.js";
 import { GroupsView } from "./groups.js";
 import { judgeView } from "./judge.js";
 import { counted, whole } from "./numbers.js";
 import { labelled, name, notShown } from "./text.js";
 
 const TITLES = { groups: "Groups", judge: "Judge" };
-const KEYS = [
-  ["j, k", "next, previous group"],
-  ["/", "search"],
-  ["Enter", "from the list into the group"],
-  ["Escape", "back to the list"],
-  ["d", "compare two candidates"],
-  ["?", "these keys"],
-];
-
 class Report {
   constructor(about, rows) {
     this.about = about;
     this.rows = rows;
     this.kinds = [rows.length || !hasBlocks("judge") ? "groups" : null, hasBlocks("judge") ? "judge" : null].filter(Boolean);
     this.stage = el("div.stage");
-    this.keys = keysDialog();
     this.errors = el("div.lacks.errors", { role: "alert", hidden: true });
     this.tabs = el(
       "nav.views",
@@ -34,7 +24,7 @@ class Report {
 
   async start() {
     document.title = `${labelled(this.about.title || "report", 80)} \u2013 calipers report`;
-    fill(document.getElementById("app"), this.header(), this.stage, this.keys);
+    fill(document.getElementById("app"), this.header(), this.stage);
     document.addEventListener("keydown", (event) => this.press(event));
     addEventListener("error", ({ error, message }) => {
       // A browser reports with this that the list is drawn in two steps.
@@ -70,13 +60,13 @@ class Report {
     else document.body.classList.remove("reading");
   }
 
-  /** Do what a key stands for that is pressed outside of fields; nothing but help works in the view of judges. */
+  /** Do what a key stands for that is pressed outside of fields; none works in the view of judges. */
   press(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const isInGroups = document.documentElement.dataset.view === "groups";
     if (event.key === "Escape" && isInGroups) this.groups.back();
     if (event.key === "Escape" || event.target.matches("input, select, textarea")) return;
-    const act = event.key === "?" ? () => this.keys.showModal() : isInGroups ? this.groups.actionOf(event.key, event.target.matches(".list")) : null;
+    const act = isInGroups ? this.groups.actionOf(event.key, event.target.matches(".list")) : null;
     if (!act) return;
     event.preventDefault();
     act();
@@ -91,7 +81,6 @@ class Report {
       this.facts(),
       this.lacking(),
       this.errors,
-      button("Keys", () => this.keys.showModal(), { class: "plain help" }),
     );
   }
 
@@ -111,28 +100,15 @@ class Report {
   }
 
   lacking() {
-    const { redacted, without_texts, bad_lines, unjudged, runs } = this.about;
+    const { without_texts, bad_lines, unjudged, runs } = this.about;
     const notes = [
-      redacted ? "Texts are left out (--redact)." : without_texts ? `${counted(without_texts, "group")} without texts.` : null,
+      without_texts ? `${counted(without_texts, "group")} without texts.` : null,
       bad_lines ? `${counted(bad_lines, "line")} could not be read.` : null,
       unjudged ? `${counted(unjudged, "group")} of the groups file ${unjudged === 1 ? "has" : "have"} no result.` : null,
       ...runs.filter((run) => !run.is_used).map((run) => `The run of ${labelled(run.source)} has none of these groups.`),
     ].filter(Boolean);
     return notes.length ? el("div.lacks", {}, notes.join(" ")) : null;
   }
-}
-
-function keysDialog() {
-  const dialog = /** @type {HTMLDialogElement} */ (
-    el(
-      "dialog.keys",
-      { "aria-label": "keys" },
-      el("h2", {}, "Keys"),
-      el("dl", {}, KEYS.flatMap(([key, what]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, what)])),
-      button("Close", () => dialog.close()),
-    )
-  );
-  return dialog;
 }
 
 async function open() {

@@ -1,19 +1,17 @@
 // Chat messages: text, reasoning, tool calls and their results, images. Everything in them is untrusted.
 import { button, el, folded } from "./elements.js";
-import { markdown } from "./markdown.js";
-import { counted, whole } from "./numbers.js";
+import { whole } from "./numbers.js";
 import { name, textBlock } from "./text.js";
 
 const RASTER = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
 const LONGEST_RESULT = 1200;
-const LONGEST_MARKDOWN = 20_000;
 
 /**
  * A list of messages as a chat.
  * @param {Record<string, unknown>[]} messages
- * @param {{markdown: boolean, marks?: string[]}} options
+ * @param {{marks?: string[]}} options
  */
-export function chat(messages, options) {
+export function chat(messages, options = {}) {
   return el(
     "div.chat",
     {},
@@ -26,18 +24,6 @@ function messageOf(message, options) {
   const known = ["system", "developer", "user", "assistant", "tool"].includes(role) ? role : "other";
   const title = el("div.role", {}, name(role, 30), message.name ? [" ", name(message.name, 60)] : null);
   const made = el(`section.message.${known}`, {}, title);
-  if (message.characters !== undefined) {
-    made.append(
-      el(
-        "p.quiet",
-        {},
-        `${whole(message.characters)} characters`,
-        message.calls ? `, ${counted(message.calls, "tool call")}` : null,
-        ", left out of this report",
-      ),
-    );
-    return made;
-  }
   for (const key of ["reasoning", "reasoning_content"])
     if (typeof message[key] === "string" && message[key]) made.append(thoughts(message[key]));
   for (const part of contentOf(message.content, role, options)) made.append(part);
@@ -63,11 +49,10 @@ function contentOf(content, role, options) {
   });
 }
 
-function written(text, role, { markdown: formatted, marks = [] }) {
+function written(text, role, { marks = [] }) {
   if (role === "tool" || role === "function")
     return textBlock(indentedJson(text), { limit: LONGEST_RESULT, mono: true, marks });
-  if (!formatted || text.length > LONGEST_MARKDOWN) return textBlock(text, { marks });
-  return textBlock(text, { limit: LONGEST_MARKDOWN, marks, whole: markdown });
+  return textBlock(text, { marks });
 }
 
 /** JSON on one line, indented so that people can read it; other text as it is. */

@@ -71,10 +71,9 @@ export function name(value, limit = 120) {
 /**
  * Untrusted text as it is, line breaks kept. Beyond `limit` characters it is shown piece by piece.
  * @param {string} text
- * @param {{limit?: number, mono?: boolean, marks?: string[], whole?: (text: string) => Node}} [options] `whole` shows a
- *   text that is short enough in another way.
+ * @param {{limit?: number, mono?: boolean, marks?: string[]}} [options]
  */
-export function textBlock(text, { limit = 6000, mono = false, marks = [], whole: other } = {}) {
+export function textBlock(text, { limit = 6000, mono = false, marks = [] } = {}) {
   const made = el(mono ? "div.text.mono" : "div.text", { dir: "auto" });
   let shown = 0;
   const more = button("", () => show(PIECE), { class: "more" });
@@ -89,11 +88,6 @@ export function textBlock(text, { limit = 6000, mono = false, marks = [], whole:
     else more.textContent = `Show ${left > PIECE ? `${whole(PIECE)} of ` : "the other "}${whole(left)} characters`;
   };
   const atOnce = text.length <= limit * SLACK ? text.length : limit;
-  if (other && text.length <= limit) {
-    made.append(other(text));
-    highlight(made, marks);
-    return made;
-  }
   made.append(more);
   show(atOnce);
   return made;
@@ -104,52 +98,21 @@ function wholeCharacter(text, end) {
   return end < text.length && code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
 }
 
-/**
- * Mark the first place of each passage in the text under `root`. Spaces, and signs that Markdown does not show, make no
- * difference, so that a passage is found in formatted text too.
- * @param {Node} root
- * @param {string[]} marks
- */
+/** Mark the first place of each passage in the text under `root`. @param {Node} root @param {string[]} marks */
 export function highlight(root, marks) {
-  const wanted = [...new Set(marks.map((one) => one.replace(UNSHOWN, "")))].filter((one) => one.length >= 4);
-  if (!wanted.length) return;
-  const nodes = [];
-  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) nodes.push(node);
-  const kept = nodes.map(({ data }) => Array.from(data.matchAll(SHOWN), ({ index }) => index));
-  const text = nodes.map(({ data }) => data.replace(UNSHOWN, "")).join("");
-  const inside = new Set();
-  for (const one of wanted) {
-    const at = text.indexOf(one);
-    if (at >= 0) for (let each = at; each < at + one.length; each += 1) inside.add(each);
-  }
-  let before = 0;
-  nodes.forEach((node, place) => {
-    const found = runsOf(kept[place], (at) => inside.has(before + at));
-    before += kept[place].length;
-    for (const [from, to] of found.reverse()) {
-      const rest = node.splitText(from);
-      rest.splitText(to - from);
+  for (const passage of new Set(marks.filter((one) => one.length >= 4))) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const at = node.data.indexOf(passage);
+      if (at < 0) continue;
+      const found = node.splitText(at);
+      found.splitText(passage.length);
       const marked = el("mark");
-      rest.replaceWith(marked);
-      marked.append(rest);
+      found.replaceWith(marked);
+      marked.append(found);
+      break;
     }
-  });
-}
-
-const UNSHOWN = /[\s*_`~#>|[\]()-]+/gu;
-const SHOWN = /[^\s*_`~#>|[\]()-]/g;
-
-/** The runs of positions whose number passes, as [from, to): from the first to behind the last position of a run. */
-function runsOf(positions, passes) {
-  const found = [];
-  positions.forEach((position, at) => {
-    if (!passes(at)) return;
-    const last = found.at(-1);
-    if (at && last && passes(at - 1)) last[1] = position + 1;
-    else found.push([position, position + 1]);
-  });
-  return found;
+  }
 }
 
 /** Says that something cannot be shown, and why. @param {import("./elements.js").Child | any[]} what @param {unknown} error */

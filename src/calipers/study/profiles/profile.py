@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs.jsonl import open_binary
+from calipers.inputs.records import open_binary
 
 _KEY: Final = "calipers_profile"
 _VERSION: Final = 1
 _LARGEST_FILE: Final = 2**20
-_BEGINNING: Final = 200
 _LONGEST: Final = 2000
 _MOST_PLACES: Final = 1000
 _REMEDY: Final = "write profiles with `calipers profile`"
@@ -82,14 +81,6 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
     with open_binary(Path(path)) as stream:
         data = stream.read(_LARGEST_FILE + 1)
     return parse_profile(data, source=source)
-
-
-def is_profile(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file begins as a profile does, whatever else is in it."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as stream:
-        return f'"{_KEY}"'.encode() in stream.read(_BEGINNING)
 
 
 def parse_profile(data: bytes, *, source: str) -> Profile:

@@ -6,7 +6,6 @@ LiteLLM itself is neither imported nor needed.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 from calipers.backends.connect import find_backend
 from calipers.backends.limits.bounds import Shared
 from calipers.backends.names import name_without_password
-from calipers.backends.providers.known import RequestTarget, provider_of, request_target
+from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.config.option import nearest_name
 from calipers.errors import ConfigError
 from calipers.interfaces import Backend
@@ -26,8 +25,10 @@ from calipers.trainers.process import once_per_process
 MAX_PARALLEL: Final = 128
 """The most calls in flight on an event loop, unless ``max_parallel_requests`` is given. RULER has no limit."""
 
-_TEXTS: Final = {"api_base": "base_url", "base_url": "base_url", "api_key": "api_key"}
-_NUMBERS: Final = {
+_OPTIONS: Final[Mapping[str, str]] = {
+    "api_base": "base_url",
+    "base_url": "base_url",
+    "api_key": "api_key",
     "timeout": "timeout",
     "request_timeout": "timeout",
     "num_retries": "retries",
@@ -36,8 +37,9 @@ _NUMBERS: Final = {
     "max_completion_tokens": "max_tokens",
     "max_parallel_requests": "concurrency",
 }
-_OPTIONS: Final[Mapping[str, str]] = {**_TEXTS, **_NUMBERS}
 """LiteLLM's names for options of a Judge."""
+
+_USUAL: Final[Mapping[str, Any]] = {"timeout": 120.0, "retries": 4, "max_tokens": 8192, "concurrency": MAX_PARALLEL}
 
 _IGNORED: Final = frozenset(
     {
@@ -87,9 +89,8 @@ def judge_for(
 ) -> Judge:
     """Return the Judge that the arguments of ART's RULER describe.
 
-    The same arguments give the same Judge, in any event loop.
-
-    Raises ConfigError for invalid arguments, before any token is paid for.
+    The same arguments give the same Judge, in any event loop. Raises ConfigError for invalid arguments, before any
+    token is paid for.
     """
     if isinstance(judge_model, Judge):
         if extra or debug or parse is not None:
@@ -99,13 +100,10 @@ def judge_for(
             )
         return judge_model
     options, body = _read_parameters(extra or {})
-    concurrency = options.get("concurrency", MAX_PARALLEL)
-    environment: RequestTarget | None = None
+    source: str | _Identity
     if isinstance(judge_model, str):
-        name = judge_model.strip()
-        options["base_url"] = _base_url(name, options.get("base_url"))
-        environment = _environment(name, options["base_url"])
-        source: str | _Identity = name
+        source = judge_model.strip()
+        options["base_url"] = _base_url(source, options.get("base_url"))
     elif callable(getattr(judge_model, "complete", None)):
         if given := [option for option in options if option not in {"max_tokens", "concurrency"}]:
             raise ConfigError(f"{', '.join(given)}: set this on the Backend that you pass; it cannot be changed here")
@@ -115,24 +113,22 @@ def judge_for(
             f"judge_model is a {type(judge_model).__name__}: it must be a judge's name such as 'openai/gpt-5-mini', "
             "a calipers.Judge or a Backend"
         )
-    endpoint = tuple(options.get(name) for name in ("base_url", "api_key", "timeout", "retries"))
-    shared = _shared(source, endpoint, concurrency, environment)
-    return _judge(shared, concurrency, options.get("max_tokens", 8192), body, debug=debug, parse=_Identity(parse))
+    chosen = {**_USUAL, **options}
+    max_tokens = chosen.pop("max_tokens")
+    shared = _shared(source, tuple(sorted(chosen.items())))
+    return _judge(shared, chosen["concurrency"], max_tokens, body, debug=debug, parse=_Identity(parse))
 
 
 @once_per_process(maxsize=32)
-def _shared(
-    source: str | _Identity,
-    endpoint: tuple[Any, ...],
-    concurrency: int,
-    environment: RequestTarget | None,  # noqa: ARG001 - a changed environment needs a new connection
-) -> Shared:
+def _shared(source: str | _Identity, options: tuple[tuple[str, Any], ...]) -> Shared:
+    """Return a judge's connections and limit, which all Judges share that only read or ask differently."""
+    given = dict(options)
+    concurrency = given["concurrency"]
     if isinstance(source, _Identity):
         return Shared(source.wrapped, attempts=None, concurrency=concurrency)
-    base_url, api_key, timeout, retries = endpoint
-    bare = find_backend(source, base_url=base_url, api_key=api_key, timeout=120.0 if timeout is None else timeout)
-    attempts = 5 if retries is None else retries + 1
-    return Shared(bare, name=name_without_password(source), attempts=attempts, concurrency=concurrency)
+    address = {name: given.get(name) for name in ("base_url", "api_key")}
+    bare = find_backend(source, timeout=given["timeout"], **address)
+    return Shared(bare, name=name_without_password(source), attempts=given["retries"] + 1, concurrency=concurrency)
 
 
 @once_per_process(maxsize=64)
@@ -158,7 +154,6 @@ def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
         _refuse_unusable(name, value)
         if name in _OPTIONS:
             option = _OPTIONS[name]
-            _check(name, option, value)
             if options.setdefault(option, value) != value:
                 raise ConfigError(f"extra_litellm_params sets {option} twice, to {options[option]!r} and {value!r}")
         elif name == "extra_body":
@@ -167,10 +162,19 @@ def _read_parameters(extra: Mapping[str, object]) -> tuple[dict[str, Any], str]:
             body |= value
         elif name not in _RESERVED and not (name == "n" and value == 1):
             body[name] = value
+    _require_usable(options)
     try:
         return options, json.dumps(body, sort_keys=True, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"extra_litellm_params cannot be sent as JSON: {error}") from error
+
+
+def _require_usable(options: Mapping[str, Any]) -> None:
+    require_text(**{name: options.get(name) for name in ("base_url", "api_key")})
+    require_whole(**{name: options.get(name) for name in ("retries", "max_tokens", "concurrency")})
+    require_above_zero(**{name: options.get(name) for name in ("timeout", "max_tokens", "concurrency")})
+    if options.get("retries", 0) < 0:
+        raise ConfigError(f"extra_litellm_params: num_retries={options['retries']}: it must be 0 or more")
 
 
 def _refuse_unusable(name: str, value: object) -> None:
@@ -186,33 +190,9 @@ def _refuse_unusable(name: str, value: object) -> None:
             f"extra_litellm_params: {name!r} is an option of LiteLLM, which is not used here; leave it out, or pass a "
             "calipers.Judge (which takes headers=) or a Backend as judge_model"
         )
-    near = None if name in _OPTIONS else nearest_name(name, tuple(_TEXTS))
+    near = None if name in _OPTIONS else nearest_name(name, ("api_base", "base_url", "api_key"))
     if near is not None:  # sent as a parameter, it would leave the judge at its usual address
         raise ConfigError(f"extra_litellm_params: unknown {name!r}; did you mean {near!r}?")
-
-
-def _check(name: str, option: str, value: Any) -> None:
-    if name in _TEXTS:
-        if not isinstance(value, str):
-            raise ConfigError(f"extra_litellm_params: {name} is a {type(value).__name__}: it must be text")
-        return
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if option == "timeout":
-        if not (whole or isinstance(value, float)) or not 0 < value < math.inf:
-            raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a number of seconds above 0")
-        return
-    least = 0 if option == "retries" else 1
-    if not whole or value < least:
-        raise ConfigError(f"extra_litellm_params: {name}={value!r} must be a whole number from {least} up")
-
-
-def _environment(name: str, base_url: str | None) -> RequestTarget | None:
-    """Return the judge's address and key as the environment variables give them now; None for an unknown provider."""
-    provider = provider_of(name)
-    try:
-        return None if provider is None else request_target(provider, base_url=base_url)
-    except ConfigError:
-        return None  # the error is reported when the backend is made
 
 
 def _base_url(judge: str, api_base: str | None) -> str | None:

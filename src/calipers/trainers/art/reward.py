@@ -20,15 +20,13 @@ from calipers.judging.judge import Judge
 from calipers.protocols.question import Parse
 from calipers.rubric import DEFAULT_RUBRIC
 from calipers.trainers.art.judge import judge_for
-from calipers.trainers.process import once_per_process, warn_untested
+from calipers.trainers.process import warn_untested
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
 from calipers.trainers.run import (
     PATIENCE,
     JudgedRun,
     Lasting,
-    LostGroupLog,
     Stop,
-    cause_of_loss,
     one_line,
     reasons_by_member,
 )
@@ -104,12 +102,10 @@ async def ruler_score_group(
     question (a mistyped model, a wrong key), because then no group would be scored.
     """
     warn_untested("openpipe-art")
-    log: LostGroupLog | None = None
     try:
         if not _trajectories(group):
             return _copied(group)
         judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-        log = _log_of(judge)
         result = await _judged(judge, {"trajectories": _trajectories_for_judge(_trajectories(group))}, rubric)
         return _rewarded(group, result)
     except ConfigError:
@@ -118,34 +114,17 @@ async def ruler_score_group(
         # With swallow_exceptions the training run continues after any error, without this group, and logs the error.
         if not swallow_exceptions:
             raise
-        line, _ = log_line_of_error(error)
-        (log or LostGroupLog(write_to_stderr)).add(line)
+        _write_to_stderr(_left_out(error))
         return None
 
 
-class UnscoredGroupError(CalipersError):
-    """Too few members of an ART group could be scored. ``why`` is the reason without trajectory ids."""
-
-    def __init__(self, message: str, *, why: str) -> None:
-        self.why = why
-        super().__init__(message)
+def _left_out(error: Exception) -> str:
+    return f"a group is left out: {one_line(str(error) or type(error).__name__, _MAX_LENGTH)}"
 
 
-def log_line_of_error(error: Exception) -> tuple[str, str]:
-    """Return the log line of a lost ART group, and the reason under which such losses are counted."""
-    reason = str(error) or type(error).__name__
-    why = error.why if isinstance(error, UnscoredGroupError) else reason
-    return f"a group is left out: {one_line(reason, _MAX_LENGTH)}", why
-
-
-def write_to_stderr(line: str) -> None:
+def _write_to_stderr(line: str) -> None:
     """Write one line to stderr, as ART and RULER do."""
     sys.stderr.write(f"[calipers] {line}\n")
-
-
-@once_per_process(maxsize=32)
-def _log_of(judge: Judge) -> LostGroupLog:  # noqa: ARG001 - one per judge
-    return LostGroupLog(write_to_stderr)
 
 
 async def _judged(judge: Judge, group: Mapping[str, Any], rubric: str | None) -> GroupResult:
@@ -184,24 +163,23 @@ def _rewarded(group: Group, result: GroupResult) -> Group:
     if missing and len(members) - len(missing) < _MIN_SCORED:
         some = "none" if len(missing) == len(members) else "only one"
         why = reasons_by_member(missing, len(members))
-        raise UnscoredGroupError(
+        raise CalipersError(
             f"{some} of the group's {len(members)} trajectories could be scored: {why} "
-            f"({result.status} group {one_line(result.group_id, 80)})",
-            why=cause_of_loss(missing),
+            f"({result.status} group {one_line(result.group_id, 80)})"
         )
     pairs = zip(members, result.trajectories, strict=True)
     before: Any = group
+    known = result.reliability.value
     return _copied(
         group,
         trajectories=[_with_reward(member, one) for member, one in pairs if one.reward is not None],
-        metrics={**before.metrics, "calipers/unscored": len(missing), **_reliability(result)},
+        metrics={
+            **before.metrics,
+            "calipers/unscored": len(missing),
+            **({} if known is None else {"calipers/reliability": known}),
+        },
         logs=[*before.logs, *(f"calipers: {note}" for note in _log_notes(result, missing))],
     )
-
-
-def _reliability(result: GroupResult) -> dict[str, float]:
-    value = result.reliability.value
-    return {} if value is None else {"calipers/reliability": value}
 
 
 def _log_notes(result: GroupResult, missing: Iterable[TrajectoryResult]) -> list[str]:
@@ -300,7 +278,6 @@ class JudgedBy:
 
     run: JudgedRun
     rubric: str | None
-    counted: bool
 
     @property
     def judge(self) -> Judge:
@@ -319,10 +296,9 @@ class JudgedBy:
             raise
         except Exception as error:
             # An error loses only this group, unless the gather has reached its max_exceptions.
-            if self.counted and _exceeds_max_exceptions():
+            if _exceeds_max_exceptions():
                 raise
-            line, why = log_line_of_error(error)
-            self.run.lost(line, why=why)
+            self.run.lost(_left_out(error), why=one_line(str(error)))
             self.run.require_running()
             return None
         self.run.succeeded()
@@ -334,7 +310,6 @@ def judged_by(
     extra_litellm_params: Mapping[str, object] | None = None,
     rubric: str | None = DEFAULT_RUBRIC,
     *,
-    counted: bool = True,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
     debug: bool = False,
@@ -344,7 +319,7 @@ def judged_by(
 
     Arguments are those of ``ruler_score_group``. They are checked here, before the first rollout (ConfigError). For a
     group that cannot be judged, the function writes a line to stderr and returns None, and ART skips the group. Within
-    ``gather_trajectory_groups`` such a group also counts as one of ART's exceptions (``counted``). So a gather with
+    ``gather_trajectory_groups`` such a group also counts as one of ART's exceptions. So a gather with
     ``max_exceptions`` ends, with the judge's reason, when too many groups were lost. Without ``max_exceptions`` (0), no
     number of lost groups ends it.
 
@@ -354,7 +329,7 @@ def judged_by(
     """
     warn_untested("openpipe-art")
     judge = judge_for(judge_model, extra_litellm_params, debug=debug, parse=parse_response)
-    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=LostGroupLog(write_to_stderr)), rubric, counted)
+    return JudgedBy(JudgedRun(judge, patience=patience, stop=stop, log=_write_to_stderr), rubric)
 
 
 def _exceeds_max_exceptions() -> bool:

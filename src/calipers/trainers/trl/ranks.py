@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from calipers.errors import CalipersError, ConfigError
+from calipers.trainers.run import JudgedRun, Row, judged
+from calipers.types import GroupResult
 
 T = TypeVar("T")
 
@@ -30,16 +32,6 @@ class Ranks:
         self._group = distributed.new_group(backend="gloo")
         self._gather = distributed.all_gather_object
 
-    async def exchange_rows(self, read: Callable[[], Sequence[T]]) -> tuple[list[T], range]:
-        """Return the rows that all processes of TRL read, and the positions of this process's rows among them."""
-
-        async def reading() -> Sequence[T]:
-            return read()
-
-        parts = await self.exchange(reading())
-        start = sum(map(len, parts[: self.rank]))
-        return [row for part in parts for row in part], range(start, start + len(parts[self.rank]))
-
     async def exchange(self, mine: Awaitable[T]) -> list[T]:
         """Return the results of ``mine`` in every process of a TRL training run, in the order of ranks.
 
@@ -50,20 +42,46 @@ class Ranks:
         try:
             sent = None, await mine
         except CalipersError as raised:
-            error, sent = raised, (_kind_of(raised), str(raised))
+            # An error is raised elsewhere by a class that takes a text as its only argument.
+            kind = ConfigError if isinstance(raised, ConfigError) else CalipersError
+            error, sent = raised, (kind, str(raised))
         received: list[Any] = [None] * self._count
         await asyncio.to_thread(self._gather, received, sent, group=self._group)
         if error is not None:
             raise error
-        for rank, (kind, value) in enumerate(received):
-            if kind is not None:
-                raise kind(f"process {rank}: {value}")
+        for rank, (raised_there, value) in enumerate(received):
+            if raised_there is not None:
+                raise raised_there(f"process {rank}: {value}")
         return [value for _, value in received]
 
+    async def judged(
+        self,
+        run: JudgedRun,
+        read: Callable[[], Sequence[Row]],
+        group: Callable[[Sequence[Row]], Sequence[Row]],
+        form: Callable[[GroupResult], Sequence[T]],
+    ) -> tuple[list[T], slice]:
+        """Judge the rows that all processes ``read``, once ``group`` has given them their keys.
 
-def _kind_of(error: object) -> type[CalipersError]:
-    """Return the class of the error that is raised in the other processes. It must take a text as its only argument."""
-    return ConfigError if isinstance(error, ConfigError) else CalipersError
+        Return the entries of all rows, as ``run.judged`` does, and which of them are this process's. A group is judged
+        by the process that has its first row.
+        """
+
+        async def reading() -> Sequence[Row]:
+            return read()
+
+        parts = await self.exchange(reading())
+        start = sum(map(len, parts[: self.rank]))
+        part = range(start, start + len(parts[self.rank]))
+        rows = group([row for rows_there in parts for row in rows_there])
+        first: dict[Hashable, int] = {}
+        mine = [at for at, row in enumerate(rows) if first.setdefault(row.key, at) in part]
+
+        async def judging() -> list[tuple[int, T]]:
+            return list(zip(mine, await judged(run, [rows[at] for at in mine], form), strict=True))
+
+        entries = dict(pair for pairs in await self.exchange(judging()) for pair in pairs)
+        return [entries[at] for at in range(len(rows))], slice(part.start, part.stop)
 
 
 def is_single_process() -> bool:

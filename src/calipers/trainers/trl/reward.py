@@ -6,39 +6,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-from calipers.config.arguments import require_callable, require_text, require_whole
+from calipers.config.arguments import require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
 from calipers.trainers.process import JudgeLike, build_judge, installed_version, require_sendable, run_coroutine
-from calipers.trainers.rewards import (
-    Weigh,
-    rewards_or_none,
-    row_weights,
-    trajectory_rewards,
-    undone_by_division,
-    weights_without_effect,
-)
-from calipers.trainers.rows import step_fields, warn_unused_columns
-from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Stop, require_settings
+from calipers.trainers.rewards import rewards_or_none, trajectory_rewards, undone_by_division
+from calipers.trainers.rows import UNREADABLE, USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
+from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
 from calipers.trainers.trl.ranks import Ranks, is_single_process
-from calipers.trainers.trl.rows import (
-    PROBLEM,
-    USUAL_RUBRIC_COLUMN,
-    Prompts,
-    Row,
-    completion_rows,
-    dataset_column,
-    groups_of_rows,
-)
-from calipers.trainers.trl.weights import WEIGHTS_FROM
-from calipers.types import GroupResult, TrajectoryGroup, Usage
+from calipers.trainers.trl.rows import Prompts, completion_rows, dataset_column, grouped_rows
+from calipers.types import GroupResult, TrajectoryResult, Usage
 
 Version = tuple[int, int]
 
@@ -49,9 +33,6 @@ AWAITS: Final[Version] = (1, 10)
 
 EXCLUDES_MISSING: Final[Version] = (1, 6)
 """The first TRL that excludes a row without any reward from its group's baseline; older versions count it as 0."""
-
-PASSES_STATE: Final[Version] = (0, 20)
-"""The first TRL whose trainers pass reward functions their state."""
 
 _MIN_SCORED: Final = 2
 
@@ -68,7 +49,6 @@ def reward_func(  # noqa: PLR0913 - keywords
     check: bool = True,
     patience: Lasting = PATIENCE,
     stop: Stop | None = None,
-    weigh: Weigh | None = None,
 ) -> Any:
     """Return a reward function for TRL's ``reward_funcs=`` that judges each group of ``num_generations`` completions.
 
@@ -83,9 +63,7 @@ def reward_func(  # noqa: PLR0913 - keywords
     The data set's ``rubric_column``, if there is one, holds the rubric of each prompt's group, which replaces the
     judge's rubric. ``reference_column`` holds a reference answer that is added to the rubric. ``name`` is the
     function's name in TRL's log. ``check`` tests whether the judge can be reached, without spending a token.
-    ``patience`` and ``stop`` are those of ``run.JudgedRun``. ``weigh`` gives each judged group a weight, such as
-    ``reliability_weight``; the function's ``weights`` then are those of the last batch's rows in this process, for the
-    trainer that ``weighted`` makes. The judge is shown the trainer's tools.
+    ``patience`` and ``stop`` are those of ``run.JudgedRun``. The judge is shown the trainer's tools.
 
     Raises ConfigError, before the trainer is built, for invalid settings and a judge that cannot be reached. In the
     run, the function raises ConfigError for a judge that refuses every question of a batch and has never answered, and
@@ -104,8 +82,7 @@ def reward_func(  # noqa: PLR0913 - keywords
         )
     _check_version(installed_version("trl"), only_reward=only_reward, blocking=blocking)
     require_settings(patience=patience, stop=stop)
-    require_callable(weigh=weigh)
-    options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop, weigh)
+    options = _Options(num_generations, only_reward, rubric_column, reference_column, patience, stop)
     reward = (BlockingReward if blocking else AsyncReward)(judge, options, name=name)
     if check:
         for warning in run_coroutine(check_or_continue(reward.judge)):
@@ -121,7 +98,6 @@ class _Options:
     reference_column: str | None
     patience: Lasting
     stop: Stop | None
-    weigh: Weigh | None
 
 
 def _check_version(trl: Version | None, *, only_reward: bool | None, blocking: bool) -> None:
@@ -154,9 +130,7 @@ class _Reward:
         self._run: JudgedRun | None = None
         self._is_only = options.only_reward is True
         self._ranks: Ranks | None = None
-        self.weights: Sequence[float] | None = None
         self._warned = False
-        self._knows_effect = options.weigh is None
         self.judge  # noqa: B018 - built now, so that invalid settings are reported at once
 
     @property
@@ -165,11 +139,6 @@ class _Reward:
         if self._judge is None:
             self._judge = build_judge(self._source)
         return self._judge
-
-    @property
-    def weighs(self) -> bool:
-        """Whether this reward function gives weights of advantages: it was made with ``weigh=``."""
-        return self._options.weigh is not None
 
     @property
     def run(self) -> JudgedRun:
@@ -195,30 +164,38 @@ class _Reward:
         step = getattr(columns.get("trainer_state"), "global_step", None)
         mode = getattr(getattr(trainer, "model", None), "training", None)
         training = mode if isinstance(mode, bool) else None
-        self._look_at(trainer, training)
-        read = partial(_read, prompts, completions, columns, self._options)
+        self._look_at(trainer)
+        read = partial(self._rows, prompts, completions, columns)
         size = _group_size(trainer, training, self._options.num_generations)
-        grouping = partial(
-            groups_of_rows,
+        group = partial(
+            grouped_rows,
             size=size,
-            default_rubric=self.judge.settings.standards,
-            prompts=_prompts(columns, self._trl),
+            prompts=_prompts(columns),
             label="" if step is None else f"step {step}, ",
             extra=step_fields(step, training=training),
         )
         # TRL gives all processes the same number of rows, because otherwise it could not combine their rewards. So all
         # of them decide alike whether to exchange rows.
         if len(prompts) % size == 0 or is_single_process():
-            results, part = await self.run.score(grouping(read())), slice(None)
+            entries, part = await judged(self.run, group(read()), self._entries), slice(None)
         else:
-            results, part = await self._judged_jointly(read, grouping)
-        rewarded = trajectory_rewards if self._is_only else rewards_or_none
-        rewards = [reward for result in results for reward in rewarded(result)]
-        self._weigh(results, part)
-        self._log(columns, results, rewards, part)
-        return rewards[part]
+            self._ranks = self._ranks or Ranks()
+            entries, part = await self._ranks.judged(self.run, read, group, self._entries)
+        self._log(columns, entries, part)
+        return [reward for reward, *_ in entries[part]]
 
-    def _look_at(self, trainer: Any, training: bool | None) -> None:  # noqa: FBT001 - private
+    def _rows(self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> list[Row]:
+        rubric, reference = self._options.rubric_column, self._options.reference_column
+        warn_unused_columns(columns, used=(rubric, reference))
+        rubrics = dataset_column(columns, rubric, required=rubric != USUAL_RUBRIC_COLUMN)
+        references = dataset_column(columns, reference, required=True)
+        return completion_rows(prompts, completions, columns, rubrics=rubrics, references=references)
+
+    def _entries(self, result: GroupResult) -> list[Entry]:
+        rewards = (trajectory_rewards if self._is_only else rewards_or_none)(result)
+        return [(reward, row, result) for reward, row in zip(rewards, result.trajectories, strict=True)]
+
+    def _look_at(self, trainer: Any) -> None:
         """Raise ConfigError if the trainer does not fit the settings; warn at the first batch of what has no effect."""
         options, functions = self._options, getattr(trainer, "reward_funcs", None)
         count = len(functions) if isinstance(functions, list) else None
@@ -230,64 +207,21 @@ class _Reward:
         if options.only_reward is None and self._run is None:
             self._is_only = count == 1 and self._trl is not None and self._trl >= EXCLUDES_MISSING
         first, self._warned = not self._warned, True
-        if not first:
-            return
-        reward = self.judge.settings.reward
-        # Beside another reward, the size of the judge's has an effect on what the trainer divides.
-        notes = [_undone(trainer, count, reward.kind)]
-        if self.weighs and training is not None and getattr(trainer, WEIGHTS_FROM, None) is not self:
-            notes.append(
-                "weigh= has no effect: the trainer does not multiply advantages by the function's weights. Make it "
-                "with weighted(GRPOTrainer, reward)(...)"
-            )
-        for note in filter(None, notes):
+        if first and (note := _undone(trainer, count, self.judge.settings.reward.kind)):
             warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
 
-    def _weigh(self, results: Sequence[GroupResult], part: slice) -> None:
-        weigh = self._options.weigh
-        if weigh is None:
-            return
-        self.weights = row_weights(results, weigh)[part]
-        # Groups that could not be judged whole tell nothing of the weights of others.
-        if not self._knows_effect and any(result.status == "scored" for result in results):
-            self._knows_effect = True
-            if note := weights_without_effect(results, weigh):
-                warnings.warn(f"{self.__name__}: {note}", stacklevel=2)
-
-    async def _judged_jointly(
-        self, read: Callable[[], list[Row]], grouping: Callable[[Sequence[Row]], list[TrajectoryGroup]]
-    ) -> tuple[list[GroupResult], slice]:
-        """Return the results of all processes' groups, and which rows are this process's.
-
-        A group is judged by the process that has its first row. An error in one process is raised in all of them,
-        because the others would wait for it.
-        """
-        if self._ranks is None:
-            self._ranks = Ranks()
-        batch, part = await self._ranks.exchange_rows(read)
-        groups = grouping(batch)
-        size = len(groups[0].trajectories)
-        mine = [group for number, group in enumerate(groups) if number * size in part]
-        # Groups are in the order of their first rows, and so are the processes.
-        judged = await self._ranks.exchange(self.run.score(mine))
-        return [result for results in judged for result in results], slice(part.start, part.stop)
-
-    def _log(
-        self,
-        columns: Mapping[str, Any],
-        results: Sequence[GroupResult],
-        rewards: Sequence[float | None],
-        part: slice,
-    ) -> None:
+    def _log(self, columns: Mapping[str, Any], entries: Sequence[Entry], part: slice) -> None:
         """Log metrics of the judge, and its explanations as a column of TRL's table, if this TRL accepts them."""
         log_metric, log_extra = columns.get("log_metric"), columns.get("log_extra")
-        if callable(log_metric) and results:
-            for name, value in judge_metrics(results, rewards, alone=is_single_process()).items():
+        if callable(log_metric) and entries:
+            for name, value in judge_metrics(entries, alone=is_single_process()).items():
                 log_metric(f"{self.__name__}/{name}", value)
         if callable(log_extra):
-            rows = [row for result in results for row in result.trajectories]
-            notes = [row.extra.get("metadata", {}).get(PROBLEM) or row.reason or row.explanation or "" for row in rows]
-            log_extra(f"{self.__name__}_says", notes[part])
+            rows = [row for _, row, _ in entries[part]]
+            notes = [
+                row.extra.get("metadata", {}).get(UNREADABLE) or row.reason or row.explanation or "" for row in rows
+            ]
+            log_extra(f"{self.__name__}_says", notes)
 
 
 class AsyncReward(_Reward):
@@ -306,18 +240,22 @@ class BlockingReward(_Reward):
         return run_coroutine(self._rewards(prompts, completions, columns))
 
 
-def judge_metrics(results: Sequence[GroupResult], rewards: Sequence[float | None], *, alone: bool) -> dict[str, float]:
+Entry = tuple[float | None, TrajectoryResult, GroupResult]
+"""What TRL gets for a completion, what the judge said of it, and of its group."""
+
+
+def judge_metrics(entries: Sequence[Entry], *, alone: bool) -> dict[str, float]:
     """Return metrics of judged groups for TRL's log, finite numbers by name: shares of rows, and means per group.
 
-    ``rewards`` are those that the trainer gets. Means that may be unknown are logged by a process that is ``alone``:
-    TRL before 1.15 waits until all processes log the same names.
+    Means that may be unknown are logged by a process that is ``alone``: TRL before 1.15 waits until all processes log
+    the same names.
     """
-    rows = [row for result in results for row in result.trajectories]
+    rows, results = [row for _, row, _ in entries], list({id(result): result for *_, result in entries}.values())
     usage = Usage.total([result.usage for result in results])
     count = len(results)
     metrics = {
-        **{status: _share(status == row.status for row in rows) for status in ("scored", "abstained", "failed")},
-        "no_signal": _share(reward is None for reward in rewards),
+        **{status: fmean(status == row.status for row in rows) for status in ("scored", "abstained", "failed")},
+        "no_signal": fmean(reward is None for reward, *_ in entries),
         "calls": sum(result.judge_calls for result in results) / count,
         "attempts": sum(result.attempts for result in results) / count,
         "unusable": sum(result.unusable for result in results) / count,
@@ -334,28 +272,11 @@ def judge_metrics(results: Sequence[GroupResult], rewards: Sequence[float | None
     return metrics
 
 
-def _share(flags: Iterable[bool]) -> float:
-    return fmean(map(float, flags))
-
-
-def _read(
-    prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any], options: _Options
-) -> list[Row]:
-    warn_unused_columns(columns, used=(options.rubric_column, options.reference_column))
-    return completion_rows(
-        prompts,
-        completions,
-        columns,
-        rubrics=dataset_column(columns, options.rubric_column, required=options.rubric_column != USUAL_RUBRIC_COLUMN),
-        references=dataset_column(columns, options.reference_column, required=True),
-    )
-
-
-def _prompts(columns: Mapping[str, Any], trl: Version | None) -> Prompts:
+def _prompts(columns: Mapping[str, Any]) -> Prompts:
     if columns.get("environments") is not None:  # they extend prompts when they start
         return "extended"
     # AsyncGRPOTrainer may have environments, but passes neither them nor a state. Neither does a loop of one's own.
-    return "unknown" if columns.get("trainer_state") is None and (trl is None or trl >= PASSES_STATE) else "same"
+    return "unknown" if columns.get("trainer_state") is None else "same"
 
 
 def _group_size(trainer: Any, training: bool | None, num_generations: int | None) -> int:  # noqa: FBT001 - private
@@ -376,11 +297,14 @@ def _group_size(trainer: Any, training: bool | None, num_generations: int | None
 
 
 def _undone(trainer: Any, functions: int | None, kind: str | None) -> str | None:
-    """Return a warning if the trainer's division undoes this ``kind`` of rewards."""
+    """Return a warning if the trainer's division undoes this ``kind`` of rewards.
+
+    Beside another reward, the size of the judge's has an effect on what the trainer divides.
+    """
     if getattr(trainer, "multi_objective_aggregation", None) == "normalize_then_sum":
         instead = "Set multi_objective_aggregation to 'sum_then_normalize', and scale_rewards to 'batch' or 'none'"
     elif str(getattr(trainer, "scale_rewards", None)) in {"group", "True"} and (functions or 1) == 1:
-        instead = "Set scale_rewards to 'batch' or 'none', or weight advantages: weighted(GRPOTrainer, reward)"
+        instead = "Set scale_rewards to 'batch' or 'none'"
     else:
         return None
     return undone_by_division(kind, instead=instead)

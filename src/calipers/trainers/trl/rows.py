@@ -1,4 +1,4 @@
-"""Convert the arguments of a TRL reward function (prompts, completions, dataset columns) to groups, by position.
+"""Convert the arguments of a TRL reward function (prompts, completions, dataset columns) to rows, grouped by position.
 
 TRL shows reward functions neither tools nor, before 1.0, environments. The tools are found on the trainer that makes
 the call. TRL is never imported.
@@ -9,47 +9,17 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 from calipers.errors import ConfigError, InputError
-from calipers.inputs import canonical
-from calipers.inputs.parquet import without_empty_fields
 from calipers.inputs.parts import openai_tool_definitions
-from calipers.inputs.rubrics import plain_criteria
-from calipers.rubric.dataset_standards import STANDARDS_KEYS, parse_row_rubric, read_standards
-from calipers.trainers.rows import (
-    Images,
-    assistant_message,
-    is_nan,
-    rubric_text_with_reference,
-    split_reasoning,
-)
-from calipers.types import Message, Rubric, Tool, Trajectory, TrajectoryGroup
+from calipers.trainers.rows import Images, is_nan, prompt_messages, rubric_of_value, split_reasoning
+from calipers.trainers.run import Row
+from calipers.types import Tool
 
 Prompts: TypeAlias = Literal["same", "extended", "unknown"]
 """Whether the prompts of a group are equal, or environments have extended them; unknown where no state is passed."""
-
-USUAL_RUBRIC_COLUMN: Final = "rubric"
-"""The column whose rubrics are used if a data set has it. A column of another name was named, and is required."""
-PROBLEM: Final = "trl_problem"
-"""The key of a trajectory's metadata with the reason why its completion cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A completion of a TRL batch as plain data, which can be sent to every process of a run.
-
-    ``problem`` is the reason why the row cannot be judged. ``tools`` are the definitions of the tools that the policy
-    had.
-    """
-
-    prompt: tuple[Message, ...]
-    completion: tuple[Message, ...]
-    rubric: str | Rubric | None = None
-    reference: str | None = None
-    problem: str | None = None
-    tools: tuple[Tool, ...] | None = None
 
 
 def completion_rows(
@@ -60,39 +30,41 @@ def completion_rows(
     rubrics: Sequence[Any] | None = None,
     references: Sequence[Any] | None = None,
 ) -> list[Row]:
-    """Return a row per completion. ``rubrics`` and ``references`` are dataset columns, None if there are none.
+    """Return a row per completion, without its group. ``rubrics`` and ``references`` are dataset columns, or None.
 
-    A completion that cannot be read is the policy's fault, and becomes a row with a ``problem``. Raises InputError for
-    faults of the data set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of
-    another length.
+    A completion that cannot be read is the policy's fault, and gets no score. Raises InputError for faults of the data
+    set: a prompt that cannot be read, a rubric that is neither text nor criteria, a column of another length.
     """
+    count = len(prompts)
     for name, column in (("completions", completions), ("rubrics", rubrics), ("references", references)):
-        if column is not None and len(column) != len(prompts):
-            raise InputError(f"there are {len(prompts)} prompts but {len(column)} {name}")
-    had, images, rows = _tools_of_rows(columns, len(prompts)), Images(), []
-    for at, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-        messages, problem = _completion(completion, images)
-        reference = None if references is None or references[at] in (None, "") else str(references[at])
-        rubric = None if rubrics is None else rubric_from_column(rubrics[at], f"row {at + 1}: its rubric")
-        rows.append(Row(_prompt(prompt, images, at + 1), messages, rubric, reference, problem, had[at]))
-    return rows
+        if column is not None and len(column) != count:
+            raise InputError(f"there are {count} prompts but {len(column)} {name}")
+    had, images = _tools_of_rows(columns, count), Images()
+    return [
+        Row(
+            None,
+            _member(completions[at], images) | ({"tools": had[at]} if had[at] is not None else {}),
+            prompt_messages(images.to_urls(prompts[at])),
+            None if rubrics is None else rubric_of_value(rubrics[at], f"row {at + 1}: its rubric"),
+            None if references is None else references[at],
+        )
+        for at in range(count)
+    ]
 
 
-def groups_of_rows(
+def grouped_rows(
     batch: Sequence[Row],
     size: int,
     *,
-    default_rubric: str,
     prompts: Prompts = "same",
     label: str = "",
     extra: Mapping[str, Any] | None = None,
-) -> list[TrajectoryGroup]:
-    """Return groups of ``size`` neighbouring rows each.
+) -> list[Row]:
+    """Return the rows in groups of ``size`` neighbours each.
 
-    Ids are positions in the batch, from 1; a group's id begins with ``label``, and ``extra`` is recorded with it. If a
-    row has a reference but no rubric, the reference is added to ``default_rubric``. Raises ConfigError if the batch
-    does not consist of whole groups, or if a group certainly has rollouts of different prompts: then ``size`` or the
-    order of the rows is not the trainer's.
+    A group's id has the positions of its rows in the batch, from 1, after ``label``; ``extra`` is recorded with it.
+    Raises ConfigError if the batch does not consist of whole groups, or if a group certainly has rollouts of different
+    prompts: then ``size`` or the order of the rows is not the trainer's.
     """
     if len(batch) % size:
         raise ConfigError(
@@ -103,79 +75,48 @@ def groups_of_rows(
     parts = [batch[start : start + size] for start in range(0, len(batch), size)]
     # Rows of one prompt are in several groups, though groups hold other prompts too: nothing extends prompts so.
     in_groups = Counter(key for part in parts for key in {repr(row.prompt) for row in part})
-    groups = []
-    for at, members in enumerate(parts):
-        start = at * size
-        where = f"rows {start + 1}-{start + size}"
+    rows: list[Row] = []
+    for number, members in enumerate(parts):
+        where = f"rows {number * size + 1}-{(number + 1) * size}"
         shared = all(row.prompt == members[0].prompt for row in members)
         if not shared and prompts != "extended":
-            _refuse_mixed(
-                members, where, certain=prompts == "same" or any(in_groups[repr(m.prompt)] > 1 for m in members)
-            )
-        groups.append(
-            TrajectoryGroup(
-                group_id=f"{label}{where}",
-                context=members[0].prompt if shared else (),
-                trajectories=tuple(
-                    _trajectory(row, str(number), whole=not shared)
-                    for number, row in enumerate(members, start=start + 1)
-                ),
-                rubric=_rubric(members, where, default_rubric),
-                extra=dict(extra or {}),
-            )
-        )
-    return groups
+            certain = prompts == "same" or any(in_groups[repr(row.prompt)] > 1 for row in members)
+            _refuse_mixed(where, size, certain=certain)
+        named = (replace(row, key=number, name=f"{label}{where}", extra=dict(extra or {})) for row in members)
+        rows += named if shared else map(_with_prompt, named)
+    return rows
 
 
-def _refuse_mixed(members: Sequence[Row], where: str, *, certain: bool) -> None:
+def _refuse_mixed(where: str, size: int, *, certain: bool) -> None:
     if certain:
         raise ConfigError(
-            f"{where} of the batch have different prompts, so they are no group: num_generations={len(members)} is not "
-            "the trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
+            f"{where} of the batch have different prompts, so they are no group: num_generations={size} is not the "
+            "trainer's group size, or the rows of a prompt are not neighbours (in evaluation the size is "
             "num_generations_eval; TRL before 1.0 does not pass it to reward functions: keep them equal there)"
         )
     warnings.warn(
         f"rows of one group have different prompts ({where}): if no environment extended them, they are not answers to "
-        f"the same question, and num_generations={len(members)} is wrong",
+        f"the same question, and num_generations={size} is wrong",
         stacklevel=2,
     )
 
 
-def _trajectory(row: Row, name: str, *, whole: bool) -> Trajectory:
-    """Return a row as a trajectory; ``whole`` includes the prompt. A row with a problem has no messages."""
-    if row.problem is not None:
-        return Trajectory(name, (), metadata={PROBLEM: row.problem})
-    messages = row.prompt + row.completion if whole else row.completion
-    return Trajectory(name, messages, tools=row.tools)
+def _with_prompt(row: Row) -> Row:
+    """Return a row whose prompt is part of its trajectory, because its siblings have others."""
+    assert isinstance(row.member, Mapping)  # noqa: S101 - made above
+    return replace(row, member={**row.member, "messages": [*row.prompt, *row.member["messages"]]}, prompt=())
 
 
-def _rubric(members: Sequence[Row], where: str, default: str) -> str | Rubric | None:
-    """Return the rubric of a group. A reference is added to text only: criteria state themselves what is required."""
-    first = members[0]
-    if any((row.rubric, row.reference) != (first.rubric, first.reference) for row in members):
-        raise ConfigError(f"{where} of the batch are one group, but have different rubrics or references")
-    if first.reference is None or isinstance(first.rubric, Rubric):
-        return first.rubric
-    return rubric_text_with_reference(first.rubric or default, first.reference)
-
-
-def _prompt(prompt: Any, images: Images, number: int) -> tuple[Message, ...]:
-    if isinstance(prompt, str):
-        return ({"role": "user", "content": prompt},)
-    try:
-        return canonical(images.to_urls(prompt))
-    except InputError as error:
-        raise InputError(f"the prompt of row {number}: {error}") from None
-
-
-def _completion(completion: Any, images: Images) -> tuple[tuple[Message, ...], str | None]:
+def _member(completion: Any, images: Images) -> dict[str, Any]:
     if isinstance(completion, str):
-        return (assistant_message(completion),), None
+        completion = [{"role": "assistant", "content": completion}]
     try:
-        messages = tuple(map(split_reasoning, canonical(images.to_urls(completion))))
-    except InputError as error:
-        return (), f"the completion cannot be read: {error}"
-    return messages, None if messages else "the completion holds no message"
+        shown = images.to_urls(completion)
+    except InputError:
+        shown = completion  # and is refused with its image
+    if not isinstance(shown, list | tuple):
+        shown = [shown]
+    return {"messages": [split_reasoning(one) if isinstance(one, Mapping) else one for one in shown]}
 
 
 def _tools_of_rows(columns: Mapping[str, Any], rows: int) -> list[tuple[Tool, ...] | None]:
@@ -202,23 +143,6 @@ def _definitions(tools: Sequence[Any]) -> tuple[Tool, ...] | None:
         return openai_tool_definitions(definitions) if definitions else None
     except InputError as error:
         raise ConfigError(f"the tools of the trainer: {error}") from error
-
-
-def rubric_from_column(value: Any, what: str) -> str | Rubric | None:
-    """Return the rubric in a value of a column of a data set: text or criteria, also as JSON text.
-
-    Criteria may be a rubric's object, a list, or an object like those of data-set rows (verl's ``reward_model``).
-    Raises InputError for anything else.
-    """
-    if value is None or value == "":
-        return None
-    try:
-        read = plain_criteria(value, "rubric")
-        if isinstance(read, Mapping) and "criteria" not in read and not STANDARDS_KEYS.isdisjoint(read):
-            return read_standards(without_empty_fields(dict(read))).rubric
-        return parse_row_rubric(read, "")
-    except (ConfigError, InputError) as error:
-        raise InputError(f"{what} is neither text nor criteria: {error}") from None
 
 
 def dataset_column(given: Mapping[str, Any], name: str | None, *, required: bool) -> Sequence[Any] | None:

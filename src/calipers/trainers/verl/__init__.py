@@ -1,7 +1,7 @@
 """verl 0.9: rewards from a judge that sees all rollouts of a prompt at once.
 
-``AgentLoopManager`` is for training. ``compute_score`` is a reward function for ``main_eval``; ``rubric_batch`` and
-``verif`` are reward functions like RuscaRL's and VerIF's. ``docs/trainers/verl.md`` shows how each is configured.
+``AgentLoopManager`` is for training; ``compute_score`` is a reward function for ``main_eval`` and verl's reward loop.
+``docs/trainers/verl.md`` shows how each is configured.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import Any
 
 from calipers.errors import ConfigError
-from calipers.trainers.verl.eval import compute_score, rubric_batch, verif
+from calipers.trainers.verl.eval import compute_score
 
-__all__ = ["AgentLoopManager", "compute_score", "rubric_batch", "verif"]
+__all__ = ["AgentLoopManager", "compute_score"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,34 +10,25 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any, Final
 
 import ray
 from omegaconf import OmegaConf
-from verl.trainer.ppo.v1 import AgentLoopManagerTQ
+from verl.trainer.ppo.v1 import AgentLoopManagerTQ, AgentLoopWorkerTQ
 
 from calipers.errors import CalipersError, ConfigError
 from calipers.trainers.cohorts import Cohorts, MemberResult
-from calipers.trainers.rewards import (
-    WEIGHT,
-    is_noise_alone,
-    reliability_weight,
-    undone_by_division,
-    weights_without_effect,
-)
+from calipers.trainers.process import warn_untested
+from calipers.trainers.rewards import is_noise_alone, undone_by_division
 from calipers.trainers.run import JudgedRun
-from calipers.trainers.verl.eval import group_scorer, logged_acc
-from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
-from calipers.trainers.verl.scaffold import ScaffoldingWorker, require_scaffold_outside_training, require_v1
+from calipers.trainers.verl.rows import common_group_fields, group_scorer, member_of_outputs, step_of_row
 from calipers.trainers.verl.settings import VerlSettings, make_judge, read_settings
-from calipers.types import GroupResult, TrajectoryGroup
 
 _log = logging.getLogger(__name__)
 _VERL_LOGGER = AgentLoopManagerTQ.__module__
-
-SIGNAL: Final = "calipers_signal"
-"""The name under which verl's filter of groups finds the reward, or 0.0 for a whole group whose scores are all noise.
-"""
+_VerlWorker: Any = AgentLoopWorkerTQ.__ray_metadata__.modified_class
+_METHODS: Final = ("_run_prompt", "_run_agent_loop", "_agent_loop_postprocess")
 
 
 @dataclass(slots=True)
@@ -50,7 +41,7 @@ class _Group:
     joined: set[Any] = field(default_factory=set)
 
 
-class JudgingWorker(ScaffoldingWorker):
+class JudgingWorker(_VerlWorker):  # type: ignore[misc]  # verl has no types
     """verl's agent-loop worker, with rewards from a judge that compares the rollouts of a group.
 
     A rollout without a reward is omitted from its group, like a rollout for which an agent loop of verl returns
@@ -62,8 +53,7 @@ class JudgingWorker(ScaffoldingWorker):
         super().__init__(*args, **kwargs)
         self._settings = settings = settings_in_config(self.config)
         rollout = self.config.actor_rollout_ref.rollout
-        router = _router_of_workers(self.reward_loop_worker_handles)
-        self._judge = make_judge(settings, workers=rollout.agent.num_workers, router=router)
+        self._judge = make_judge(settings, workers=rollout.agent.num_workers)
         scorer = group_scorer(settings, self._judge)
         self._run = JudgedRun(
             self._judge,
@@ -71,9 +61,8 @@ class JudgingWorker(ScaffoldingWorker):
             min_scored=settings.min_group,
             consequence="so it does not train",
         )
-        self._scored = self._run.wrap(scorer.score_group)
         self._cohorts = Cohorts(
-            self._score_group,
+            self._run.wrap(scorer.score_group),
             size=rollout.n,
             preparing=scorer.preparing,
             quorum=settings.min_group,
@@ -82,16 +71,6 @@ class JudgingWorker(ScaffoldingWorker):
         )
         _omit_tracebacks(self._run)
         self._groups: dict[Any, _Group] = {}
-        self._resamples = resamples(self.config)
-        self._needs_reliability = settings.weigh or self._resamples
-
-    async def _score_group(self, group: TrajectoryGroup) -> GroupResult:
-        result = await self._scored(group)
-        if self._needs_reliability and result.status == "scored":
-            self._needs_reliability = False
-            if note := weights_without_effect([result]):
-                _log.warning("the first group: %s", note)
-        return result
 
     async def generate_sequences(self, batch: Any) -> None:
         """Start the rollouts of verl's ``batch``.
@@ -129,9 +108,7 @@ class JudgingWorker(ScaffoldingWorker):
                 self._leave_out(result, kwargs)
                 return
             outputs[-1].reward_score = result.reward
-            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(
-                result, self._settings, resamples=self._resamples
-            )
+            outputs[-1].extra_fields["reward_extra_info"] = logged_extra_info(result, self._settings)
             outputs[-1].metrics.compute_score = time.perf_counter() - start
         await super()._agent_loop_postprocess(outputs, validate, **kwargs)
 
@@ -173,12 +150,9 @@ class AgentLoopManager(AgentLoopManagerTQ):  # type: ignore[misc]  # verl has no
         self.agent_loop_workers_class = ray.remote(JudgingWorker)
         self._calipers = settings_in_config(self.config)
         require_groups(self.config, self._calipers)
-        _require_effect(self.config, self._calipers)
-        if self._calipers.scaffold is not None:
-            require_scaffold_outside_training(self.config)
 
     async def _init_agent_loop_workers(self) -> None:
-        judge = make_judge(self._calipers, router=_router_of_workers(self.reward_loop_worker_handles))
+        judge = make_judge(self._calipers)
         try:
             for warning in await judge.check():
                 _log.warning("the judge: %s", warning)
@@ -211,13 +185,12 @@ def settings_in_config(config: Any) -> VerlSettings:
 
 def require_groups(config: Any, settings: VerlSettings) -> None:
     """Raise ConfigError for a version or configuration of verl in which no prompt has several rollouts to compare."""
-    require_v1(config)
-    model, rollout = config.reward.reward_model, config.actor_rollout_ref.rollout
-    if model.enable and not model.enable_resource_pool:
-        raise ConfigError(
-            "reward.reward_model.enable=true with enable_resource_pool=false: verl wakes a colocated reward model only "
-            "after the rollouts, when agent loops have ended. Set enable_resource_pool=true"
-        )
+    warn_untested("verl")
+    if missing := [name for name in _METHODS if not hasattr(_VerlWorker, name)]:
+        raise ConfigError(f"verl {version('verl')} has no {', '.join(missing)}: pip install 'verl>=0.9,<0.10'")
+    if not config.transfer_queue.enable:
+        raise ConfigError("calipers' agent-loop manager is for verl's V1 trainer: set trainer.use_v1=true")
+    rollout = config.actor_rollout_ref.rollout
     if rollout.n < settings.min_group and not settings.absolute:
         raise ConfigError(
             f"actor_rollout_ref.rollout.n={rollout.n}: rollouts are compared, so a prompt needs at least "
@@ -231,53 +204,28 @@ def require_groups(config: Any, settings: VerlSettings) -> None:
         )
 
 
-def _require_effect(config: Any, settings: VerlSettings) -> None:
-    from verl.trainer.ppo.v1 import get_trainer_cls  # noqa: PLC0415 - verl registers its trainers when it is loaded
-
-    mode = config.trainer.v1.trainer_mode
-    if settings.weigh and not getattr(get_trainer_cls(mode), "calipers_weighted", False):
-        raise ConfigError(
-            f"+calipers.weigh=true: verl's trainer {mode!r} does not multiply advantages by weights. On every node, "
-            "export VERL_USE_EXTERNAL_MODULES=calipers.trainers.verl.weighted"
-        )
-
-
 def _undone(reward: Any, algorithm: Any) -> str | None:
     """Return a warning if verl's division undoes what ``reward`` does to each group."""
     divides = algorithm.get("norm_adv_by_std_in_grpo", True)
     if not divides or algorithm.adv_estimator not in {"grpo", "grpo_vectorized", "grpo_passk", "gdpo"}:
         return None
-    instead = "Set algorithm.norm_adv_by_std_in_grpo=false, or weight advantages: +calipers.weigh=true"
-    return undone_by_division(reward.kind, instead=instead)
+    return undone_by_division(reward.kind, instead="Set algorithm.norm_adv_by_std_in_grpo=false")
 
 
-def resamples(config: Any) -> bool:
-    """Return whether verl's filter of groups replaces those whose scores are all noise."""
-    table = OmegaConf.select(config, "algorithm.filter_groups")
-    return table is not None and bool(table.get("enable", False)) and table.get("metric") == SIGNAL
-
-
-def logged_extra_info(result: MemberResult, settings: VerlSettings, *, resamples: bool = False) -> dict[str, float]:
+def logged_extra_info(result: MemberResult, settings: VerlSettings) -> dict[str, float]:
     """Return what verl logs with a rollout's reward. Keys are the same for every rollout, and values are numbers.
 
-    With ``resamples``, its filter finds 0.0 for every rollout of a group whose scores are all noise, else the reward.
+    ``calipers_signal`` is for verl's filter of groups: 0.0 for every rollout of a group whose scores are all noise,
+    else the reward.
     """
     score = result.member.score if result.member is not None else None
     count = len(result.group.trajectories) if result.group is not None else result.rewarded
-    reward = result.required()
-    info = {"calipers_score": float(reward if score is None else score), "calipers_rewarded": result.rewarded / count}
-    if resamples:
-        info[SIGNAL] = 0.0 if result.group is not None and is_noise_alone(result.group) else float(reward)
-    if settings.weigh:
-        info[WEIGHT] = 1.0 if result.group is None else reliability_weight(result.group)
-    return info if settings.recipe is None else info | {"acc": logged_acc(reward, settings.recipe)}
-
-
-def _router_of_workers(handles: Sequence[Any] | None) -> str | None:
-    """Return the address of the router that verl's RewardLoopWorkers know, or None if there is none."""
-    address = ray.get(handles[0].__ray_call__.remote(_address_of_worker)) if handles else None
-    return None if address is None else str(address)
-
-
-def _address_of_worker(worker: Any) -> str | None:
-    return None if worker.reward_router_address is None else str(worker.reward_router_address)
+    reward = float(result.required())
+    info = {
+        "calipers_score": reward if score is None else float(score),
+        "calipers_rewarded": result.rewarded / count,
+        "calipers_signal": 0.0 if result.group is not None and is_noise_alone(result.group) else reward,
+    }
+    if settings.recipe is not None:
+        info["acc"] = float(reward > 0.5) if settings.recipe == "rubric_batch" else reward
+    return info

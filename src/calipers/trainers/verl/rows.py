@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from calipers.errors import InputError
 from calipers.inputs.plain import plain_data
-from calipers.rubric.dataset_standards import Standards, text_of_reference
+from calipers.judging.hybrid import Hybrid
+from calipers.judging.judge import Judge
+from calipers.rubric.dataset_standards import text_of_reference
 from calipers.trainers.rows import (
     Images,
     rubric_text_with_reference,
@@ -19,7 +22,9 @@ from calipers.trainers.rows import (
     warn_unused,
 )
 from calipers.trainers.verl.settings import VerlSettings
-from calipers.types import Message, Rubric
+from calipers.types import Message, Rubric, TrajectoryGroup
+from calipers.verifiers import has_answer
+from calipers.verifiers.constraints import Constraints, RulesAs, read_constraints
 
 Decode = Callable[[list[int]], str]
 """A function that turns token ids into text, without special tokens."""
@@ -29,39 +34,47 @@ def common_group_fields(row: Mapping[str, Any], settings: VerlSettings, *, rubri
     """Return what all rollouts of a row share, as the fields of a group; ``rubric`` is the judge's own.
 
     A row's rubric may be in any field where data sets store it: ``rubric``, ``extra_info.rubric``, RuscaRL's
-    ``reward_model.rubrics``. Raises InputError for what cannot be read.
+    ``reward_model.rubrics``. Raises InputError for what cannot be read, and for a row without what its recipe needs.
     """
-    common = {"group_id": str(row["uid"]), "context": Images().to_urls(list(row["raw_prompt"]))}
+    common = {"context": Images().to_urls(list(row["raw_prompt"]))}
+    if "uid" in row:
+        common["group_id"] = str(row["uid"])
     stated = standards_of_row(row)
     if settings.recipe == "verif":
         model = row.get("reward_model")
-        truth = truth_with_rules(stated, model.get("ground_truth") if isinstance(model, Mapping) else None)
-        if stated.rubric is not None and settings.scaffold is None:
-            warn_unused(f"the rubric in {stated.rubric_place}", "+calipers.recipe=rubric_batch grades by it")
-        return {**common, "ground_truth": truth}
+        truth = model.get("ground_truth") if isinstance(model, Mapping) else None
+        if stated.rules is None and (not isinstance(truth, str | Mapping) or not truth):
+            raise InputError("the row has no reward_model.ground_truth with checkers and functions, as VerIF has it")
+        if stated.rubric is not None:
+            warn_unused(f"the rubric in {stated.rubric_place}", "recipe=rubric_batch grades by it")
+        return {**common, "ground_truth": plain_data(truth) if stated.rules is None else stated.rules.value}
     if settings.recipe == "rubric_batch" and not isinstance(stated.rubric, Rubric):
-        raise InputError("the row has no criteria: they are expected in reward_model.rubrics, as RuscaRL has them")
+        raise InputError(
+            "the row has no criteria: they are expected in reward_model.rubrics or extra_info.reward_model.rubrics. "
+            "main_eval passes reward_model.ground_truth and nothing else of a row: calipers generate -o OUT.parquet "
+            "writes them into it"
+        )
     if stated.rules is not None:
-        warn_unused(f"the rules in {stated.rules.place}", "+calipers.recipe=verif runs them")
+        warn_unused(f"the rules in {stated.rules.place}", "recipe=verif runs them")
     if isinstance(stated.rubric, Rubric):
         return {**common, "rubric": stated.rubric}
-    answer = reference_text(stated) if settings.reference else ""
+    reference = stated.reference if settings.reference else None
+    answer = "" if reference is None else text_of_reference(plain_data(reference.value))
     text = rubric_text_with_reference(stated.rubric or rubric, answer) if answer else stated.rubric
     return {**common, "rubric": text}
 
 
-def truth_with_rules(stated: Standards, ground_truth: object) -> Any:
-    """Return the object of a row with VerIF's or IFEval's rules. Raises InputError if there is none."""
-    if stated.rules is not None:
-        return stated.rules.value
-    if not isinstance(ground_truth, str | Mapping) or not ground_truth:
-        raise InputError("the row has no reward_model.ground_truth with checkers and functions, as VerIF has it")
-    return plain_data(ground_truth)
+def group_scorer(settings: VerlSettings, judge: Judge) -> Judge | Hybrid:
+    """Return the scorer of whole groups for the settings' recipe: the judge alone, or with a row's rules."""
+    if settings.recipe != "verif":
+        return judge
+    checks = partial(_constraints, rules=settings.rules)
+    return Hybrid(judge, checks=checks, combine="verif_code", gates=[has_answer])
 
 
-def reference_text(stated: Standards) -> str:
-    """Return the reference of a row as text; empty if there is none."""
-    return "" if stated.reference is None else text_of_reference(plain_data(stated.reference.value))
+def _constraints(group: TrajectoryGroup, *, rules: RulesAs) -> Constraints:
+    asked = "\n".join(str(message.get("content") or "") for message in group.context)
+    return read_constraints(group.extra["ground_truth"], instruction=asked, rules=rules)
 
 
 def step_of_row(row: Mapping[str, Any], *, validate: bool) -> dict[str, Any]:

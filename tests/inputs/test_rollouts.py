@@ -1,26 +1,33 @@
-"""Rows of every format: nothing of them is lost, and no field of another type is more than a refusal."""
+"""Rows of every format: nothing of them is lost, no field of another type is more than a refusal, and rollouts of one
+prompt are a group.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
+import io
 import json
+import logging
 import re
 from collections.abc import Iterator
 from copy import deepcopy
 from itertools import count
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from calipers.errors import InputError
+from calipers.errors import ConfigError, InputError
 from calipers.inputs import as_group, as_trajectory, read_groups
+from calipers.inputs.grouping import grouped, rollouts_of
 from calipers.inputs.rollouts import FORMATS, format_of
 from inputs import full_rows
 from inputs.written import read, said_in, written
 
 STRUCTURE = frozenset({
-    "type", "role", "kind", "from", "id", "name", "jsonrpc", "method", "tool_call_id", "call_id", "function", "key",
+    "type", "role", "kind", "from", "id", "name", "tool_call_id", "call_id", "function", "key",
     "mimeType", "mime_type", "media_type", "format", "domain_name", "task_id", "epoch", "requestor", "object", "uid",
     "finish_reason", "finishReason", "tool_type", "status", "tool_use_id", "model", "group_id",
 })  # fmt: skip
@@ -191,28 +198,16 @@ def test_exchanges_that_continue_a_conversation_are_one_history():
         as_trajectory({"exchanges": {"responses": [{}]}}, default_id="1")
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_two_answers_are_two_rollouts_of_one_prompt(tmp_path: Path):
+    for row in (
         {"conversations": TURNS[:1], "chosen": {"from": "gpt", "value": "A"}, "rejected": "B"},
         {"messages": [ASKED], "chosen": {"role": "assistant", "content": "A"}, "rejected": "B"},
         {"prompt": "q", "chosen": [ASKED, {"role": "assistant", "content": "A"}], "rejected": "B"},
-        {"instruction": "q", "input": "", "chosen": "A", "rejected": "B"},
-        {"chosen": "\n\nHuman: q\n\nAssistant: A", "rejected": "\n\nHuman: q\n\nAssistant: B"},
-    ],
-)
-def test_two_answers_are_two_rollouts_of_one_prompt(row: dict[str, Any], tmp_path: Path):
-    assert len(as_group(row).trajectories) == 2
-    (group,), problems = read(written(tmp_path / "rows.jsonl", row))
-    assert (said_in([group]), group.context, problems) == ([[["q", "A"], ["q", "B"]]], (ASKED,), [])
-    assert [one.metadata["calipers_answer"] for one in group.trajectories] == ["chosen", "rejected"]
-
-
-def test_system_history_and_input_belong_to_the_prompt():
-    row = {"instruction": "q", "input": "i", "system": "s", "history": [["h", "r"]], "chosen": "A", "rejected": "B"}
-    first = as_group(row | {"margin": 2}).trajectories[0]
-    assert [message["content"] for message in first.messages] == ["s", "h", "r", "q\ni", "A"]
-    assert first.metadata == {"margin": 2, "calipers_answer": "chosen"}
+    ):
+        assert len(as_group(row).trajectories) == 2
+        (group,), problems = read(written(tmp_path / "rows.jsonl", row))
+        assert (said_in([group]), group.context, problems) == ([[["q", "A"], ["q", "B"]]], (ASKED,), [])
+        assert [one.metadata["calipers_answer"] for one in group.trajectories] == ["chosen", "rejected"]
 
 
 def test_json_text_is_messages_only_if_the_prompt_is_too(tmp_path: Path):
@@ -239,19 +234,6 @@ def test_a_trace_is_its_last_branch_with_the_weighted_reward():
     assert as_group(full_rows.VERIFIERS_TRACES | {"traces": [damaged]}).trajectories[0].reward is None
 
 
-def test_a_message_of_mcp_traffic_is_a_call_or_its_result():
-    traffic = [
-        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}},
-        {"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "x"}},
-        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "look", "arguments": {"at": "x"}}},
-        {"jsonrpc": "2.0", "method": "notifications/progress"},
-        {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": "gone"}},
-    ]
-    call, result = as_group([traffic]).trajectories[0].messages
-    assert call["tool_calls"][0]["function"] == {"name": "look", "arguments": '{"at":"x"}'}
-    assert (result["tool_call_id"], result["is_error"]) == (call["tool_calls"][0]["id"], True)
-
-
 PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "q", "completion": "a", "reward": "high"}, "'reward' is 'high'"),
     ({"prompt": "q", "completion": "a", "reward": [1]}, "'reward' must be a number or null, not a list"),
@@ -262,7 +244,6 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "q", "chosen": "A"}, "has 'chosen' alone"),
     ({"traj": 5, "task_id": 1}, "'traj' is a number"),
     ({"responses_create_params": {}, "response": 5}, "looks like the format nemo_gym, but a field"),
-    ({"task_id": "1", "reward_info": None, "ticks": [{}], "messages": []}, "a run of speech in ticks"),
     ({"eval": {"task": "t"}, "samples": []}, "is a log without samples"),
     ({"trajectory": [], "history": [], "info": {}}, 'write each rollout as {"group_id"'),
     ({"trajectories": []}, "is a group among rollouts"),
@@ -285,3 +266,235 @@ def test_a_bad_row_is_named_and_the_others_are_read(tmp_path: Path):
 def test_a_file_of_another_agent_says_what_to_write(tmp_path: Path):
     _, problems = read(written(tmp_path / "agent.traj", {"trajectory": [], "history": [], "info": {}}))
     assert 'a row may also be one rollout: {"group_id"' in problems[0]
+
+
+# --- which rollouts are of one prompt ---
+
+
+def row(prompt: str, said: str, **more: Any) -> dict[str, Any]:
+    return {"prompt": prompt, "completion": said, **more}
+
+
+def ids_of(groups: list[Any]) -> list[tuple[str, int]]:
+    return [(group.group_id, len(group.trajectories)) for group in groups]
+
+
+def test_equal_prompts_are_a_group_with_the_prompt_as_its_context(tmp_path: Path):
+    groups, problems = read(written(tmp_path / "t.jsonl", row("p", "a"), row("q", "b"), row("p", "c")))
+    assert (said_in(groups), problems) == ([[["p", "a"], ["p", "c"]], [["q", "b"]]], [])
+    assert groups[0].context == ({"role": "user", "content": "p"},)
+
+
+def test_a_group_id_names_the_group_and_different_prompts_in_it_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    rows = [row("p", "a", group_id="x"), row("q", "b", group_id="x"), row("p", "c", group_id="y")]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert ids_of(groups) == [("x", 2), ("y", 1)]
+    assert "t.jsonl:2: the rollouts of 'x' have different prompts (compare line 1)" in caplog.text
+
+
+def test_equal_names_of_two_data_sets_are_two_tasks(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    rows = [row("p", "a", example_id=3), row("q", "b", example_id=3), row("p", "c", example_id=3)]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert ids_of(groups) == [("3", 2), ("3-2", 1)]
+    assert "'3' also names rollouts of another prompt" in caplog.text
+    run = {"task_id": "0", "reward_info": None, "messages": [ANSWERED]}
+    runs = [
+        {"info": {"environment_info": {"domain_name": name}}, "simulations": [run]} for name in ("airline", "retail")
+    ]
+    groups, _ = read(written(tmp_path / "u.jsonl", *runs))
+    assert ids_of(groups) == [("airline/0", 1), ("retail/0", 1)]
+
+
+def test_few_shot_prompts_are_told_apart_by_what_the_row_calls_the_prompt(tmp_path: Path):
+    shots = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]
+    rows = [
+        {"prompt": [*shots, {"role": "user", "content": asked}], "completion": said}
+        for asked, said in (("2+2", "4"), ("3+3", "6"), ("2+2", "5"))
+    ]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [(len(group.context), len(group.trajectories)) for group in groups] == [(3, 2), (3, 1)]
+
+
+def test_rollouts_without_a_users_prompt_or_an_answer_are_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    rows = [{"messages": [{"role": "system", "content": "s"}, ANSWERED]}] * 2
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [len(group.trajectories) for group in groups] == [1, 1]
+    assert "t.jsonl:1: has no prompt of a user's" in caplog.text
+    list(read_groups([{"messages": [{"role": "user", "content": "q"}]}]))
+    assert "has no message of an assistant" in caplog.text
+
+
+def test_ids_and_times_of_messages_make_no_other_prompt(tmp_path: Path):
+    rows = [{"messages": [{"role": "user", "content": "q", "id": at, "timestamp": at}, ANSWERED]} for at in (1, 2)]
+    groups, _ = read(written(tmp_path / "t.jsonl", *rows))
+    assert [len(group.trajectories) for group in groups] == [2]
+
+
+def test_a_key_of_the_rows_may_say_what_a_group_is():
+    rows = [row("p", "a", k=1), row("p", "b", k="1"), row("p", "c", k=1), row("p", "d", info={"k": 1})]
+    told: list[str] = []
+    rollouts = rollouts_of(enumerate(rows, start=1))
+    found = list(grouped(rollouts, group_by="k", note=lambda _, text: told.append(text)))
+    assert found[0] == (4, "has no 'k' to group by; the keys are info")
+    assert [(group["group_id"], len(group["trajectories"])) for _, group in found[1:]] == [("1", 2), ("1-2", 1)]
+    assert len(told) == 1
+
+
+def test_rows_on_stdin_and_in_memory_are_grouped_too(monkeypatch: pytest.MonkeyPatch):
+    rows = [row("p", "a"), row("p", "b")]
+    assert [len(group.trajectories) for group in read_groups(rows)] == [2]
+    lines = io.BytesIO(b"".join(json.dumps(one).encode() + b"\n" for one in rows))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(lines))
+    assert [len(group.trajectories) for group in read_groups("-")] == [2]
+    with pytest.raises(ConfigError, match="reader='parquet' reads files"):
+        next(read_groups(rows, reader="parquet"))
+
+
+def test_titles_and_damaged_lines_may_precede_the_rollouts(tmp_path: Path):
+    groups, problems = read(written(tmp_path / "t.jsonl", {"title": "run 7"}, b"{broken\n", row("p", "a")))
+    assert ([len(group.trajectories) for group in groups], len(problems)) == ([1], 2)
+
+
+def test_a_groups_file_says_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    group = {"group_id": "g", "trajectories": [{"messages": [ANSWERED]}]}
+    with caplog.at_level(logging.WARNING):
+        assert ids_of(list(read_groups(written(tmp_path / "t.jsonl", group)))) == [("g", 1)]
+        _, problems = read(written(tmp_path / "u.jsonl", group, row("p", "a")))
+    assert not caplog.records
+    assert "is one rollout among groups" in problems[0]
+
+
+def test_a_row_that_is_nested_deeply_costs_itself_alone(tmp_path: Path):
+    nested = b'{"prompt": "p", "completion": "a", "info": ' + b"[" * 5000 + b"]" * 5000 + b"}\n"
+    groups, problems = read(written(tmp_path / "rows.jsonl", nested, row("p", "b")))
+    assert ([len(group.trajectories) for group in groups], len(problems)) == ([1], 1)
+
+
+# --- objects of ART ---
+
+
+REASONED = ANSWERED | {"reasoning": "r"}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {}}}
+CHOICE = SimpleNamespace(
+    finish_reason="stop", message=SimpleNamespace(role="assistant", content="a", reasoning_content="r", tool_calls=None)
+)
+
+
+def rollout(**fields: Any) -> SimpleNamespace:
+    held: dict[str, Any] = {
+        "messages_and_choices": [ASKED, CHOICE],
+        "tools": None,
+        "additional_histories": [],
+        "reward": 0.0,
+        "metadata": {},
+    }
+    return SimpleNamespace(**held | fields)
+
+
+def test_messages_choices_tools_reward_and_metadata_are_read() -> None:
+    read = as_trajectory(rollout(tools=[TOOL], reward=1.5, metadata={"k": 1}), default_id="3")
+    assert (read.id, read.messages, read.tools) == ("3", (ASKED, REASONED), (TOOL,))
+    assert (read.reward, read.metadata) == (1.5, {"k": 1})
+
+
+def test_a_group_counts_its_trajectories_and_not_its_exceptions() -> None:
+    group = as_group(SimpleNamespace(trajectories=[rollout(), rollout()], exceptions=["lost"], metadata={"s": 2}))
+    assert [member.id for member in group.trajectories] == ["1", "2"]
+    assert group.extra == {"metadata": {"s": 2}}
+
+
+def test_further_histories_follow_after_a_line_that_says_so() -> None:
+    further = SimpleNamespace(messages_and_choices=[ASKED], tools=[TOOL])
+    read = as_trajectory(rollout(additional_histories=[further]), default_id="1")
+    note = {"role": "system", "content": "History 2 of 2 of this rollout:"}
+    assert read.messages == (ASKED, REASONED, note, ASKED)
+    assert read.tools == (TOOL,)
+
+
+class Recorded:
+    """The newer form: what was exchanged, laid out as histories by ART itself."""
+
+    messages_and_choices: tuple[Any, ...] = ()
+    reward = 2.0
+    metadata = None
+
+    def __init__(self, *histories: list[Any], fault: str | None = None) -> None:
+        self.exchanges = histories or fault
+        self.fault = fault
+
+    def histories(self) -> list[Any]:
+        return [
+            SimpleNamespace(as_chat_completions_history=lambda chat=chat: self.chat(chat))
+            for chat in self.exchanges or ()
+        ]
+
+    def chat(self, messages: Any) -> SimpleNamespace:
+        if self.fault:
+            raise ValueError(self.fault)
+        return SimpleNamespace(messages=messages, tools=None)
+
+
+def test_exchanges_are_laid_out_by_art() -> None:
+    assert as_trajectory(Recorded([ASKED, REASONED]), default_id="1").messages == (ASKED, REASONED)
+    assert len(as_trajectory(Recorded([ASKED, REASONED], [ASKED]), default_id="1").messages) == 4
+
+    with pytest.raises(InputError, match=r"trajectory 1 holds exchanges that ART cannot convert .*: no structure"):
+        as_trajectory(Recorded(fault="no structure"), default_id="1")
+    with pytest.raises(InputError, match="trajectory 1 has a number as 'additional_histories'"):
+        as_trajectory(rollout(additional_histories=3), default_id="1")
+
+
+@pytest.fixture
+def art(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no price list from the network
+    return pytest.importorskip("art", reason="openpipe-art is not installed: only its recorded forms are tested")
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore")
+def test_the_real_librarys_groups_are_read(art: Any) -> None:
+    chat = pytest.importorskip("openai.types.chat.chat_completion")
+    message = {"role": "assistant", "content": "a", "reasoning_content": "r"}
+    choice = chat.Choice.model_validate({"index": 0, "finish_reason": "stop", "message": message})
+    rollouts = [
+        art.Trajectory(messages_and_choices=[ASKED, choice], reward=1.5, metadata={"k": 1}),
+        art.Trajectory(messages_and_choices=[ASKED, choice.message], tools=[TOOL]),
+        ValueError("lost"),
+    ]
+    group = as_group(art.TrajectoryGroup(rollouts))
+    assert [member.messages for member in group.trajectories] == [(ASKED, REASONED)] * 2
+    assert [member.reward for member in group.trajectories] == [1.5, 0.0]
+    assert group.trajectories[1].tools == (TOOL,)
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore")
+def test_the_real_librarys_exchanges_are_read(art: Any) -> None:
+    held = art.trajectories
+    if not hasattr(held, "TrajectoryExchanges"):
+        pytest.skip("this openpipe-art records no exchanges (before 0.5.19)")
+    moment = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    message = {"role": "assistant", "content": "a", "reasoning_content": "r"}
+    reply = {"id": "x", "object": "chat.completion", "created": 1, "model": "m"}
+    exchange = {
+        "request": {"model": "m", "messages": [ASKED]},
+        "response": reply | {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]},
+        "start_time": moment,
+        "end_time": moment,
+    }
+    exchanges = held.TrajectoryExchanges.model_validate({"chat_completions": [exchange]})
+    read = as_trajectory(held.Trajectory(exchanges=exchanges, reward=1.0), default_id="1")
+    assert (read.messages, read.reward) == ((ASKED, REASONED), 1.0)
+
+
+def test_the_versions_that_art_noted_are_in_the_trajectorys_metadata():
+    for noted, expected in (
+        ({"initial_policy_version": 3, "final_policy_version": 4}, {"policy_version": [3, 4]}),
+        ({"initial_policy_version": 3, "final_policy_version": 3}, {"policy_version": 3}),
+        ({"initial_policy_version": None, "final_policy_version": None}, {}),
+        ({"initial_policy_version": 3, "metadata": {"policy_version": 9}}, {"policy_version": 9}),
+    ):
+        group = as_group([{"messages_and_choices": [ANSWERED], "reward": 0.0, **noted}])
+        assert group.trajectories[0].metadata == expected

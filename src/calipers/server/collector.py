@@ -1,0 +1,613 @@
+"""Gathers the rollouts of a group, has it judged once, and answers all of its callers from one outcome.
+
+A rollout stays in its group when its caller leaves, because the caller may come again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from calipers.errors import InputError, LedgerError
+from calipers.inputs import as_group, as_trajectory
+from calipers.judging.preparing import EarlySearch, Prepare
+from calipers.ledger import WritableLedger, group_digest
+from calipers.ledger.answers import require_object
+from calipers.ledger.calls import SingleFlight
+from calipers.server.limits import CallerGoneError, Room, conflict, draining
+from calipers.trainers.cohorts import UNNAMED, MemberResult, member_results, read_common_fields
+from calipers.trainers.run import JudgedRun
+from calipers.types import GroupResult, Rubric, Trajectory, TrajectoryGroup, TrajectoryResult
+from calipers.types.encoding import to_json
+from calipers.types.versions import version_fields
+
+Key: TypeAlias = tuple[str, str]
+"""The run and the id of a group, under which the ledger has it."""
+Answer: TypeAlias = Callable[[Key, int | None, MemberResult], Any]
+"""Makes a rollout's answer from its result."""
+
+_REMEMBERED: Final = 8192
+"""The latest groups whose answers are in memory. The ledger has those of the others, if they have ids."""
+_AGAIN: Final = 30.0
+"""Seconds after a group was answered in which a rollout with a number, but no id, may be sent again."""
+_LOST: Final = 600.0
+"""Seconds after a group was judged in which a rollout whose answer was not sent may be sent again."""
+_LARGE: Final = 2**18
+"""Requests of more bytes are rendered in a thread: escapes in megabytes of hostile text take seconds."""
+_NOBODY: Final = Trajectory("?", ())
+"""A rollout without messages, of which only the group's common fields are read."""
+_MARK: Final = "served"
+"""The key of a recorded group under which the server notes the group's name, run and size."""
+
+NO_MESSAGES: Final = "it has no messages, so there is nothing to judge"
+LATE: Final = "it arrived after its group had been closed, so its group was judged, or given up, without it"
+_ROUTING: Final = (
+    "if several servers share the ledger, a proxy must send all requests for a group to the same one: route them by "
+    "the header X-Group-Id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A rollout as a request brings it: the group it belongs to, what the judge gets, and what its siblings share.
+
+    ``number`` is its index in its group; None for engines that do not number rollouts. ``held`` is the size of its
+    request in bytes, and ``title`` how the log shows its group.
+    """
+
+    key: Key
+    title: str
+    size: int
+    messages: Sequence[Mapping[str, Any]]
+    shared: Mapping[str, Any]
+    held: int
+    number: int | None = None
+    version: Any = None
+
+    def trajectory(self) -> Trajectory:
+        """Return the rollout as a trajectory. Raises InputError."""
+        read = as_trajectory(
+            {"messages": self.messages}, default_id=UNNAMED if self.number is None else str(self.number)
+        )
+        return read if self.version is None else replace(read, metadata=version_fields(self.version))
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """A rollout's place in its group. ``trajectory`` is None for a rollout that cannot be judged.
+
+    ``callers`` wait for the answer, and ``given`` is True once it was sent to one of them.
+    """
+
+    seen: bytes
+    number: int | None = None
+    trajectory: Trajectory | None = None
+    callers: int = 0
+    given: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """A group that is gathered, judged or answered: ``outcome`` is the answer to every place, all at once.
+
+    ``forms`` are digests of what its rollouts share, as they sent it; ``common`` is the digest of that as it was read.
+    """
+
+    key: Key
+    title: str
+    size: int
+    head: TrajectoryGroup
+    common: bytes
+    outcome: asyncio.Future[dict[Place, Any]]
+    prepare: Prepare = lambda member: member
+    forms: set[bytes] = field(default_factory=set)
+    places: list[Place] = field(default_factory=list)
+    taking: bool = True
+    judged: bool = False
+    whole: bool = False
+    members: int = 0
+    held: int = 0
+    ends: float | None = None
+    settled: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+
+
+class Collector:
+    """Gathers the groups of a tenant's own clients, whose rollouts have ids, or of an engine, whose rollouts have none.
+
+    Groups with ids (``named``) are judged at the deadline ``wait`` if ``quorum`` rollouts have come, and remembered in
+    the ledger. Those of an engine are judged when all their callers wait, or not at all; two rollouts of a prompt may
+    have the same text, so a text that comes again is the same rollout if the caller of that place has left before its
+    answer was sent. ``limit`` is in seconds from the first rollout until judging is cancelled. ``repeated`` and
+    ``late`` count requests for rollouts that were there already, and rollouts that came too late.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a tenant consists of
+        self,
+        run: JudgedRun,
+        room: Room,
+        ledger: WritableLedger | None,
+        early: EarlySearch,
+        answer: Answer,
+        *,
+        named: bool,
+        wait: float,
+        quorum: int | None = None,
+        limit: float | None = None,
+    ) -> None:
+        self.run, self._room, self._ledger, self._early, self._answer = run, room, ledger, early, answer
+        self._named, self._wait, self._quorum, self._limit = named, wait, quorum, limit
+        self._score: Callable[[TrajectoryGroup], Awaitable[GroupResult]] = run.wrap(run.judge.score_group)
+        self._one_of_several = ledger is not None and ledger.claims
+        self._groups: dict[Key, list[Group]] = {}
+        self._answered: OrderedDict[Group, None] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lookups: SingleFlight[None] = SingleFlight()
+        self._draining = False
+        self.repeated = 0
+        self.late = 0
+
+    @property
+    def gathering(self) -> int:
+        """Return the number of groups that are being gathered or judged."""
+        return sum(len(groups) for groups in self._groups.values()) - len(self._answered)
+
+    # --- rollouts with ids
+
+    async def of_rollout(self, sent: Sent) -> Any:
+        """Return the answer to a rollout that has an id, when its group has been judged.
+
+        Cancelling this leaves the rollout in its group. Raises RefusalError for a rollout that contradicts its
+        siblings, or for which there is no room; InputError for one that cannot be read; and what the judge raises.
+        """
+        self.run.require_running()
+        group = await self._known(sent.key)
+        trajectory = None
+        if group is None or all(place.number != sent.number for place in group.places):
+            trajectory = await self._ready(sent, sent.trajectory())
+            group = self._last(sent.key)  # it may have begun, or been judged, during the search
+        if group is None:
+            group = self._begun(sent)
+        elif group.whole or group.size != sent.size:
+            was = "was sent whole before" if group.whole else f"has group_size {group.size}, not {sent.size}"
+            raise conflict(f"group {sent.title!r} {was}; if this rollout belongs to another training run, name the run")
+        self._require_shared(group, sent)
+        place = next((one for one in group.places if one.number == sent.number), None)
+        if place is not None:
+            if place.seen != digest(sent.messages) and place.seen != digest(sent.trajectory().messages):
+                raise conflict(
+                    f"rollout {sent.number} of group {sent.title!r} arrived before with other messages; an index "
+                    "names one rollout of its group, and a group_id one group of its run"
+                )
+            self.repeated += 1
+        elif group.taking:
+            place = self._entered(group, sent, trajectory or sent.trajectory())
+        elif self._draining and not group.judged:  # it may have been sent away just now: the next server knows
+            raise draining()
+        if place is None or not sent.messages:
+            self.late += bool(sent.messages)
+            return self._answer(sent.key, sent.number, MemberResult(None, LATE if sent.messages else NO_MESSAGES))
+        return await _answer_in(group, place)
+
+    async def of_whole(self, group: TrajectoryGroup, run: str, size: int) -> bytes:
+        """Return the result of a group that a request of ``size`` bytes brings whole, as JSON.
+
+        Cancelling this leaves the group with the judge. Raises as ``of_rollout`` does.
+        """
+        self.run.require_running()
+        key, seen = (run, group.group_id), group_digest(group).encode()
+        known = await self._known(key)
+        if known is not None:
+            if not known.whole or known.places[0].seen != seen:
+                raise conflict(
+                    f"group {group.group_id!r} was sent before with other content; a group_id names one group of its "
+                    "run"
+                )
+            self.repeated += 1
+        else:
+            members = len(group.trajectories)
+            self._require_room(members)
+            self._room.hold(size, members=members)
+            marked = replace(group, group_id=recorded_name(*key), extra={**group.extra, **_mark(key, None)})
+            known = self._opened(key, group.group_id, members, replace(marked, trajectories=()))
+            known.whole, known.taking, known.members, known.held = True, False, members, size
+            known.places.append(Place(seen))
+            self._groups.setdefault(key, []).append(known)
+            self._spawn(self._judged(known, marked, known.places))
+        found: bytes = await _answer_in(known, known.places[0])
+        return found
+
+    # --- rollouts of engines
+
+    async def of_engine(self, rollouts: Sequence[Sent], gone: Callable[[], Awaitable[None]]) -> list[Any]:
+        """Return the answers to an engine's rollouts once all are known.
+
+        Raises CallerGoneError if the caller leaves before, and as ``of_rollout`` does.
+        """
+        self.run.require_running()
+        taken: list[tuple[Group, Place]] = []
+        given = False
+        left = asyncio.ensure_future(gone())
+        try:
+            for sent in rollouts:
+                try:
+                    trajectory, why = sent.trajectory(), None
+                except InputError as error:  # no text of a policy may end a training run
+                    trajectory, why = _NOBODY, str(error)
+                taken.append(self._taken(sent, await self._ready(sent, trajectory), why))
+            while waiting := {group.outcome for group, _ in taken if not group.outcome.done()}:
+                watched: list[asyncio.Future[Any]] = [*waiting, left]
+                await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                if left.done():
+                    raise CallerGoneError
+            answers = [group.outcome.result()[place] for group, place in taken]
+            given = not left.done()
+            return answers
+        finally:
+            left.cancel()
+            for _, place in taken:
+                place.callers -= 1
+                place.given = place.given or given
+
+    def _taken(self, sent: Sent, trajectory: Trajectory, why: str | None) -> tuple[Group, Place]:
+        """Return the place of an engine's rollout: one whose caller has left, or a new one."""
+        seen, now = digest(sent.messages), _now()
+        for group in self._groups.get(sent.key, ()):
+            again = sent.number is not None and (not group.settled or now - group.settled < _AGAIN)
+            for place in group.places:
+                same = (place.seen, place.number) == (seen, sent.number)
+                if same and (again or (place.callers == 0 and not place.given)):
+                    place.callers += 1
+                    self.repeated += 1
+                    self._close_if_complete(group)
+                    return group, place
+        last = self._last(sent.key)
+        late = last is not None and last.settled and not last.judged and now - last.settled < self._wait
+        if last is not None and late and len(last.places) < last.size:  # it was given up without this rollout
+            place = Place(seen, sent.number, callers=1)
+            last.places.append(place)
+            last.outcome.result()[place] = self._answer(last.key, place.number, MemberResult(None, LATE))
+            return last, place
+        group = last if last is not None and last.taking else self._begun(sent)
+        self._require_shared(group, sent)
+        return group, self._entered(group, sent, trajectory, why, callers=1)
+
+    # --- gathering
+
+    async def _ready(self, sent: Sent, trajectory: Trajectory) -> Trajectory:
+        """Return a rollout after it was searched for attacks, and rendered if that would hold up the event loop."""
+        await self._early.search(trajectory.messages)
+        if sent.held <= _LARGE or not trajectory.messages:
+            return trajectory
+        head = read_common_fields(sent.shared, _NOBODY)
+        return await asyncio.to_thread(self.run.judge.preparing(head, early=self._early), trajectory)
+
+    def _last(self, key: Key) -> Group | None:
+        groups = self._groups.get(key)
+        return groups[-1] if groups else None
+
+    def _require_room(self, size: int) -> None:
+        if self._draining:
+            raise draining()
+        self._room.admit(size)
+
+    def _begun(self, sent: Sent) -> Group:
+        """Return a new group for its first rollout; it is registered when the rollout has entered."""
+        self._require_room(sent.size)
+        named = {"group_id": recorded_name(*sent.key), **_mark(sent.key, sent.size)}
+        group = self._opened(sent.key, sent.title, sent.size, read_common_fields({**sent.shared, **named}, _NOBODY))
+        group.prepare = self.run.judge.preparing(group.head, early=self._early)
+        return group
+
+    def _opened(self, key: Key, title: str, size: int, head: TrajectoryGroup) -> Group:
+        return Group(key, title, size, head, _digest_of_shared(head), asyncio.get_running_loop().create_future())
+
+    def _require_shared(self, group: Group, sent: Sent) -> None:
+        """Raise RefusalError unless a rollout shares with its siblings what they share."""
+        form = digest(sent.shared)
+        if form in group.forms:
+            return
+        if _digest_of_shared(read_common_fields(sent.shared, _NOBODY)) != group.common:
+            raise conflict(
+                f"group {group.title!r} has another context, tools or rubric than this rollout; if it belongs to "
+                "another training run, name the run"
+            )
+        group.forms.add(form)
+
+    def _entered(
+        self, group: Group, sent: Sent, trajectory: Trajectory, why: str | None = None, *, callers: int = 0
+    ) -> Place:
+        """Add a rollout to its group. Raises RefusalError if there is no room, and what reading it raises."""
+        readable = why is None and bool(trajectory.messages)
+        ready = trajectory if trajectory.prepared is not None or not readable else group.prepare(trajectory)
+        self._room.hold(sent.held, held=group.held)
+        if not group.places:
+            self._groups.setdefault(group.key, []).append(group)
+            group.timer = asyncio.get_running_loop().call_later(self._wait, partial(self._close, group))
+            group.ends = None if self._limit is None else _now() + self._limit
+        group.held += sent.held
+        group.members += 1
+        place = Place(digest(sent.messages), sent.number, ready if readable else None, callers)
+        group.places.append(place)
+        self._close_if_complete(group)
+        return place
+
+    def _needed(self, group: Group) -> int:
+        return group.size if self._quorum is None else min(self._quorum, group.size)
+
+    def _close_if_complete(self, group: Group) -> None:
+        if not group.taking:
+            return
+        lost = sum(place.trajectory is None for place in group.places)
+        here = len(group.places) if self._named else sum(place.callers > 0 for place in group.places)
+        if here >= group.size or group.size - lost < self._needed(group):
+            self._close(group)
+
+    def _close(self, group: Group) -> None:
+        """Judge the group, or give it up if it has too few rollouts. It takes no more of them."""
+        if not group.taking:
+            return
+        group.taking = False
+        if group.timer is not None:
+            group.timer.cancel()
+        if not self._named:  # a caller that left, and did not come again, is replaced by one that waits
+            group.places = sorted(group.places, key=lambda place: place.callers == 0)[: group.size]
+        judged = [place for place in group.places if place.trajectory is not None]
+        whole = len(group.places) == group.size
+        if len(judged) >= self._needed(group) and (whole or not self._one_of_several):
+            members = sorted(judged, key=_in_order)
+            free = map(str, range(1, len(members) + 1))
+            named = [replace(one, id=next(free)) if one.id == UNNAMED else one for one in map(_trajectory, members)]
+            self._spawn(self._judged(group, replace(group.head, trajectories=tuple(named)), members))
+            return
+        missing, lost = group.size - len(group.places), len(group.places) - len(judged)
+        why = f"too few members of its group arrived to judge it: {len(judged)} of {group.size}"
+        why = f"{why}, with {lost} lost and {missing} still missing"
+        if self._one_of_several and not whole:
+            why = f"{why}; {_ROUTING}"
+        if self._named or lost:
+            self._give_up(group, why)
+        else:
+            self._spawn(self._answered_before(group, why))
+
+    async def _judged(self, group: Group, judged: TrajectoryGroup, members: Sequence[Place]) -> None:
+        try:
+            async with asyncio.timeout_at(group.ends) as limited:
+                if group.whole and group.held > _LARGE:
+                    prepare = self.run.judge.preparing(group.head, early=self._early)
+                    judged = await asyncio.to_thread(_each, prepare, judged)
+                result = await self._score(judged)
+            if group.whole:
+                answers: dict[Place, Any] = {members[0]: to_json(_shown_result(result.to_dict(), group.key[1]))}
+            else:
+                answers = self._answers(group, members, result)
+        except Exception as error:  # noqa: BLE001 - raised in every caller that waits
+            if limited.expired():
+                self._give_up(group, f"its group was not judged within {self._limit:g} seconds")
+            else:
+                self._fail(group, error)
+        else:
+            group.judged = True
+            self._settle(group, answers)
+
+    def _answers(self, group: Group, members: Sequence[Place], result: GroupResult) -> dict[Place, Any]:
+        rows = member_results(result, len(members), self._needed(group))
+        found = zip(members, rows, strict=True)
+        return {place: self._answer(group.key, place.number, row) for place, row in found}
+
+    async def _answered_before(self, group: Group, why: str) -> None:
+        """Answer an engine's incomplete group as the one before it, if its rollouts are those of that group.
+
+        Their answers were sent and never arrived. Constants would be half a group of rewards and half of constants.
+        """
+        earlier = [one for one in reversed(self._groups.get(group.key, ())) if one.judged]
+        try:
+            recorded = None if earlier else await self._restored(group.key)
+        except LedgerError:
+            recorded = None
+        for before in [*earlier, *([] if recorded is None else [recorded])]:
+            answers, free = dict[Place, Any](), list(before.places)
+            for place in group.places:
+                seen = {place.seen, digest(_trajectory(place).messages)}
+                same = next((one for one in free if one.seen in seen and one.number in {None, place.number}), None)
+                if same is None:
+                    break
+                free.remove(same)
+                answers[place] = before.outcome.result()[same]
+            else:
+                group.judged = True
+                return self._settle(group, answers)
+        return self._give_up(group, why)
+
+    def _give_up(self, group: Group, why: str) -> None:
+        self.run.lost_before_judging(group.title, why)
+        nothing = MemberResult(None, why)
+        self._settle(group, {place: self._answer(group.key, place.number, nothing) for place in group.places})
+
+    def _settle(self, group: Group, answers: dict[Place, Any]) -> None:
+        """Give all callers of a group their answers, at the same moment, and remember them."""
+        if group.outcome.done():
+            return
+        group.outcome.set_result(answers)
+        group.settled, group.taking = _now(), False
+        self._room.release(group.members, group.held)
+        for place in group.places:
+            place.trajectory = None
+        group.prepare = lambda member: member
+        self._remember(group)
+
+    def _fail(self, group: Group, error: Exception) -> None:
+        """Raise ``error`` in all callers of a group. Nothing was answered, so its rollouts may come again."""
+        if group.outcome.done():
+            return
+        group.taking = False
+        if group.timer is not None:
+            group.timer.cancel()
+        group.outcome.set_exception(error)
+        group.outcome.exception()  # marks it as retrieved: perhaps nobody waits
+        self._room.release(group.members, group.held)
+        self._forget(group)
+
+    def _remember(self, group: Group) -> None:
+        self._answered[group] = None
+        while self._answered:
+            oldest = next(iter(self._answered))
+            old = not self._named and _now() - oldest.settled > max(_LOST, self._wait)
+            if not old and len(self._answered) <= _REMEMBERED:
+                break
+            del self._answered[oldest]
+            self._forget(oldest)
+
+    def _forget(self, group: Group) -> None:
+        groups = self._groups.get(group.key, [])
+        if group in groups:
+            groups.remove(group)
+        if not groups:
+            self._groups.pop(group.key, None)
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- the ledger
+
+    async def _known(self, key: Key) -> Group | None:
+        """Return a group that is gathered here, or was judged, also before a restart or by another server."""
+        if self._last(key) is None and self._ledger is not None:
+            await self._lookups.run(recorded_name(*key), partial(self._recall, key))
+        return self._last(key)
+
+    async def _recall(self, key: Key) -> None:
+        found = await self._restored(key)
+        if found is not None and self._last(key) is None:
+            self._groups[key] = [found]
+            self._remember(found)
+
+    async def _restored(self, key: Key) -> Group | None:
+        """Return an answered group from the ledger, or None. Raises LedgerError."""
+        # Another command may have recorded a group of the same name, so the newest is the server's only if it is
+        # marked so.
+        query = "SELECT source, result FROM groups WHERE group_id = ? ORDER BY rowid DESC LIMIT 1"
+        ledger = self._ledger
+        rows = [] if ledger is None else await ledger.look_up(query, (recorded_name(*key),))
+        if ledger is None or not rows:
+            return None
+        source, result = (ledger.decoded(stored, require_object) for stored in rows[0])
+        marked = source.get(_MARK)
+        if not isinstance(marked, dict) or (marked.get("run"), marked.get("group_id")) != key:
+            return None
+        recorded, size = as_group(source), marked.get("size")
+        group = self._opened(key, key[1], size or 0, recorded)
+        group.taking, group.judged, group.whole, group.settled = False, True, size is None, _now()
+        if size is None:
+            seen = group_digest(as_group(_shown_result(source, key[1]))).encode()
+            answers: dict[Place, Any] = {Place(seen): to_json(_shown_result(result, key[1]))}
+        else:
+            places = [
+                Place(digest(one.messages), int(one.id) if self._named else None) for one in recorded.trajectories
+            ]
+            answers = self._answers(group, places, _result(result))
+        group.places = list(answers)
+        group.outcome.set_result(answers)
+        return group
+
+    # --- the end
+
+    def drain(self) -> None:
+        """Begin no group any more, and ask the callers of groups that wait for rollouts to come again."""
+        self._draining = True
+        for group in [one for groups in self._groups.values() for one in groups if one.taking]:
+            self._fail(group, draining())
+
+    async def finish(self) -> None:
+        """Wait until all groups that are complete are judged, so that they are recorded and not asked again."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    async def aclose(self) -> None:
+        """Release all callers. No task or timer remains."""
+        self.drain()
+        for task in (tasks := tuple(self._tasks)):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for group in [one for groups in self._groups.values() for one in groups if not one.outcome.done()]:
+            self._fail(group, draining())
+
+
+def digest(value: Any) -> bytes:
+    """Return a digest of a JSON value of a request. The order of keys does not matter."""
+    try:
+        text = orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # an integer of more than 64 bits
+        text = json.dumps(value, default=_plain, sort_keys=True).encode()
+    return blake2b(text, digest_size=16).digest()
+
+
+def recorded_name(run: str, group_id: str) -> str:
+    """Return the id under which the ledger has a group of the server."""
+    # A colon at the beginning is that of a group without a run, whose id has a colon itself.
+    return f"{run}:{group_id}" if run or ":" in group_id else group_id
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if hasattr(value, "keys") else list(value)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _mark(key: Key, size: int | None) -> dict[str, Any]:
+    run, group_id = key
+    return {_MARK: {"run": run, "group_id": group_id} | ({} if size is None else {"size": size})}
+
+
+def _digest_of_shared(group: TrajectoryGroup) -> bytes:
+    rubric = group.rubric.to_dict() if isinstance(group.rubric, Rubric) else group.rubric
+    return digest([group.context, group.tools, rubric])
+
+
+def _each(prepare: Prepare, group: TrajectoryGroup) -> TrajectoryGroup:
+    return replace(group, trajectories=tuple(prepare(one) if one.messages else one for one in group.trajectories))
+
+
+async def _answer_in(group: Group, place: Place) -> Any:
+    """Return a place's answer once its group has one. Cancelling this leaves the group as it is."""
+    if not group.outcome.done():
+        await asyncio.wait((group.outcome,))
+    return group.outcome.result()[place]
+
+
+def _trajectory(place: Place) -> Trajectory:
+    assert place.trajectory is not None  # noqa: S101 - only asked of places that have one
+    return place.trajectory
+
+
+def _in_order(place: Place) -> tuple[str, str]:
+    """Return the id, which no sibling has, or the content: an order that does not depend on who arrived first."""
+    one = _trajectory(place)
+    return one.id, json.dumps(one.messages, ensure_ascii=False, default=_plain) if one.id == UNNAMED else ""
+
+
+def _shown_result(result: Mapping[str, Any], group_id: str) -> dict[str, Any]:
+    """Return a result as the server answers it: under the id of the request, without the server's own keys."""
+    return {key: value for key, value in result.items() if key != _MARK} | {"group_id": group_id}
+
+
+def _result(recorded: Mapping[str, Any]) -> GroupResult:
+    """Return a recorded result with what the answers for its rollouts need."""
+    names = ("id", "status", "reward", "score", "stderr", "explanation", "reason")
+    try:
+        rows = tuple(TrajectoryResult(**{name: one[name] for name in names}) for one in recorded["trajectories"])
+        return GroupResult(recorded["group_id"], recorded["status"], rows)
+    except (KeyError, TypeError) as error:
+        raise LedgerError("the ledger is damaged: a group's result has not the form that calipers writes") from error

@@ -1,0 +1,270 @@
+"""What the server allows, in one place: refusals, the room for what waits, bodies, headers, hosts, and times."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
+
+from calipers.config.arguments import require_above_zero, require_whole
+from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
+
+SOON: Final = 1
+"""Seconds after which a client should ask again: a full server frees places with every judged group."""
+TO_READ: Final = 60.0
+"""Seconds within which the body of a request must have arrived."""
+TO_READ_AT_THE_END: Final = 1.0
+HEADER_SECONDS: Final = 60.0
+"""Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
+MOST_HEADERS: Final = 2**17  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the server allows. ``wait`` is in seconds from a group's first rollout until it is judged incomplete.
+
+    ``quorum`` is the least number of rollouts that must have arrived by then, and of rewards in a group. ``group_size``
+    is for engines that do not name the size of their groups. ``body`` is the size of a request in bytes. ``patience``
+    is the number of lost groups in a row after which every request is refused; None means never.
+    """
+
+    wait: float = 600.0
+    quorum: int = 2
+    group_size: int | None = None
+    body: int = 16 * 2**20  # bytes
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for limits that cannot work."""
+        counts = {"quorum": self.quorum, "group_size": self.group_size, "body": self.body, "patience": self.patience}
+        require_whole(**counts)
+        require_above_zero(wait=self.wait, **counts)
+
+
+class RefusalError(Exception):
+    """The server's refusal of a request. ``retry_after`` is in seconds; None: asking again changes nothing.
+
+    ``logged`` is what the log says in place of ``message``, where the caller must not read it.
+    """
+
+    def __init__(
+        self, status: int, kind: str, message: str, *, retry_after: int | None = None, logged: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.logged = message if logged is None else logged
+        self.status, self.kind, self.retry_after = status, kind, retry_after
+
+
+class CallerGoneError(Exception):
+    """The caller of a request left before there was an answer."""
+
+
+def invalid(message: str) -> RefusalError:
+    """Return the refusal of a request that is JSON, but does not say what it must."""
+    return RefusalError(422, "invalid", message)
+
+
+def conflict(message: str) -> RefusalError:
+    """Return the refusal of a rollout or group that contradicts what arrived before it."""
+    return RefusalError(409, "conflict", message)
+
+
+def draining() -> RefusalError:
+    """Return the refusal of requests to a server that is about to end."""
+    return RefusalError(503, "draining", "the server is about to end; send the request again", retry_after=SOON)
+
+
+def busy(message: str) -> RefusalError:
+    """Return the refusal of a request for which the server has no room now."""
+    return RefusalError(429, "busy", f"{message}; ask again", retry_after=SOON)
+
+
+def too_slow(seconds: float) -> RefusalError:
+    """Return the refusal of a request whose body has not arrived within so many ``seconds``."""
+    message = f"the request did not arrive within {seconds:g} seconds; send it again"
+    return RefusalError(408, "too_slow", message, retry_after=SOON)
+
+
+def refusal_for(error: Exception) -> RefusalError | None:
+    """Return the refusal of a request for which calipers or the system raised ``error``; None if that is a fault."""
+    match error:
+        case RefusalError():
+            return error
+        case InputError():
+            return invalid(str(error))
+        case LedgerError():
+            why = "the server's ledger fails, and its log says why; nothing recorded is lost, send the request again"
+            return RefusalError(503, "ledger", why, retry_after=SOON, logged=str(error))
+        case CalipersError():  # the judge refuses every question, or patience ran out
+            return RefusalError(503, "judge", str(error))
+        case OSError():  # out of open files or memory, which passes
+            why = f"the server's system refused it something: {error.strerror or error}; send the request again"
+            return RefusalError(503, "internal", why, retry_after=SOON)
+    return None
+
+
+class Room:
+    """Room for ``rollouts`` rollouts of at most ``size`` bytes together.
+
+    A group is admitted with its first rollout. So a full server refuses new groups, and never a rollout that an
+    admitted group waits for. What counts is what has arrived, not what a request announces. Raises ConfigError for
+    bounds that are not above zero.
+    """
+
+    def __init__(self, *, rollouts: int, size: int) -> None:
+        require_whole(rollouts=rollouts, size=size)
+        require_above_zero(rollouts=rollouts, size=size)
+        self.most, self.most_bytes = rollouts, size
+        self.taken = 0
+        self.taken_bytes = 0
+        self.arriving = 0
+        """The bytes of requests that are being read."""
+
+    def share(self, tenants: int) -> Room:
+        """Return the room of each of so many tenants, so that none of them fills that of another."""
+        return self if tenants == 1 else Room(rollouts=max(1, self.most // tenants), size=self.most_bytes // tenants)
+
+    def require_fits(self, body: int) -> None:
+        """Raise ConfigError unless there is room for a request of ``body`` bytes."""
+        if self.most_bytes < body:
+            raise ConfigError(
+                f"the server has room for {self.most_bytes} bytes of waiting requests, but takes requests of {body}: "
+                "raise --max-waiting-mb or lower --max-body-mb"
+            )
+
+    def admit(self, members: int) -> None:
+        """Raise RefusalError unless there is room for a new group of so many rollouts."""
+        if members > self.most:
+            raise invalid(f"a group of {members} is larger than the bound of {self.most}")
+        if self.taken >= self.most or self.taken_bytes >= self.most_bytes:
+            raise busy(
+                f"{self.taken} rollouts of {self.taken_bytes} bytes are waiting, and the server takes no new group "
+                "before some of them are judged"
+            )
+
+    def arrive(self, size: int) -> None:
+        """Count bytes of a request that is being read. Raises RefusalError (429) if too many are read at once."""
+        self.arriving += size
+        if self.arriving + self.taken_bytes > 3 * self.most_bytes:
+            raise busy("too many requests are being sent at once")
+
+    def hold(self, size: int, *, held: int = 0, members: int = 1) -> None:
+        """Count ``members`` rollouts of ``size`` bytes of a group, of which ``held`` bytes are counted already.
+
+        Raises RefusalError at twice the bound: 429, or 413 for a group that would not fit if it were alone.
+        """
+        if held + size > 2 * self.most_bytes:
+            why = f"the group has {held + size} bytes with this rollout, and at most {2 * self.most_bytes} may wait: "
+            raise RefusalError(413, "too_large", f"{why}send less, or raise the server's --max-waiting-mb")
+        if self.taken_bytes + size > 2 * self.most_bytes:
+            raise busy(f"{self.taken_bytes} bytes of rollouts are waiting")
+        self.taken += members
+        self.taken_bytes += size
+
+    def release(self, members: int, size: int) -> None:
+        """Free the places and the bytes of a group that has been answered."""
+        self.taken -= members
+        self.taken_bytes -= size
+
+
+# --- one request, over ASGI
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_WAIT: Final = re.compile(rb"(?:^|[,;\s])wait\s*=\s*(\d{1,18})(?:$|[,;\s])", re.IGNORECASE)
+_LONGEST_WAIT: Final = 86_400
+
+
+def header(scope: Scope, name: bytes) -> bytes | None:
+    """Return a header of a request, or None. ``name`` is in lower case."""
+    return next((value for key, value in scope["headers"] if key == name), None)
+
+
+def request_id(scope: Scope) -> str:
+    """Return the id of a request: that of its ``X-Request-Id``, or a new one."""
+    given = header(scope, b"x-request-id")
+    return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def wait_of(scope: Scope) -> int | None:
+    """Return for how many seconds a request waits (``Prefer: wait=N``), or None if it does not say."""
+    found = _WAIT.search(header(scope, b"prefer") or b"")
+    return None if found is None or int(found[1]) == 0 else min(int(found[1]), _LONGEST_WAIT)
+
+
+async def read_body(scope: Scope, receive: Receive, most: int, room: Room) -> bytes:
+    """Return the body of a request; ``room`` counts its bytes while it comes in pieces.
+
+    Raises RefusalError for a compressed body (415), for more than ``most`` bytes (413) and for too many at once (429),
+    and CallerGoneError.
+    """
+    if (header(scope, b"content-encoding") or b"identity").strip().lower() != b"identity":
+        raise RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
+    stated = header(scope, b"content-length")
+    chunks: list[bytes] = []
+    size, more = int(stated) if stated is not None and stated.isdigit() else 0, True
+    counted = 0
+    try:
+        while size <= most and more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise CallerGoneError
+            chunks.append(message.get("body", b""))
+            more = bool(message.get("more_body"))
+            size = max(size, counted + len(chunks[-1]))
+            if size <= most and (more or counted):
+                counted += len(chunks[-1])
+                room.arrive(len(chunks[-1]))
+    finally:
+        room.arriving -= counted
+    if size > most:
+        raise RefusalError(413, "too_large", f"the request is larger than {most} bytes, the server's --max-body-mb")
+    return b"".join(chunks)
+
+
+def query_of(scope: Scope) -> Mapping[str, str]:
+    """Return the query of a request's URL. Raises RefusalError for one that is not UTF-8."""
+    text = scope.get("query_string", b"")
+    try:
+        return dict(parse_qsl(text.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=32))
+    except ValueError as error:
+        raise invalid(f"the query of the URL cannot be read: {error}") from None
+
+
+def require_own_page(scope: Scope) -> None:
+    """Raise RefusalError (403) for a request that a page of another host sent, or that names another host.
+
+    For a server without tokens, which only this machine can reach: a browser on it must not lend its reach to any page.
+    """
+    origin = header(scope, b"origin")
+    host = b"//" + (header(scope, b"host") or b"")
+    for name, value in (("Host", host), ("Origin", origin)):
+        if value is not None and not _is_own(value.decode("latin-1")):
+            message = f"the header {name} does not name this machine; give the server a token (--tokens) to allow that"
+            raise RefusalError(403, "forbidden", message)
+
+
+@lru_cache(maxsize=64)
+def _is_own(address: str) -> bool:
+    try:
+        return is_loopback(urlsplit(address).hostname or "")
+    except ValueError:
+        return False
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach ``host``."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
