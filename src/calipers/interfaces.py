@@ -128,6 +128,12 @@ def full(backend: Backend) -> FullBackend:
     return backend if isinstance(backend, FullBackend) else _WithDefaults(backend)
 
 
+def plain(backend: Backend) -> Backend:
+    """Return the user's own backend that ``full`` wrapped, or ``backend`` itself."""
+    found: Backend = object.__getattribute__(backend, "_backend") if isinstance(backend, _WithDefaults) else backend
+    return found
+
+
 _OPTIONAL = frozenset(name for name in vars(FullBackend) if not name.startswith("_") and name != "complete")
 """The attributes of a FullBackend that a user's backend may lack."""
 

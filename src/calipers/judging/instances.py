@@ -112,7 +112,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
 
     around: AbstractAsyncContextManager[object]
     _lock: threading.Lock
-    _all_answered: bool
+    all_answered: bool
 
     def __new__(
         cls, instances: Iterable[JudgeInstance], *, around: AbstractAsyncContextManager[object] | None = None
@@ -121,7 +121,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         made = super().__new__(cls, instances)
         made.around = nullcontext() if around is None else around
         made._lock = threading.Lock()
-        made._all_answered = False  # read after every group, so it is not computed each time
+        made.all_answered = False  # read after every group, so it is not computed each time
         return made
 
     async def check(self, *, all_needed: bool) -> list[str]:
@@ -145,8 +145,6 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
 
     def count_outcomes(self, answered: Sequence[Answered]) -> None:
         """After judging a group, note how its questions ended for each judge; a recorded answer counts as an answer."""
-        if self._all_answered:
-            return
         with self._lock:
             for done in answered:
                 judge, result = self[done.ask.slot], done.result
@@ -156,7 +154,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
                     judge.refused = judge.refused or result.reason  # later ones only say that calls are paused
                 else:
                     judge.failed_otherwise = True
-            self._all_answered = all(judge.answered for judge in self)
+            self.all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
         """While judging, raise ConfigError if every judge refuses every question; log a warning if only some judges do.
@@ -165,7 +163,7 @@ class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few
         good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all
         other cases the check is free.
         """
-        if self._all_answered:
+        if self.all_answered:
             return
         self._raise_if_all_refuse()
         suspects = []

@@ -321,7 +321,8 @@ class Judge:
         else:
             loop = QueryLoop(self._strategies, self._judges, self._observers, view, number, settings, store, ends)
             answered, scores = await loop.run()
-            self._judges.count_outcomes(answered)
+            if not self._judges.all_answered:
+                self._judges.count_outcomes(answered)
             rewards, lost = self._strategies.rewards(scores, view)
             result = assemble_result(
                 shown,

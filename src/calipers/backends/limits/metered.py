@@ -14,7 +14,7 @@ from typing import Final
 from calipers.backends.limits.prices import Pricing
 from calipers.backends.limits.wrapper import Wrapper
 from calipers.errors import BackendError
-from calipers.interfaces import Backend
+from calipers.interfaces import Backend, plain
 from calipers.types import NO_FAILED_CALLS, Completion, FailedCall, FailedCalls, FailureKind, JudgeRequest, Usage
 
 COSTS_NOTHING: Final[frozenset[FailureKind]] = frozenset(
@@ -60,12 +60,13 @@ class Metered(Wrapper):
 
     def __init__(self, backend: Backend, *, pricing: Pricing | None = None) -> None:
         super().__init__(backend)
+        self._asked = plain(backend)
         self._pricing = pricing
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the backend's answer with its cost. Raises what the backend raises."""
         try:
-            completion = _require_completion(await self._backend.complete(request))
+            completion = _require_completion(await self._asked.complete(request))
         except BackendError as error:
             if error.usage is not None:
                 error.usage = self._priced(error.usage)
