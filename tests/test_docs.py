@@ -193,21 +193,21 @@ def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, scratch
     print(f"{name_of(page)}: {len(execution.ran)} blocks ran")  # noqa: T201 - shown with -rP
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_blocks_remark_is_one_that_is_understood(page: Path) -> None:
+def test_a_blocks_remark_is_one_that_is_understood() -> None:
     """A mistyped remark would silently leave a block unrun or unchecked; a reason for not running is a sentence."""
-    found = blocks(page)
-    for before, block in zip([None, *found], found, strict=False):
-        where = f"{name_of(page)}:{block.line}"
-        assert block.language, f"{where}: a fence needs its language (text, if none)"
-        if _MEANT.match(block.remark):
-            assert _REMARK.fullmatch(block.remark), f"{where}: <!-- {block.remark} --> is no remark of these pages"
-        if block.remark == "prints":
-            assert block.language in {"text", "json"}, f"{where}: what is printed stands in a text or json block"
-            assert before is not None, f"{where}: nothing stands before it"
-            assert before.runs, f"{where}: the block before it does not run"
-        if _MEANT.match(block.remark) and block.language in {"sh", "console"} and block.runs:
-            assert list(commands(block)), f"{where}: no line of it calls calipers"
+    for page in PAGES:
+        found = blocks(page)
+        for before, block in zip([None, *found], found, strict=False):
+            where = f"{name_of(page)}:{block.line}"
+            assert block.language, f"{where}: a fence needs its language (text, if none)"
+            if _MEANT.match(block.remark):
+                assert _REMARK.fullmatch(block.remark), f"{where}: <!-- {block.remark} --> is no remark of these pages"
+            if block.remark == "prints":
+                assert block.language in {"text", "json"}, f"{where}: what is printed stands in a text or json block"
+                assert before is not None, f"{where}: nothing stands before it"
+                assert before.runs, f"{where}: the block before it does not run"
+            if _MEANT.match(block.remark) and block.language in {"sh", "console"} and block.runs:
+                assert list(commands(block)), f"{where}: no line of it calls calipers"
 
 
 def test_blocks_are_found_and_run_as_the_pages_expect(tmp_path: Path, scratch: Path) -> None:
@@ -255,9 +255,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_relative_link_leads_somewhere(page: Path) -> None:
-    for match in _LINK.finditer(re.sub(r"`[^`\n]*`", "`code`", prose(page))):
+def test_every_relative_link_leads_somewhere() -> None:
+    links = ((page, match) for page in PAGES for match in _LINK.finditer(re.sub(r"`[^`\n]*`", "`code`", prose(page))))
+    for page, match in links:
         link = match[1] or match[2]
         if re.match(r"[a-z]+:", link):
             continue
@@ -268,10 +268,9 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{name_of(page)} links to {link}; there is no such heading"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_a_list_inside_a_list_is_indented_by_four_spaces(page: Path) -> None:
+def test_a_list_inside_a_list_is_indented_by_four_spaces() -> None:
     """With fewer, the site's Markdown makes one paragraph of it."""
-    assert re.findall(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE) == []
+    assert [page for page in PAGES if re.search(r"^ {1,3}(?:[-*]|\d+\.) .*", prose(page), re.MULTILINE)] == []
 
 
 def navigation() -> list[str]:
@@ -302,14 +301,14 @@ def extras() -> set[str]:
     return set(project["optional-dependencies"])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_an_install_line_works_from_a_clone(page: Path) -> None:
+def test_an_install_line_works_from_a_clone() -> None:
     """calipers is on no package index: a line that asks one for it fails where calipers is not installed yet."""
-    text = page.read_text(encoding="utf-8")
-    for named in re.findall(r"pip install '[./\w]*\[([\w,-]+)\]'", text):
-        assert set(named.split(",")) <= extras(), named
-    if page.name != "installation.md":
-        assert not re.search(r"pip install\s+'?calipers\b", text), f"{name_of(page)}: write pip install '.[EXTRA]'"
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for named in re.findall(r"pip install '[./\w]*\[([\w,-]+)\]'", text):
+            assert set(named.split(",")) <= extras(), named
+        if page.name != "installation.md":
+            assert not re.search(r"pip install\s+'?calipers\b", text), f"{name_of(page)}: write pip install '.[EXTRA]'"
 
 
 def test_the_page_of_installation_lists_every_extra() -> None:
@@ -333,14 +332,10 @@ def row_of(page: str, first: str) -> str:
     raise AssertionError(f"docs/{page}: no table row for `{first}`")
 
 
-@pytest.mark.parametrize("name", calipers.__all__)
-def test_every_public_name_is_mentioned(name: str) -> None:
-    assert any(re.search(rf"\b{name}\b", page.read_text(encoding="utf-8")) for page in PAGES)
-
-
-@pytest.mark.parametrize("name", calipers.testing.__all__)
-def test_every_public_name_of_the_testing_kit_is_in_its_page(name: str) -> None:
-    assert f"`{name}" in text_of("testing.md")
+def test_every_public_name_is_mentioned() -> None:
+    words = {word for page in PAGES for word in re.findall(r"\w+", page.read_text(encoding="utf-8"))}
+    assert set(calipers.__all__) <= words
+    assert [name for name in calipers.testing.__all__ if f"`{name}" not in text_of("testing.md")] == []
 
 
 def test_the_generated_pages_are_what_options_and_commands_say() -> None:
@@ -369,11 +364,11 @@ def test_every_registered_name_is_on_the_page_of_its_kind(page: str, kind: Regis
         assert re.search(rf"`(protocol=)?\"?{name}[`/:\"]", text_of(page)), f"docs/{page} does not mention `{name}`"
 
 
-@pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_every_provider_is_documented_with_its_address_and_key(name: str) -> None:
-    provider, row = PROVIDERS[name], row_of("judges.md", f"{name}/")
-    assert f"`{provider.base_url}`" in row
-    assert f"`{provider.key}`" in row if provider.key else "none" in row
+def test_every_provider_is_documented_with_its_address_and_key() -> None:
+    for name, provider in PROVIDERS.items():
+        row = row_of("judges.md", f"{name}/")
+        assert f"`{provider.base_url}`" in row, name
+        assert f"`{provider.key}`" in row if provider.key else "none" in row, name
 
 
 def test_every_file_and_folder_that_the_design_page_names_exists() -> None:

@@ -25,7 +25,7 @@ async def test_a_minimal_backend_gets_the_defaults_of_all_that_is_optional() -> 
     backend = full(Minimal())
     assert (backend.endpoint, backend.model) == ("here", "m")
     assert (await backend.complete(request())).text == "an answer"
-    assert (backend.warnings, backend.has_logprobs, backend.context_window) == ((), True, None)
+    assert (backend.warnings, backend.has_logprobs, backend.has_tools) == ((), True, False)
     assert list(await backend.check()) == []
     assert backend.learned() == {}
     backend.learn({"refused": ["seed"]})
@@ -50,21 +50,6 @@ async def test_what_a_backend_has_of_it_is_used() -> None:
     assert backend.warnings == ("it is slow",)
     assert list(await backend.check()) == ["nobody has asked it yet"]
     assert backend.has_logprobs
-
-
-async def test_what_a_backend_discovers_later_is_seen() -> None:
-    class Discovering(Minimal):
-        warnings: tuple[str, ...] = ()
-
-        async def check(self) -> Sequence[str]:
-            self.context_window = 8192
-            self.warnings = ("it is slow",)
-            return self.warnings
-
-    backend = full(Discovering())
-    assert (backend.context_window, backend.warnings) == (None, ())
-    await backend.check()
-    assert (backend.context_window, backend.warnings) == (8192, ("it is slow",))
 
 
 def test_a_full_backend_is_used_as_it_is() -> None:
@@ -102,7 +87,7 @@ async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
     seen: list[object] = []
 
     class Able(Minimal):
-        warnings, has_logprobs, context_window = ("slow",), False, 512
+        warnings, has_logprobs, has_tools = ("slow",), False, True
 
         async def complete_recorded(self, request: JudgeRequest, record: Record) -> Completion:
             seen.append("recorded")
@@ -123,7 +108,7 @@ async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
     backend = full(Able())
     assert not isinstance(Minimal(), FullBackend)
     assert isinstance(backend, FullBackend)
-    assert (backend.warnings, backend.has_logprobs, backend.context_window) == (("slow",), False, 512)
+    assert (backend.warnings, backend.has_logprobs, backend.has_tools) == (("slow",), False, True)
     assert (await backend.complete_recorded(request(), record)).text == "an answer"
     assert backend.learned() == {"window": 512}
     backend.learn({"window": 3})
@@ -133,5 +118,5 @@ async def test_every_optional_part_of_a_backend_is_passed_on() -> None:
 
 async def test_a_copy_of_a_backend_with_defaults_still_asks_the_backend() -> None:
     again = copy.copy(full(Minimal()))
-    assert (again.endpoint, again.context_window) == ("here", None)
+    assert (again.endpoint, again.has_tools) == ("here", False)
     assert (await again.complete(request())).text == "an answer"

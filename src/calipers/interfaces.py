@@ -75,8 +75,6 @@ class FullBackend(Protocol):
     ``warnings`` are added to every result. ``has_logprobs`` is False if log-probabilities are unavailable.
     ``has_tools`` is True if the judge can call the ``tools`` of a request; such an answer has the ``finish_reason``
     "tool_calls".
-    ``context_window`` is in tokens, and None while it is unknown. ``slots`` is how many requests the judge's server
-    runs at once, if it tells.
     """
 
     endpoint: str
@@ -84,8 +82,6 @@ class FullBackend(Protocol):
     warnings: tuple[str, ...] = ()
     has_logprobs: bool = True
     has_tools: bool = False
-    context_window: int | None = None
-    slots: int | None = None
 
     @abstractmethod
     async def complete(self, request: JudgeRequest) -> Completion:
@@ -128,31 +124,20 @@ def full(backend: Backend) -> FullBackend:
     return backend if isinstance(backend, FullBackend) else _WithDefaults(backend)
 
 
-def plain(backend: Backend) -> Backend:
-    """Return the user's own backend that ``full`` wrapped, or ``backend`` itself."""
-    found: Backend = object.__getattribute__(backend, "_backend") if isinstance(backend, _WithDefaults) else backend
-    return found
-
-
 _OPTIONAL = frozenset(name for name in vars(FullBackend) if not name.startswith("_") and name != "complete")
 """The attributes of a FullBackend that a user's backend may lack."""
 
 
 class _WithDefaults(FullBackend):
-    """Wraps a user's ``backend``, and uses FullBackend's defaults for the attributes that ``backend`` lacks.
-
-    Optional attributes are looked up at every access, because a backend may discover them later.
-    """
+    """A user's ``backend``, with FullBackend's defaults for the attributes that ``backend`` lacks."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self.endpoint = backend.endpoint
         self.model = backend.model
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in _OPTIONAL and hasattr(backend := super().__getattribute__("_backend"), name):
-            return getattr(backend, name)
-        return super().__getattribute__(name)
+        for name in (*_OPTIONAL, "complete"):
+            if hasattr(backend, name):
+                setattr(self, name, getattr(backend, name))
 
     async def complete(self, request: JudgeRequest) -> Completion:
         return await self._backend.complete(request)

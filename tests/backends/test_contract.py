@@ -11,8 +11,7 @@ import pytest
 
 from backends.asking import question
 from calipers.backends.embedded import Embedded
-from calipers.backends.limits.bounds import Limited
-from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.limited import Limited
 from calipers.backends.providers.known import PROVIDERS, Provider
 from calipers.backends.providers.litellm import LiteLLM
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -68,11 +67,7 @@ BACKENDS: dict[str, Callable[[FaultyServer, float], Backend]] = {
     "openai_compatible, streaming": _streaming,
     "litellm": _litellm,
     "scripted": lambda *_: Scripted([{"text": "said", "group_id": "g1"}]),
-    "retry": lambda server, seconds: Retrying(_chat(server, seconds), attempts=2, sleep=_at_once),
-    "limit": lambda server, seconds: Limited(_chat(server, seconds), concurrency=3),
-    "retry outside limit": lambda server, seconds: Retrying(
-        Limited(_chat(server, seconds), concurrency=3), attempts=2, sleep=_at_once
-    ),
+    "limits": lambda server, seconds: Limited(_chat(server, seconds), concurrency=3, attempts=2, sleep=_at_once),
 }
 
 _LENIENT = {"litellm": pytest.mark.filterwarnings("default")}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from calipers.cli.convert import convert
+from calipers.cli import app
 from calipers.errors import CalipersError
 from calipers.inputs import read_groups
 
@@ -24,7 +24,7 @@ def row(prompt: str, said: str, **more: Any) -> dict[str, Any]:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    ended = CliRunner().invoke(convert, arguments, standalone_mode=False)
+    ended = CliRunner().invoke(app.commands["convert"], arguments, standalone_mode=False)
     if ended.exception is not None:
         return 2, str(ended.exception)
     return int(ended.return_value), ended.stderr
@@ -76,7 +76,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path):
     path = written(tmp_path / "a.jsonl", row("p", "one"))
     notes = written(tmp_path / "notes.jsonl", {"note": 1})
     with pytest.raises(CalipersError, match=r"notes\.jsonl"):
-        CliRunner().invoke(convert, [path, "-o", notes], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(app.commands["convert"], [path, "-o", notes], standalone_mode=False, catch_exceptions=False)
     assert run(path, "-o", notes, "--force")[0] == 0
     assert run(path, "-o", path)[0] == 2
 

@@ -75,7 +75,7 @@ def test_an_unfit_judge_is_1_with_the_reason(tmp_path: Path):
         (["--judge", "gpt-5"], "provider/model"),
         (["--judge", "openai/gpt-5"], "OPENAI_API_KEY"),
         (["--judge", "vllm/m", "--base-url", "localhost:8000"], "http://"),
-        (["--judge", "vllm/a", "--judge", "vllm/b"], "one judge at a time"),
+        (["--judge", "vllm/a", "--judge", "vllm/b"], "one judge on one server"),
         (
             ["--judge", "vllm/a", "--base-url", "http://127.0.0.1:9/v1", "--base-url", "http://127.0.0.1:9/v1"],
             "more than once",

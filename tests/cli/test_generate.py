@@ -237,7 +237,7 @@ def test_bad_usage_is_one_sentence_before_anything_is_asked(calipers: Calipers, 
     ]  # fmt: skip
     write(prompts.parent / "mine.jsonl", PROMPTS)  # nothing beside it says that generate wrote it
     outs = [
-        ("no/out.jsonl", "folder that exists"), ("-", "name a file: responses are recorded"), (".", "name a file"),
+        ("no/out.jsonl", "folder does not exist"), ("-", "name a file: responses are recorded"), (".", "name a file"),
         ("prompts.jsonl", "file of prompts itself"), ("mine.jsonl", "--force"),
     ]  # fmt: skip
     commands = [(("generate", prompts, "-o", "out.jsonl", *arguments), words) for arguments, words in cases]

@@ -36,8 +36,8 @@ def test_what_cannot_be_used_is_said_with_exit_code_2(folder: Path, calipers: Ca
         (("score", "g.jsonl", "-o", "o.jsonl", "--budget", "calls=1.5"), "calls are counted whole"),
         (("ifeval", "prose.jsonl"), "prose.jsonl:1: not JSON: Expecting value at column 1, near 'hello'"),
         (("replay", "-o", "o.jsonl", "empty"), empty),
-        (("ledger", "list", "empty"), empty),
-        (("ledger", "list", "."), "it is a folder; name a file in it"),
+        (("ledger", "verify", "empty"), "empty"),
+        (("ledger", "verify", "."), "it is a folder; name a file in it"),
     ]
     assert mismatches(calipers, cases) == []
     assert (folder / "empty").read_bytes() == b""

@@ -9,8 +9,9 @@ from dataclasses import replace
 from rich.console import Console
 
 from calipers.cli.progress import ProgressLine, Report, pace_text
-from calipers.types import GroupResult, TrajectoryResult, Usage
+from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult, Usage
 
+GROUP = TrajectoryGroup("g", ())
 ONE = GroupResult("g", "scored", (TrajectoryResult("a", "scored", 1.0, 1.0),), judge_calls=1)
 
 
@@ -50,7 +51,7 @@ def test_groups_that_finish_are_counted_though_one_before_them_has_not() -> None
     report = Report(Console(file=out, width=200), total=80, clock=clock)
     for _ in range(36):
         clock.now += 1.0
-        report.finished(ONE)
+        report.seen(GROUP, ONE)
     clock.now += 1.0
     report.add(ONE)
     assert "30 of 80 groups, 0 tokens, 1.0/s, 50.0 s left" in out.getvalue()
@@ -64,7 +65,7 @@ def test_what_is_spent_and_what_has_no_score_are_part_of_the_line() -> None:
     report = Report(Console(file=out, width=200), total=None, budget=budget, clock=clock)
     lost = TrajectoryResult("a", "failed", None, None, reason="timeout"), TrajectoryResult("b", "abstained", None, None)
     clock.now += 11.0
-    report.finished(GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
+    report.seen(GROUP, GroupResult("g", "failed", lost, judge_calls=1, attempts=1, usage=Usage(900, 100, 0, 0.125)))
     assert (
         out.getvalue()
         == "1 groups, unscored: 1 abstained + 1 failed, 1,000 of 2,000,000 tokens, $0.12 of $5.00, 5.5/min\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from calipers.cli.rubric import score
+from calipers.cli import app
 from calipers.errors import InputError
 
 RUBRIC = {"criteria": [{"id": "c", "text": "Kind?", "points": 1}]}
@@ -40,7 +40,7 @@ def result(name: str, **verdicts: dict[str, Any]) -> dict[str, Any]:
 
 def scored(folder: Path, *lines: dict[str, Any]) -> tuple[int, dict[str, Any]]:
     arguments = [groups(folder), written(folder / "r.jsonl", list(lines)), "--json"]
-    done = CliRunner().invoke(score, arguments, standalone_mode=False)
+    done = CliRunner().invoke(app, ["rubric", "score", *arguments], standalone_mode=False)
     if done.exception is not None:
         raise done.exception
     return done.return_value, json.loads(done.stdout)["overall"]
@@ -72,10 +72,10 @@ def without_rubric(folder: Path) -> str:
 def test_groups_without_a_rubric_have_the_one_that_was_given_to_score(tmp_path: Path):
     path, out = without_rubric(tmp_path), written(tmp_path / "r.jsonl", [result("p1", a=VOTES, b=VOTES)])
     with pytest.raises(InputError, match=r"groups\.jsonl: no group in it has a rubric with criteria; .*--rubric FILE"):
-        CliRunner().invoke(score, [path, out], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(app, ["rubric", "score", path, out], standalone_mode=False, catch_exceptions=False)
     (tmp_path / "rubric.json").write_text(json.dumps(RUBRIC))
     arguments = [path, out, "--json", "--rubric", str(tmp_path / "rubric.json")]
-    done = CliRunner().invoke(score, arguments, standalone_mode=False, catch_exceptions=False)
+    done = CliRunner().invoke(app, ["rubric", "score", *arguments], standalone_mode=False, catch_exceptions=False)
     overall = json.loads(done.stdout)["overall"]
     assert (overall["graded"], overall["ungraded"], overall["mean"]) == (2, 2, pytest.approx(2 / 3))
 
@@ -87,7 +87,7 @@ def test_tags_control_no_terminal(tmp_path: Path):
         [{"group_id": "p1", "rubric": tagged, "trajectories": [{"id": "a", "messages": said("a")}]}],
     )
     out = written(tmp_path / "r.jsonl", [result("p1", a={"met": True})])
-    done = CliRunner().invoke(score, [path, out], standalone_mode=False, catch_exceptions=False)
+    done = CliRunner().invoke(app, ["rubric", "score", path, out], standalone_mode=False, catch_exceptions=False)
     assert "\x1b" not in done.stdout
     assert len(done.stdout.splitlines()) == 3
 

@@ -34,8 +34,8 @@ def test_settings_come_from_flags_then_environment_then_file(folder: Path, calip
 
 def test_an_error_names_the_settings_file_and_the_key(folder: Path, calipers: Calipers):
     cases = {
-        'orders = "two"': "'--orders' (from the settings file): 'two' is not a valid integer",
-        "orders = true": "'--orders' (from the settings file): 'true' is not a valid integer",
+        'orders = "two"': "'--orders' (from the settings file): 'two' is not a valid whole number",
+        "orders = true": "'--orders' (from the settings file): 'true' is not a valid whole number",
         "[score]\norders = 0": "'--orders' (from the settings file): 0 is not in the range",
         "orders = [1, 2]": "orders must be one text or number",
         "timeout = nan": "timeout must be one text or number",

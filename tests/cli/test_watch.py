@@ -16,7 +16,7 @@ import pytest
 
 import calipers as package
 from calipers.cli import app
-from calipers.cli.watch_text import alarm_lines, plain_line, screen, span
+from calipers.cli.watch import alarm_lines, run_line, run_lines
 from calipers.errors import CalipersError
 from calipers.ledger import Ledger
 from calipers.ledger.answers import RecordedRun
@@ -146,25 +146,21 @@ def state_of(**more: object) -> RunState:
     return state
 
 
-def test_no_line_is_wider_than_the_terminal():
+def test_no_line_is_wider_than_80_columns():
     alarm = Alarm("judge/order_flip_rate", above=0.35, advice="order decides as much as content " * 4)
     metrics = {"judge/order_flip_rate": 0.5, "judge/groups": 256.0, "judge/noise_sd": 0.1, "judge/reward_mean": -0.5}
     state = state_of(metrics=metrics, alarms=[alarm], reasons=Counter({"failed: " + "x" * 200: 1_000_000}))
-    for width in (40, 60, 80, 110):
-        lines = screen(state, "folder/" * 20 + "runs.db", width=width)
-        assert max(map(len, lines)) <= width
-        assert any("noise_sd" in line and "0.100" in line for line in lines)
+    lines = run_lines(state, "folder/" * 20 + "runs.db")
+    assert max(map(len, lines)) <= 80
+    assert any("noise_sd" in line and "0.100" in line for line in lines)
     assert alarm_lines(state)[0].startswith("ALARM: judge/order_flip_rate is 0.5, above 0.35")
 
 
-def test_spend_is_stated_as_a_rate_too_and_unknown_cost_is_no_number():
+def test_a_line_says_what_was_spent_and_that_a_silent_run_may_have_ended():
     usage = Usage(1_000, 10, 0, 1.5)
-    assert "$1.5000, $54.00 an hour" in plain_line(state_of(usage=usage, since_begun=110.0, since_answer=10.0))
-    assert "cost unknown" in plain_line(state_of(usage=Usage(1_000, 10)))
-
-
-@pytest.mark.parametrize(("seconds", "text"), [
-    (0.4, "0 s"), (59, "59 s"), (252, "4 min 12 s"), (7500, "2 h 05 min"), (273_600, "3 d 4 h"),
-])  # fmt: skip
-def test_times_are_in_words(seconds: float, text: str):
-    assert span(seconds) == text
+    line = run_line(state_of(usage=usage, since_begun=500.0, since_answer=252.0))
+    assert "$1.5000" in line
+    assert line.endswith("last answer 4 min 12 s ago, so the run may have ended")
+    line = run_line(state_of(usage=Usage(1_000, 10), since_answer=10.0))
+    assert "cost unknown" in line
+    assert "ended" not in line

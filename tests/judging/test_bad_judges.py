@@ -56,19 +56,6 @@ async def test_an_address_where_nobody_is_is_said_before_a_question_is_asked(url
         await judge_at(url).check()
 
 
-@pytest.mark.parametrize(("concurrency", "warns"), [(64, True), (9, True), (8, False)])
-async def test_far_more_calls_than_llama_cpp_has_slots_are_a_warning(
-    faulty: FaultyServer, concurrency: int, *, warns: bool
-) -> None:
-    faulty.get["/v1/models"] = Answer(body={"object": "list", "data": [{"id": "m", "owned_by": "llamacpp"}]})
-    faulty.get["/props"] = Answer(body={"total_slots": 2, "default_generation_settings": {"n_ctx": 8192}})
-    warnings = await judge_at(faulty.url, concurrency=concurrency).check()
-    assert [one.partition(": the other")[0] for one in warnings] == [
-        f"vllm/m: its server runs 2 requests at once, and concurrency is {concurrency}"
-    ] * warns
-    assert faulty.posts == []
-
-
 async def test_https_to_a_server_that_speaks_http(faulty: FaultyServer) -> None:
     with pytest.raises(ConfigError, match="should the address begin with http://"):
         await judge_at(faulty.url.replace("http:", "https:")).check()

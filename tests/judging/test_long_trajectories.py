@@ -168,7 +168,7 @@ async def test_what_a_run_learned_serves_the_next_one_and_each_replays_byte_for_
         ]
     learned = json.loads(ledger.rows("SELECT value FROM learned")[0][0])
     assert learned["window"]["tokens"] == 4096
-    assert 2.0 <= learned["window"]["bytes_per_token"] <= 2.5
+    assert learned["window"]["bytes_per_token"] <= 2.5
     ledger.close()
 
 
@@ -213,27 +213,6 @@ async def test_of_several_servers_the_smallest_window_told_holds(tmp_path: Path)
     assert all(shown[f"g{number}"] <= 4096 for number in range(first, 16))
 
 
-ROWS = [
-    {"id": "m", "max_model_len": 4096},
-    {"id": "m", "context_length": 4096},
-    {"id": "other", "owned_by": "llamacpp", "meta": {"n_ctx": 4096, "n_ctx_train": 32768}},
-]
-
-
-@pytest.mark.parametrize("row", ROWS)
-async def test_the_window_in_a_list_of_models_is_known_before_the_first_question(
-    faulty: FaultyServer, row: Mapping[str, Any], tmp_path: Path
-) -> None:
-    faulty.get["/v1/models"] = Answer(body={"object": "list", "data": [row]})
-    faulty.script(lambda asked: said(asked.body["messages"][1]["content"].rpartition("JSON: ")[2].replace("...", "50")))
-    async with Judge("vllm/m", base_url=faulty.url, ledger=tmp_path / "l.db") as judge:
-        await judge.check()
-        result = await judge.score_group(long_group())
-    assert result.status == "scored"
-    assert len(faulty.posts) == 1
-    assert len(gaps(result)) == 3
-
-
 REFUSALS = [
     error(400, "request exceeds the context", type="exceed_context_size_error", n_prompt_tokens=18016, n_ctx=4096),
     error(400, "This model's maximum context length is 4096 tokens. However, your messages resulted in 18016 tokens."),
@@ -270,13 +249,6 @@ async def test_a_real_server_scores_a_group_over_its_window_after_shortening(lla
     assert result.status == "scored"
     assert len(gaps(result)) == 3
     assert all("1 text" in line for line in gaps(result))
-
-
-@pytest.mark.heavy
-async def test_a_real_server_tells_its_window_before_the_first_question(llama: str) -> None:
-    judge = Judge("llamacpp/tiny", base_url=llama)
-    await judge.check()
-    assert judge.settings.judges[0].context_window == 4096
 
 
 async def test_short_groups_of_the_same_judge_are_not_touched() -> None:

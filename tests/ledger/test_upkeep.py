@@ -47,20 +47,6 @@ def replay(location: str, run: int, out: Path) -> bytes:
     return out.read_bytes()
 
 
-def test_runs_are_listed_and_shown(location: str) -> None:
-    score(location)
-    score(location, count=2, seed=1, orders=2)
-    table = done("ledger", "list", location)
-    assert [line.split()[0] for line in table.splitlines()] == ["run", "1", "2"]
-    rows = [json.loads(line) for line in done("ledger", "list", location, "--json").splitlines()]
-    assert [(row["run"], row["groups"]) for row in rows] == [(1, 4), (2, 2)]
-    shown = json.loads(done("ledger", "show", location, "--run", "1"))
-    assert sum(shown["outcomes"].values()) >= 4
-    assert shown["usage"]["input_tokens"] > 0
-    assert shown["settings"]["orders"] == 1
-    assert json.loads(done("ledger", "show", location))["run"] == 2
-
-
 def test_a_sound_ledger_is_sound_and_damage_is_named(location: str) -> None:
     score(location)
     assert "all can be read" in done("ledger", "verify", location)
@@ -106,25 +92,6 @@ def test_pruning_without_saying_what_is_refused(location: str, arguments: tuple[
     assert isinstance(result.exception, CalipersError | click.ClickException)
     with read_ledger(location) as reader:
         assert reader.rows("SELECT count(*) FROM runs") == [(1,)]
-
-
-@pytest.mark.heavy
-def test_a_ledger_moves_there_and_back_with_byte_equal_replays(postgres_url: str, tmp_path: Path) -> None:
-    first, back = str(tmp_path / "first.db"), str(tmp_path / "back.db")
-    score(first)
-    score(first, seed=3, orders=3)
-    wanted = [replay(first, run, tmp_path / "a.jsonl") for run in (1, 2)]
-    done("ledger", "move", first, postgres_url)
-    done("ledger", "move", postgres_url, back)
-    assert [replay(postgres_url, run, tmp_path / "b.jsonl") for run in (1, 2)] == wanted
-    assert [replay(back, run, tmp_path / "c.jsonl") for run in (1, 2)] == wanted
-    with closing(sqlite3.connect(first)) as one, closing(sqlite3.connect(back)) as two:
-        assert list(one.iterdump()) == list(two.iterdump())
-    with pytest.raises(CalipersError, match="is not empty"):
-        raise call("ledger", "move", first, postgres_url).exception or AssertionError
-    score(postgres_url, count=1)
-    with read_ledger(postgres_url) as reader:
-        assert reader.rows("SELECT id FROM runs ORDER BY id") == [(1,), (2,), (3,)]
 
 
 def test_a_ledger_is_exported_with_and_without_texts(location: str, tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ DIALECTS: Mapping[str, Dialect] = {
     ),
     "SGLang": Dialect("sglang/m", _server(answer=lambda asked: said(verdict(asked), reasoning_content="hm"))),
     "llama.cpp, garbled": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2),
-    "llama.cpp, garbled without a seed": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=3, params={}),
+    "llama.cpp, garbled without a seed": Dialect("llamacpp/m", _server(_llama_cpp_garbles), again=2, params={}),
     "llama.cpp's Python server": Dialect(
         "llamacpp/m",
         _server(

@@ -18,6 +18,12 @@ from calipers.interfaces import Backend, FullBackend, full
 
 _log = logging.getLogger(__name__)
 
+_MAKERS: Final = {
+    "claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini-": "gemini",
+    "deepseek-": "deepseek",
+}  # fmt: skip
+"""The providers of the models whose names begin like this."""
+
 
 def connect(
     judge: str | Backend,
@@ -35,26 +41,20 @@ def connect(
         urls = [base_url] if base_url is None or isinstance(base_url, str) else base_url
         if not isinstance(urls, list | tuple) or not all(url is None or isinstance(url, str) for url in urls):
             raise ConfigError(f"base_url={base_url!r}: it must be a URL, or a list of URLs")
-        options = {"api_key": api_key, "timeout": timeout, "headers": headers}
-        found = [find_backend(judge, base_url=url, **options) for url in urls]  # type: ignore[arg-type]
+        found = [find_backend(judge, base_url=url, api_key=api_key, timeout=timeout, headers=headers) for url in urls]
         return found[0] if len(found) == 1 else Pool(found)
     if base_url is not None or api_key is not None or headers is not None:
         raise ConfigError("base_url, api_key and headers belong to a judge given by name, not to a Backend of your own")
-    _require_backend(judge)
-    return full(judge)
-
-
-def _require_backend(judge: object) -> None:
-    """Raise ConfigError unless a caller's own ``judge`` has what a Backend must have."""
-    if callable(getattr(judge, "score_group", None)) and not isinstance(judge, type):
+    if isinstance(judge, type):
+        raise ConfigError(f"judge={judge!r} is a class: make an instance of it")
+    if callable(getattr(judge, "score_group", None)):
         raise ConfigError(f"judge={judge!r} is a judge already: call its own score_group(...)")
     if not callable(getattr(judge, "complete", None)):
         raise ConfigError(f"judge={judge!r} is neither a judge name nor a Backend (it has no complete method)")
-    if isinstance(judge, type):
-        raise ConfigError(f"judge={judge!r} is a class: make an instance of it")
     for name in ("endpoint", "model"):
         if not isinstance(value := getattr(judge, name, None), str):
             raise ConfigError(f"judge={judge!r}: its {name} must be text, not {value!r}; it names the judge in records")
+    return full(judge)
 
 
 def find_backend(
@@ -65,7 +65,7 @@ def find_backend(
     timeout: float = 120.0,
     headers: Mapping[str, str] | None = None,
 ) -> FullBackend:
-    """Return the backend for a judge's name, without wrappers. ``timeout`` is in seconds per call, and ``headers`` are
+    """Return the backend for a judge's name, without limits. ``timeout`` is in seconds per call, and ``headers`` are
     added to every request.
 
     ``name`` may end in ``@`` and a base URL, as in ``vllm/qwen3@http://gpu1:8000/v1``. Without ``base_url``, requests
@@ -85,23 +85,9 @@ def find_backend(
                 f"the judge {name!r} runs in this process: base_url, api_key and headers do not apply to it"
             )
         return in_process
-    if is_address(name):
-        shown = name_without_password(name)
-        raise ConfigError(
-            f"{shown!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
-            "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
-        )
-    provider, slash, model = name.partition("/")
-    if not slash or not model:
-        if (written := _with_slash(name)) is not None:
-            raise ConfigError(f"{name!r} is not a judge name: did you mean {written}?")
-        example = _example_name("" if slash else provider)
-        near = None if slash else _near(provider)
-        meant = "" if near is None else f"did you mean {_as_written(near)}? Else "
-        raise ConfigError(
-            f"{name!r} is not a judge name: {meant}write provider/model, as in {example}, or "
-            f"vllm/{name if name and not slash else 'qwen3-32b'} for a server of your own"
-        )
+    _, slash, model = name.partition("/")
+    if is_address(name) or not slash or not model:
+        raise ConfigError(_not_a_name(name))
     known = provider_of(name)
     if known is None:
         if headers is not None:
@@ -125,10 +111,8 @@ def _in_process(name: str) -> FullBackend | None:
     name.
     """
     start, _, argument = name.partition(":")
-    if "/" in start or start not in registry.BACKENDS:
-        return None
-    make = registry.BACKENDS.find(start)
-    if isinstance(make, Provider):
+    make = registry.BACKENDS.find(start) if "/" not in start and start in registry.BACKENDS else None
+    if make is None or isinstance(make, Provider):
         return None
     given = (argument,) if argument else ()
     try:
@@ -137,6 +121,31 @@ def _in_process(name: str) -> FullBackend | None:
         form = f"{start} takes nothing behind its name" if argument else f"{start}: needs a file, as in {start}:FILE"
         raise ConfigError(form) from None
     return full(make(*given))
+
+
+def _not_a_name(name: str) -> str:
+    """Return what to write instead of a judge's ``name`` that is an address, or that lacks a provider or a model."""
+    if is_address(name):
+        return (
+            f"{name_without_password(name)!r} is an address and not a judge name: write provider/model@ADDRESS, as in "
+            "vllm/MODEL@http://localhost:8000/v1, where vllm stands for any OpenAI-compatible server"
+        )
+    start, colon, model = name.partition(":")
+    if colon and model and start in registry.BACKENDS:  # one in this process would have been found
+        return f"{name!r} is not a judge name: did you mean {start}/{model}?"
+    meant, example, own = "", "openai/gpt-5-mini", "qwen3-32b"
+    if name and "/" not in name:
+        maker = next((maker for start, maker in _MAKERS.items() if name.startswith(start)), None)
+        is_model = maker is not None or any(map(str.isdigit, name))  # and so not a misspelled provider
+        near = None if is_model else registry.BACKENDS.nearest(name)
+        if near is not None:
+            whole = f"{near}/MODEL" if isinstance(registry.BACKENDS.find(near), Provider) else near
+            meant = f"did you mean {whole}? Else "
+        example, own = f"{maker or 'ollama'}/{name}", name
+    return (
+        f"{name!r} is not a judge name: {meant}write provider/model, as in {example}, or vllm/{own} for a server of "
+        "your own"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -164,36 +173,3 @@ def _through_litellm(name: str, *, base_url: str | None, api_key: str | None, ti
             f"unknown provider {provider!r} in judge {shown!r}; {known}{hint} If LiteLLM knows it: {INSTALL}"
         )
     return LiteLLM(name, base_url=base_url, api_key=api_key, timeout=timeout)
-
-
-def _as_written(start: str) -> str:
-    """Return how the name of a judge of this provider, or of this judge in the process, is written."""
-    return f"{start}/MODEL" if isinstance(registry.BACKENDS.find(start), Provider) else start
-
-
-def _with_slash(name: str) -> str | None:
-    """Return a judge's name with the slash that was written as a colon; None if there is no such colon."""
-    start, _, model = name.partition(":")
-    is_provider = start in registry.BACKENDS and isinstance(registry.BACKENDS.find(start), Provider)
-    return f"{start}/{model}" if model and is_provider else None
-
-
-def _near(name: str) -> str | None:
-    """Return the provider or judge that a name without a slash resembles; None for a model's name, such as llama3."""
-    is_model = _maker(name) is not None or any(map(str.isdigit, name))
-    return None if is_model else registry.BACKENDS.nearest(name)
-
-
-_MAKERS: Final = {
-    "claude": "anthropic", "gpt": "openai", "o1": "openai", "o3": "openai", "o4": "openai", "gemini-": "gemini",
-    "deepseek-": "deepseek",
-}  # fmt: skip
-
-
-def _maker(name: str) -> str | None:
-    """Return the provider of the models whose names begin like ``name``."""
-    return next((maker for start, maker in _MAKERS.items() if name.startswith(start)), None)
-
-
-def _example_name(name: str) -> str:
-    return f"{_maker(name) or 'ollama'}/{name}" if name else "openai/gpt-5-mini"

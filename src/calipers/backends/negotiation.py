@@ -1,7 +1,7 @@
 """Sends a request again without what its server refuses by name, and remembers that for later requests.
 
-Servers differ in the parameters that they support, and say so only in prose. A parameter that a refusal names is left
-out; structured output steps down from a JSON schema to a JSON object to plain text.
+A parameter that a refusal names is left out; structured output steps down from a JSON schema to a JSON object to plain
+text.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ ALTERNATIVES: Final = "top_logprobs>"
 """The prefix in ``refused`` for a server that returns fewer alternatives per token than requested."""
 _MOST_STEPS = 8
 """The most times that a request is sent. Every repeat omits something more, and some servers refuse without end."""
-_MOST_SERVED = 8
+_NEGOTIABLE = frozenset({400, 404, 422, 500, 501})
 _GARBLED = re.compile(r"does not match the expected [\w-]+ format")
 """The error of llama.cpp when it cannot parse what its own grammar allowed the model to write."""
-_NEGOTIABLE = frozenset({400, 404, 422, 500, 501})
 _STRUCTURED = re.compile(
     r"response[_ ]format|json[_ ]schema|json[_ ]object|json mode|\bschema\b|grammar|structured[_ ]outputs?|\bguided_"
     r"|initialize samplers|no endpoints found|input should be 'text'|output[_ ](?:format|config)"
 )
-_NO_FORM_WHILE_THINKING = re.compile(r"json mode.{0,60}thinking")
 _ONLY_STREAMS = re.compile(
     r"only supports? stream|stream mode|non-streaming|(?:must|needs? to|has to) (?:be streamed|stream)\b"
     r"|streaming is required|requires streaming|\bstream\b.{0,12} (?:must|should) be (?:set to )?true"
@@ -75,7 +73,7 @@ class Negotiated(FullBackend):
     """Sends requests to ``model`` without what its server refused.
 
     ``forms`` are the structured outputs that may be requested, the strictest first. Fields in ``required`` are never
-    left out. When another model or version answers, refusals are forgotten, because it may refuse less.
+    left out. When another model answers, refusals are forgotten, because it may refuse less.
     """
 
     forms: ClassVar[tuple[Form, ...]] = ()
@@ -87,24 +85,22 @@ class Negotiated(FullBackend):
         self.model = model
         self.refused = frozenset(refused)
         """What the server is known to refuse. It only grows, so many calls in flight may add to it in any order."""
-        self._served: list[str] = []
-        """The models and versions that answered, the latest last."""
+        self._served: frozenset[str] = frozenset()
+        """The models that answered."""
 
     def learned(self) -> Mapping[str, Any]:
         """Return what the server refuses and which models answered, as plain JSON for later runs."""
-        return {"refused": sorted(self.refused), **({"served": list(self._served)} if self._served else {})}
+        return {"refused": sorted(self.refused), **({"served": sorted(self._served)} if self._served else {})}
 
     def learn(self, known: Mapping[str, Any]) -> None:
         """Start with the refusals and models that an earlier run learned about the server."""
         self.refused |= {str(name) for name in known.get("refused", ())}
         served = known.get("served", ())
-        self._served = [str(one) for one in served] if isinstance(served, list) else []
+        self._served = frozenset(str(one) for one in served) if isinstance(served, list) else frozenset()
 
     def detached_copy(self) -> Self:
         """Return a copy of this backend whose refusals and models are not recorded in the original."""
-        twin = copy(self)
-        twin._served = list(self._served)  # noqa: SLF001 - its own
-        return twin
+        return copy(self)
 
     async def _negotiate(
         self, request: JudgeRequest, frame: Frame, send: Send, *, secrets: tuple[str, ...]
@@ -112,10 +108,10 @@ class Negotiated(FullBackend):
         """Send bodies from ``frame`` until the server accepts one, and return that reply or the last refusal.
 
         A refusal is remembered only if a request without the refused parts succeeded. So a single unexplained 400 does
-        not cost a run its structured output. If llama.cpp garbles an answer, the request is sent once more, and then in
-        plain text. Every refusal but the last is reported to the request's ``on_failed_call``.
+        not cost a run its structured output. Every refusal but the last is reported to the request's
+        ``on_failed_call``.
         """
-        terms, garbled, refusal = Terms(self.refused), 0, None
+        terms, refusal = Terms(self.refused), None
         found: frozenset[str] = frozenset()
         for _ in range(_MOST_STEPS):
             body = frame(terms)
@@ -123,14 +119,15 @@ class Negotiated(FullBackend):
             if refusal is not None and request.on_failed_call is not None:
                 request.on_failed_call(FailedCall("bad_request", refusal.usage or Usage(cost_usd=0.0)))
             if reply.status == 200:
-                if found:
-                    self._forgo(found, request)
+                if new := found - self.refused:
+                    self.refused |= new
+                    level = logging.WARNING if new & request.params.keys() else logging.INFO
+                    names = ", ".join(sorted(new))
+                    _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
                 return reply
             refusal = read_refusal(reply, secrets)
             if _GARBLED.search(refusal.prose) and not terms.plain:
-                garbled += 1
-                repeats = body.get("seed") is not None or body.get("temperature") == 0
-                terms = replace(terms, plain=garbled > 1 or repeats)
+                terms = replace(terms, plain=True)
                 continue
             less = step_down(refusal, body, self.required)
             if less is None:
@@ -140,29 +137,20 @@ class Negotiated(FullBackend):
         assert refusal is not None  # noqa: S101 - the loop ran, and every turn of it that ends here sets it
         return refusal
 
-    def _forgo(self, found: frozenset[str], request: JudgeRequest) -> None:
-        """Leave out from now on what the server refused, and without which it answered."""
-        if new := found - self.refused:
-            self.refused |= found
-            level = logging.WARNING if new & request.params.keys() else logging.INFO
-            names = ", ".join(sorted(new))
-            _log.log(level, "%s at %s refuses %s: questions are sent without", self.model, self.endpoint, names)
-
     def _answered(self, completion: Completion) -> Completion:
-        """Note which model and version answered, and return ``completion`` unchanged."""
-        served = completion.model or ""
-        if completion.fingerprint:
-            served = f"{served} ({completion.fingerprint})"
-        if served in self._served:
+        """Note which model answered, and return ``completion`` unchanged."""
+        served = completion.model
+        if served is None or served in self._served:
             return completion
-        before = self._served[-1] if self._served else None
-        self._served = [*self._served, served][-_MOST_SERVED:]
-        if before is not None:
+        if self._served:
+            before = ", ".join(sorted(self._served))
             _log.warning(
                 "%s at %s answers as %s now, and answered as %s before: scores of the two may not be comparable",
-                *(self.model, self.endpoint, served or "an unnamed model", before or "an unnamed model"),
+                *(self.model, self.endpoint, served, before),
             )
             self.refused = frozenset()
+        if len(self._served) < _MOST_STEPS:  # a server that makes up names
+            self._served |= {served}
         return completion
 
 
@@ -192,11 +180,10 @@ def step_down(refusal: Refusal, body: Mapping[str, Any], required: AbstractSet[s
     form = _form_in(body)
     fields = frozenset({"response_format", "output_config"}) if form else frozenset[str]()
     left_out = {name for name in body.keys() - required - fields if _is_mentioned(name, refusal)}
-    if form is not None:
-        if _NO_FORM_WHILE_THINKING.search(refusal.prose):
-            left_out |= {"json_schema", "json_object"}
-        elif refusal.names & {*fields, "json_schema", "schema", "format"} or _STRUCTURED.search(refusal.prose):
-            left_out.add(form)
+    if form is not None and (
+        refusal.names & {*fields, "json_schema", "schema", "format"} or _STRUCTURED.search(refusal.prose)
+    ):
+        left_out.add(form)
     return Step(frozenset(left_out)) if left_out else None
 
 
@@ -214,10 +201,8 @@ def _is_mentioned(name: str, refusal: Refusal) -> bool:
 
     A name that is also an English word must be quoted or at the start.
     """
-    if name in refusal.names:
-        return True
     word = re.escape(name.lower())
-    if re.match(rf"{word}(?:\.[\w.]+)?: ", refusal.prose):
+    if name in refusal.names or re.match(rf"{word}(?:\.[\w.]+)?: ", refusal.prose):
         return True
     unmistakable = "_" in name or name != name.lower() or name in {"temperature", "logprobs"}
     pattern = rf"(?<![\w-]){word}(?![\w-])" if unmistakable else rf"['\"`]{word}['\"`]"
@@ -227,29 +212,20 @@ def _is_mentioned(name: str, refusal: Refusal) -> bool:
 def _smaller_number(refusal: Refusal, body: Mapping[str, Any]) -> Step | None:
     """Return the step to a smaller number, if the server refuses only the number and not the parameter."""
     about = refusal.prose + " ".join(refusal.names)
-    limit = body.get("max_tokens", body.get("max_completion_tokens"))
+    stated = _LIMIT.search(refusal.prose)
+    granted = 0 if stated is None else int(stated[1]) if stated[1] else int(stated[2]) - 1
+    alternatives, limit = body.get("top_logprobs"), body.get("max_tokens", body.get("max_completion_tokens"))
     if limit is not None:
-        granted = None
-        if room := _ROOM.search(refusal.prose):
-            granted = int(room["window"] or room["window_too"]) - int(room["input"] or room["input_too"])
-        elif re.search(r"max_(?:completion_|output_)?tokens|maxoutputtokens", about):
-            granted = _granted(refusal.prose)
-        if granted is not None and 0 < granted < limit:
-            return Step(limit=granted)
-    alternatives = body.get("top_logprobs")
-    if isinstance(alternatives, int) and "logprobs" in about:
-        granted = _granted(refusal.prose)
-        if granted is not None and 0 < granted < alternatives:
-            return Step(frozenset({f"{ALTERNATIVES}{granted}"}))
+        room = _ROOM.search(refusal.prose)
+        if room is not None:
+            room_left = int(room["window"] or room["window_too"]) - int(room["input"] or room["input_too"])
+        else:
+            room_left = granted if re.search(r"max_(?:completion_|output_)?tokens|maxoutputtokens", about) else 0
+        if 0 < room_left < limit:
+            return Step(limit=room_left)
+    if isinstance(alternatives, int) and "logprobs" in about and 0 < granted < alternatives:
+        return Step(frozenset({f"{ALTERNATIVES}{granted}"}))
     return None
-
-
-def _granted(prose: str) -> int | None:
-    """Return the largest number that a server's refusal allows."""
-    told = _LIMIT.search(prose)
-    if told is None:
-        return None
-    return int(told[1]) if told[1] else int(told[2]) - 1
 
 
 _NAMED_SCHEMAS = frozenset({"properties", "$defs", "definitions", "patternProperties"})

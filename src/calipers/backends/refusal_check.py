@@ -2,7 +2,6 @@
 
 A firewall may refuse a request because of what candidates wrote in it, and some proxies serve models that they do not
 list. Only a harmless request distinguishes these cases from a judge that cannot be used. The request is not recorded.
-
 """
 
 from __future__ import annotations
@@ -39,16 +38,14 @@ class RefusalCheck:
     """
 
     def __init__(self, bare: Backend, *, bounded: Callable[[Backend], Backend]) -> None:
-        self._servers = negotiated_servers(bare)
+        members = bare.members if isinstance(bare, Pool) else (bare,)
+        self._servers = [one for one in members if isinstance(one, Negotiated)]
         self._bounded = bounded
+        self.servers = len(self._servers)
+        """The number of servers that can be sent a test request."""
         self.calls = 0
         self.usage = Usage(cost_usd=0.0)
         """The usage of the test requests. No group's usage includes it."""
-
-    @property
-    def servers(self) -> int:
-        """Return the number of servers that this backend can send a test request."""
-        return len(self._servers)
 
     async def refusal(self, reason: str) -> str | None:
         """Return the reason why every server refuses a test request, "" if a server answers, or None if the result is
@@ -56,12 +53,8 @@ class RefusalCheck:
 
         If no server can be tested, return ``reason``.
         """
-        if not self._servers:
-            return reason
-        found = [await self._asked(server) for server in self._servers]
-        if "" in found:
-            return ""
-        return None if None in found else found[0]
+        found = [await self._asked(server) for server in self._servers] or [reason]
+        return "" if "" in found else None if None in found else found[0]
 
     async def unlisted(self) -> list[tuple[str, str | None]]:
         """Return (text, reason) for each server whose list of models lacks the model.
@@ -85,9 +78,3 @@ class RefusalCheck:
         self.calls += 1
         self.usage = Usage.total([self.usage, completion.usage])
         return ""
-
-
-def negotiated_servers(bare: Backend) -> list[Negotiated]:
-    """Return the servers behind the judge ``bare`` to which calipers sends requests itself."""
-    members = bare.members if isinstance(bare, Pool) else (bare,)
-    return [one for one in members if isinstance(one, Negotiated)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from base64 import b64encode
 from collections.abc import Awaitable, Iterable, Mapping
 from functools import cache, partial
@@ -11,19 +13,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from calipers.backends.negotiation import Frame, Negotiated
-from calipers.backends.transport import model_list
 from calipers.backends.transport.refusals import Refusal, read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer, excerpt, is_web_page
 from calipers.backends.transport.secrets import secrets_in
 from calipers.errors import BackendError, ConfigError, PermanentError
 from calipers.types import JudgeRequest
-from calipers.types.encoding import to_json
+from calipers.types.encoding import require_small_when_decoded, to_json
 
 if TYPE_CHECKING:
     from calipers.backends.transport.http import HttpClient
-
-_BESIDE = 2.0
-"""The seconds to wait for a page that a run can do without: llama.cpp's properties."""
 
 
 class HttpBackend(Negotiated):
@@ -63,8 +61,6 @@ class HttpBackend(Negotiated):
         self.peer = Peer(model, key_hint, secrets_in(sent))
         self._http = cache(partial(_client, asked_url, sent, timeout))
         """Returns the HTTP client, made when first used and shared with every copy of this backend."""
-        self._beside = cache(partial(_client, self.url.removesuffix("/v1"), sent, _BESIDE))
-        """Returns the client of pages outside the API: llama.cpp's properties."""
         self._models_hint: str | None = None
 
     async def models(self) -> HttpReply:
@@ -88,13 +84,10 @@ class HttpBackend(Negotiated):
             raise ConfigError(f"{self.url} does not accept the key: check {self.peer.key_hint}.")
         if failed is not None and failed.kind in {"unauthorized", "unreachable"}:
             raise ConfigError(f"{self.url}: {failed}")
-        any_name = model_list.takes_any_name(reply)
-        self.slots, window = await self._properties() if any_name else (None, None)
-        self.context_window = model_list.listed_context_window(reply, self.model) or window
         self.unlisted = None
         if not self._lists_models:
             return []
-        offered = model_list.listed_models(reply)
+        offered = listed_models(reply)
         if offered is None and reply.status == 200 and is_web_page(reply):
             page = excerpt(reply.body.decode("utf-8", "replace"), self.peer.secrets)
             return [
@@ -102,24 +95,14 @@ class HttpBackend(Negotiated):
             ]
         if offered is None:
             return [f"{self.url} does not list its models (HTTP {reply.status}); does the address end in /v1 ?"]
-        if offered and not model_list.is_listed(self.model, offered) and not any_name:
-            self.unlisted = (
-                f"{self.url} does not list {self.model!r} among its models ({model_list.first_names(offered)})."
-            )
+        if offered and not is_listed(self.model, offered):
+            self.unlisted = f"{self.url} does not list {self.model!r} among its models ({first_names(offered)})."
         return [] if self.unlisted is None else [self.unlisted]
 
     async def aclose(self) -> None:
         """Close the running event loop's connections to the judge's server; loops also close them as they end."""
-        for client in (self._http, self._beside):
-            if client.cache_info().currsize:
-                await client().aclose()
-
-    async def _properties(self) -> tuple[int | None, int | None]:
-        """Return llama.cpp's slots and context window, which costs no tokens."""
-        try:
-            return model_list.slots_and_window(await self._beside().request("GET", "/props"))
-        except BackendError:
-            return None, None
+        if self._http.cache_info().currsize:
+            await self._http().aclose()
 
     async def _accepted(self, request: JudgeRequest, frame: Frame) -> HttpReply:
         """Return the first 200 reply to the bodies that ``frame`` writes for ``request``. Raises BackendError."""
@@ -139,21 +122,54 @@ class HttpBackend(Negotiated):
         if error.kind != "not_found" or refusal.location is not None:
             return error
         if self._models_hint is None:
-            self._models_hint = await self._find_models_hint()
+            try:
+                offered = listed_models(await self.models())
+            except BackendError:
+                offered = None
+            beyond = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
+            listed = f"The server offers {first_names(offered)}." if offered else f"Is {self.url} right?{beyond}"
+            self._models_hint = listed
         from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only a model that was not found needs it
 
         return error.reworded(f"{as_sentence(str(error))} {self._models_hint}")
 
-    async def _find_models_hint(self) -> str:
-        """Return which models the server offers instead, for a "not found" error."""
-        try:
-            offered = model_list.listed_models(await self.models())
-        except BackendError:
-            offered = None
-        if offered:
-            return f"The server offers {model_list.first_names(offered)}."
-        beyond = "" if self.url.endswith("/v1") else " Most servers want an address that ends in /v1."
-        return f"Is {self.url} right?{beyond}"
+
+# --- the server's list of models --------------------------------------------------------------------------------------
+
+
+def listed_models(reply: HttpReply) -> list[str] | None:
+    """Return the ids of the models that a server lists, or None if the form of the list is unknown.
+
+    The result is empty if the list does not show whether a model exists: it is one page of several, or llama.cpp's,
+    which answers under any name.
+    """
+    try:
+        require_small_when_decoded(reply.body)
+        body = json.loads(reply.body) if reply.status == 200 else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("data"), list):
+        return None
+    rows = [row for row in body["data"] if isinstance(row, dict)]
+    if body.get("has_more") or any(row.get("owned_by") == "llamacpp" for row in rows):
+        return []
+    return [row["id"] for row in rows if isinstance(row.get("id"), str)]
+
+
+def is_listed(model: str, names: list[str]) -> bool:
+    """Return whether a server's list of models ``names`` has ``model``, also as its full tag, dated snapshot or
+    resource name.
+    """
+    listed = re.compile(rf"(?:models/)?{re.escape(model.removesuffix('-latest'))}(?::latest|-latest|-\d{{8}})?")
+    return any(listed.fullmatch(one) for one in names)
+
+
+def first_names(names: list[str]) -> str:
+    """Return the first five of a server's model names as text, and how many more there are."""
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
 def bearer(api_key: str | None) -> dict[str, str]:

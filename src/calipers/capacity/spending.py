@@ -218,7 +218,7 @@ def _without_limits(arguments: Mapping[str, Any], options: JudgeOptions, judges:
     """Return the arguments of the Judge that is asked instead: no address, no limit, no ledger, nothing learned."""
     calls = replace(
         options.calls,  # type: ignore[type-var]  # JudgeOptions made it a Calls
-        price=None, headers=None, before=None, after=None, requests_per_minute=None, tokens_per_minute=None,
+        price=None, headers=None, before=None, after=None, requests_per_minute=None,
     )  # fmt: skip
     changed: dict[str, Any] = dict.fromkeys(("base_url", "api_key", "budget", "ledger", "deadline"))
     return {

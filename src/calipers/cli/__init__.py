@@ -7,89 +7,37 @@ sentence and the remedy, never a traceback.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 import click
 
 from calipers._version import __version__
 from calipers.cli.messages import Interrupted, print_log_with, print_message
+from calipers.cli.options import Commands, command_tables
 from calipers.cli.settings_file import mistyped_variables, use_settings_file
 from calipers.errors import CalipersError
-from calipers.registry import load_object
 
 _INTERRUPTED = 130
 
 
-class _CommandList(click.Group):
-    """A group of commands whose help names first, and in this order, the commands that a user needs first."""
+class _App(click.Group):
+    """The command ``calipers``. Its help names the commands that a user needs first; no command is imported for it."""
 
-    first: Sequence[str] = ()
+    first = ("score", "show", "report", "doctor", "calibrate")
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the commands to the help in two sections."""
-        shown = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
-        limit = formatter.width - 6 - max(map(len, shown))
-        lines = {name: command.get_short_help_str(limit) for name, command in shown.items()}
+        tables = command_tables()
         for heading, names in (
             ("Commands that you need first", self.first),
-            ("Other commands", [name for name in lines if name not in self.first]),
+            ("Other commands", [name for name in tables if name not in self.first]),
         ):
             with formatter.section(heading):
-                formatter.write_dl([(name, lines[name]) for name in names])
-
-
-class _LazyCommands(MutableMapping[str, click.Command]):
-    """The commands of a click group by name, each imported when it is first used; all together take 0.3 s of CPU.
-
-    ``places`` names the ``module:attribute`` of each command.
-    """
-
-    def __init__(self, places: Mapping[str, str]) -> None:
-        self._found: dict[str, click.Command | str] = dict(places)
-
-    def __getitem__(self, name: str) -> click.Command:
-        command: click.Command = load_object(self._found[name])
-        self._found[name] = command
-        return command
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._found[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-
-_COMMANDS = _LazyCommands({
-    "score": "calipers.cli.score:score",
-    "serve": "calipers.cli.serve:serve",
-    "replay": "calipers.cli.score:replay",
-    "report": "calipers.cli.report:report",
-    "show": "calipers.cli.show:show",
-    "watch": "calipers.cli.watch:watch",
-    "ledger": "calipers.cli.ledger:ledger_commands",
-    "calibrate": "calipers.cli.calibrate:calibrate",
-    "distill": "calipers.cli.distill:distill",
-    "label": "calipers.cli.label:label",
-    "ifeval": "calipers.cli.ifeval:ifeval",
-    "convert": "calipers.cli.convert:convert",
-    "generate": "calipers.cli.generate:generate",
-    "rubric": "calipers.cli.rubric:rubric",
-    "scenarios": "calipers.cli.scenarios:scenarios",
-    "profile": "calipers.cli.profile:profile",
-    "doctor": "calipers.cli.doctor:doctor",
-    "study": "calipers.cli.study:study",
-})  # fmt: skip
+                formatter.write_dl([(name, tables[name]["short"]) for name in names])
 
 
 @click.group(
-    cls=_CommandList,
-    commands=_COMMANDS,
+    cls=_App,
+    commands=Commands(command_tables()),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(__version__, prog_name="calipers")
@@ -110,8 +58,9 @@ _COMMANDS = _LazyCommands({
 def app(context: click.Context, config: str | None, log_level: str | None) -> None:
     """Turn LLM judges' opinions into rewards a GRPO trainer can trust.
 
-    Every flag of a command can also be set in calipers.toml (as a key, e.g. orders = 2) and as an environment
-    variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file.
+    Every flag of a command can also be set in a settings file (as a key, e.g. orders = 2) and as an environment
+    variable (CALIPERS_BASE_URL). Flags win over the environment, the environment over the file. ./calipers.toml is read
+    unless --config names another file; it may not set addresses, files and request parameters: they need --config.
     """
     if log_level is not None:
         context.with_resource(print_log_with(print_message, level=log_level))
@@ -119,9 +68,6 @@ def app(context: click.Context, config: str | None, log_level: str | None) -> No
         for name, near in mistyped_variables(app):
             print_message(f"Note: the environment variable {name} sets nothing; did you mean {near}?")
     use_settings_file(config, context, app)
-
-
-app.first = ("score", "show", "report", "doctor", "calibrate")
 
 
 def _with_place(error: click.ClickException) -> click.ClickException:

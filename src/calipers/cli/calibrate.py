@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast, get_args
-
-import click
+from typing import Any, Final, cast, get_args
 
 from calipers.backends.connect import find_backend
 from calipers.backends.names import (
@@ -23,137 +20,38 @@ from calipers.backends.names import (
     url_without_password,
 )
 from calipers.backends.providers.known import provider_of
+from calipers.calibration import Calibration
+from calipers.calibration import calibrate as measure
+from calipers.calibration.collect import JudgeAnswers, collect_judgments, judgeable_groups, require_askable
+from calipers.calibration.criteria import meta_evaluate
+from calipers.calibration.criteria.rows import collect_verdicts, is_labelled, read_labelled, read_verdicts
+from calipers.calibration.records import Measure, read_judgments
+from calipers.capacity.spending import Estimate, estimate_judging
 from calipers.cli.calibration_report import print_meta_evaluation, print_report
-from calipers.cli.command_options import (
-    InputFile,
-    RegisteredName,
-    command_option,
-    complete_judges,
-    env_file_option,
-    is_from_settings_file,
-    is_typed,
-)
-from calipers.cli.estimate import estimate_options, require_estimate
-from calipers.cli.judge_options import given_options, judge_option
+from calipers.cli.estimate import assumed_reply, print_estimate, require_estimate
 from calipers.cli.messages import BadLines, print_message, reason_lines, tells_if_interrupted
-from calipers.cli.output import add_force_option, require_replaceable
+from calipers.cli.options import given_options, is_typed
+from calipers.cli.output import json_line, print_json, require_folder, require_replaceable, write_text
+from calipers.cli.progress import Report
+from calipers.cli.terminal import Terminal
 from calipers.config.flag_values import read_rubric_file
+from calipers.config.flat_names import judge_arguments
 from calipers.errors import ConfigError, InputError
-from calipers.registry import PROTOCOLS
+from calipers.inputs import read_groups
+from calipers.ledger.opening import no_unused_ledger
+from calipers.rubric import Rubric
+from calipers.rubric.unused_standards import UNUSED
+from calipers.types import TrajectoryGroup
 from calipers.types.encoding import counted
 
-if TYPE_CHECKING:
-    from calipers.calibration import Calibration
-    from calipers.calibration.collect import JudgeAnswers
-    from calipers.calibration.records import Measure
-    from calipers.rubric import Rubric
-    from calipers.types import TrajectoryGroup
-
 _ORDERS: Final = {"pairwise": 2, "pointwise": 2}
-_MOST_REASONS: Final = 3
 _RECOMMENDED: Final = "# Recommended by calipers calibrate.\n"
 """The first line of a file that --recommendation writes."""
 _ABOUT_GROUPS: Final = ("protocol", "orders", "rubric", "expected", "per_group", "recommendation")
 
 
-@click.command(short_help="Measure judges against gold.")
-@click.argument("groups", type=click.Path())
-@command_option(
-    "--judgments",
-    type=InputFile(),
-    metavar="FILE",
-    help="Recorded judgments of these groups (.jsonl or .jsonl.gz).",
-)
-@command_option(
-    "--format",
-    metavar="NAME",
-    help="The format of unparsed replies (raw_text) in --judgments, for lines that name no format, e.g. mt_bench.",
-)
-@command_option(
-    "--judge",
-    multiple=True,
-    metavar="MODEL",
-    shell_complete=complete_judges,
-    help="Query this judge about the groups now. May be repeated: each judge is measured alone, and in panels.",
-)
-@command_option(
-    "--protocol",
-    multiple=True,
-    default=("listwise",),
-    metavar="NAME",
-    shell_complete=RegisteredName(PROTOCOLS).shell_complete,
-    help="How --judge is asked. May be repeated, to compare protocols and their costs. [default: listwise]",
-)
-@judge_option("expected")
-@judge_option(
-    "orders",
-    default=None,
-    show_default=False,
-    help="Presentations of each group that --judge scores. [default: 4; pairwise 2, pointwise 2]",
-)
-@judge_option("samples")
-@command_option(
-    "--rubric",
-    multiple=True,
-    type=click.Path(dir_okay=False),
-    help="A text file with the standards. Given twice, it is also measured how far scores depend on the wording. "
-    "Recorded judgments whose prompt variant is the file's name without its ending were asked with it.",
-)
-@judge_option(
-    "grading",
-    help="Labelled criteria: how --judge is asked, e.g. mode=all. May be repeated. [default: mode=per_criterion]",
-)
-@judge_option("params")
-@judge_option("price")
-@judge_option(
-    "ledger",
-    help="Record --judge's answers here: no answer is paid for twice, and runs can learn from it. "
-    "[default: GROUPS.ledger.db in this folder, or FILE.ledger.db with --save FILE, for judges that cost something]",
-)
-@command_option(
-    "--per-group",
-    multiple=True,
-    metavar="KIND=AMOUNT",
-    help="What a group may cost in a run: tokens=20000, usd=0.01, shown=32 (transcripts read) or calls=4. The best way "
-    "to ask within this limit is recommended. [default: the cheapest with 98.5 % of the best fidelity]",
-)
-@command_option(
-    "--save", named=True, metavar="FILE", help="Write the judgments of --judge to a judgments file (.jsonl)."
-)
-@command_option(
-    "--recommendation",
-    named=True,
-    metavar="FILE",
-    help="Write the recommendation to a TOML file, for calipers --config FILE and, in Python, Judge.of.",
-)
-@estimate_options
-@add_force_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@env_file_option
 def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: Any) -> int:
-    """Measure how far judges agree with the gold scores in GROUPS, and how biased and noisy they are.
-
-    Name judges with --judge PROVIDER/MODEL, and those on a server of your own with vllm/NAME@URL, or ollama/NAME.
-
-    GROUPS may also be labelled criteria in HealthBench's meta-evaluation schema: then balanced F1 is measured, per
-    category and against each annotator.
-
-    Judges are queried now (--judge), or their recorded judgments are read (--judgments), or both. Prints a table of
-    judges with 95 % intervals, the best ways to ask at each price (single judges, and panels of up to four with weights
-    learned from gold), findings, and a recommendation for calipers.toml.
-
-    \b
-    calipers calibrate groups.jsonl --judge openai/gpt-5-mini \\
-      --judge vllm/qwen3@http://gpu1:8000/v1
-    calipers calibrate groups.jsonl --judgments said.jsonl
-    calipers calibrate groups.jsonl --judgments said.jsonl --json | jq .judges
-
-    Exit code: 0 the report was written, 1 it was written but a line could not be read, 2 bad usage or a missing file.
-    """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.calibration import calibrate as measure  # noqa: PLC0415 - --help stays quick
-    from calipers.calibration.criteria.rows import is_labelled  # noqa: PLC0415 - likewise
-    from calipers.calibration.records import read_judgments  # noqa: PLC0415 - likewise
-
+    """Measure judges, print the report, and return the exit code."""
     if judgments is not None and not is_typed("judge"):
         options["judge"] = ()  # the judge that calipers.toml sets is for runs
     _require_source(judgments, options)
@@ -166,9 +64,9 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     every = _read_groups(groups, bad, asked=bool(options["judge"]))
     if options["estimate"]:
         _print_estimate(every, options)
-        return 1 if bad.count else 0
+        return int(bool(bad.count))
     _require_writable(groups, judgments, options)
-    answers = _query_judges(groups, every, options) if options["judge"] else []
+    answers = _query_judges(groups, every, options)
     asked = [one for judge in answers for one in judge.judgments]
     _save_judgments(options["save"], asked)
     recorded = () if judgments is None else read_judgments(judgments, format=options["format"], on_error=bad)
@@ -183,11 +81,11 @@ def calibrate(groups: str, judgments: str | None, *, as_json: bool, **options: A
     if bad.count and not report.judges:
         raise InputError("no judgment in it is about a group that could be read", source=judgments)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        print_json(report.to_dict())
     else:
         print_report(report)
     _save_recommendation(options["recommendation"], report)
-    return 1 if bad.count else 0
+    return int(bool(bad.count))
 
 
 def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
@@ -207,7 +105,7 @@ def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
             raise ConfigError(f"--judge {judge}: is named twice; to ask a judge more often, use --samples or --orders")
         known.add(same)
     if options["price"] is not None and len(options["judge"]) != 1:
-        if not is_from_settings_file("price"):
+        if is_typed("price"):
             raise ConfigError(
                 "--price is for one judge to query: name one with --judge, and measure others by themselves"
             )
@@ -216,8 +114,6 @@ def _require_source(judgments: str | None, options: dict[str, Any]) -> None:
 
 def _read_limit(text: str) -> tuple[Measure, float]:
     """Read a limit given with ``--per-group`` as ``KIND=AMOUNT``. Raises ConfigError."""
-    from calipers.calibration.records import Measure  # noqa: PLC0415 - --help stays quick
-
     kind, _, amount = text.partition("=")
     try:
         most = float(amount)
@@ -233,8 +129,6 @@ def _read_groups(path: str, bad: BadLines, *, asked: bool) -> list[TrajectoryGro
 
     Raises InputError if no line can be read.
     """
-    from calipers.inputs import read_groups  # noqa: PLC0415 - --help stays quick
-
     groups = list(read_groups(path, on_error=bad))
     if not groups and bad.count:
         raise InputError("no group in it can be read; nothing was asked", source=path)
@@ -250,30 +144,15 @@ def _require_writable(groups: str, judgments: str | None, options: Mapping[str, 
     """Raise ConfigError, before a judge is paid, for a file that cannot be written or must not be replaced."""
     beside = {"the groups file": groups, "the judgments file": judgments, "the ledger": options["ledger"]}
     for name in ("save", "recommendation"):
-        if (path := options[name]) is None:
-            continue
-        require_replaceable(f"--{name}", path, force=options["force"], beside=beside)
-        beside[f"the file of --{name}"] = path
-        new = not Path(path).exists()
-        try:
-            with Path(path).open("a", encoding="utf-8"):
-                pass
-            if new:
-                Path(path).unlink()
-        except OSError as error:
-            raise ConfigError(f"--{name} {path}: cannot be written ({error.strerror})") from error
-
-
-def _write(flag: str, path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{flag} {path}: cannot be written ({error.strerror})") from error
+        if (path := options[name]) is not None:
+            require_folder(f"--{name}", path)
+            require_replaceable(f"--{name}", path, force=options["force"], beside=beside)
+            beside[f"the file of --{name}"] = path
 
 
 def _save_judgments(path: str | None, judgments: Sequence[Mapping[str, Any]]) -> None:
     if path is not None:
-        _write("--save", path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in judgments))
+        write_text("--save", path, "".join(map(json_line, judgments)))
 
 
 def _save_recommendation(path: str | None, report: Calibration) -> None:
@@ -283,7 +162,7 @@ def _save_recommendation(path: str | None, report: Calibration) -> None:
     if report.choice is None:
         print_message(f"Warning: --recommendation {path}: not written, since there is no recommendation")
         return
-    _write("--recommendation", path, _RECOMMENDED + report.recommendation)
+    write_text("--recommendation", path, _RECOMMENDED + report.recommendation)
     print_message(f"Recommendation in {path}: calipers --config {path} score GROUPS -o OUT")
     for judge in dict.fromkeys(report.choice.way.judges):
         try:
@@ -315,83 +194,63 @@ def _queries(options: Mapping[str, Any]) -> Iterator[_Query]:
     variants: list[tuple[str | None, str | Rubric | None]] = [
         (Path(path).stem, read_rubric_file(path)) for path in options["rubric"]
     ] or [(None, None)]
-    ways = itertools.product(options["judge"], dict.fromkeys(options["protocol"]), variants)
-    for name, protocol, (variant, rubric) in ways:
+    protocols = tuple(dict.fromkeys(options["protocol"])) or ("listwise",)
+    for name, protocol, (variant, rubric) in itertools.product(options["judge"], protocols, variants):
         orders = options["orders"] or _ORDERS.get(protocol, 4)
-        if protocol == "pairwise" and len(options["protocol"]) > 1:
+        if protocol == "pairwise" and len(protocols) > 1:
             orders = min(orders, 2)  # a pair has only two orders, and the other protocols may be compared with it
         yield _Query(name, protocol, rubric, variant, {"orders": orders, **settings})
 
 
 def _print_estimate(groups: Sequence[TrajectoryGroup], options: Mapping[str, Any]) -> None:
     """Print what querying the judges would take, by judge and protocol."""
-    from calipers.calibration.collect import judgeable_groups  # noqa: PLC0415 - --help stays quick
-    from calipers.capacity.spending import Estimate, Spending, estimate_judging  # noqa: PLC0415 - likewise
-    from calipers.cli.estimate import assumed_reply, print_estimate  # noqa: PLC0415 - likewise
-    from calipers.config.flat_names import judge_arguments  # noqa: PLC0415 - likewise
-
-    tokens = options["reply_tokens"]
-    parts: list[Spending] = []
-    most: list[Spending] = []
-    beside: dict[str, None] = {}
-    ranges: dict[str, None] = {}
+    tokens, parts = options["reply_tokens"], []
     for query in _queries(options):
-        flat = query.options | {
-            "judge": query.judge,
-            "protocol": query.protocol,
-            "rubric": query.rubric,
-            "ledger": None,
-        }
+        named = {"judge": query.judge, "protocol": query.protocol, "rubric": query.rubric, "ledger": None}
         asked = judgeable_groups(groups, rubric=query.rubric)
-        estimate = asyncio.run(estimate_judging(judge_arguments(flat), asked, reply_tokens=tokens))
+        estimate = asyncio.run(estimate_judging(judge_arguments(query.options | named), asked, reply_tokens=tokens))
         for one in (*estimate.spending, *estimate.most):
             one.name = ", ".join(filter(None, (one.name, query.protocol, query.prompt_variant)))
-        parts += estimate.spending
-        most += estimate.at_most.spending
-        beside |= dict.fromkeys(estimate.beside)
-        ranges |= dict.fromkeys(estimate.ranges)
-    whole = Estimate(len(groups), tuple(parts), tuple(beside), tuple(most), tuple(ranges))
+        parts.append(estimate)
+    whole = Estimate(
+        len(groups),
+        tuple(one for part in parts for one in part.spending),
+        tuple(dict.fromkeys(text for part in parts for text in part.beside)),
+        tuple(one for part in parts for one in part.at_most.spending),
+        tuple(dict.fromkeys(text for part in parts for text in part.ranges)),
+    )
     print_estimate(whole, noun="groups", reply=assumed_reply(tokens), kept=options["ledger"])
 
 
 def _query_judges(path: str, groups: Sequence[TrajectoryGroup], options: Mapping[str, Any]) -> list[JudgeAnswers]:
     """Query the judges about the groups of the file at ``path`` and return their answers; print progress and costs."""
-    from calipers.calibration.collect import (  # noqa: PLC0415 - --help stays quick
-        collect_judgments,
-        judgeable_groups,
-        require_askable,
-    )
-    from calipers.cli.progress import Finished, Report  # noqa: PLC0415 - likewise
-    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.ledger.opening import no_unused_ledger  # noqa: PLC0415 - likewise
-
-    own = sum(group.rubric is not None for group in groups)
-    if own and options["rubric"]:
-        print_message(f"Warning: {own:,} of {len(groups):,} groups have a rubric of their own; --rubric replaces it")
+    replaced = sum(group.rubric is not None for group in groups)
+    if replaced and options["rubric"]:
+        print_message(
+            f"Warning: {replaced:,} of {len(groups):,} groups have a rubric of their own; --rubric replaces it"
+        )
     ledger = None if options["ledger"] else _default_ledger(path, options)
-    default = {} if ledger is None else {"ledger": ledger}
     queries = list(_queries(options))
     names = short_names(query.judge for query in queries)
     for query in queries:  # before any judge is paid
         require_askable(query.judge, protocol=query.protocol, rubric=query.rubric, **query.options)
     kept = options["ledger"] or ledger
-    told = "Nothing has been paid for."
+    text = "Nothing has been paid for."
     if kept is not None:
-        told = f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
+        text = f"Answers are in the ledger {url_without_password(kept)}: run the same command again to continue."
     answers = []
-    with tells_if_interrupted(told):
+    with tells_if_interrupted(text):
         for query in queries:
-            total, finished = len(judgeable_groups(groups, rubric=query.rubric)), Finished()
+            total = len(judgeable_groups(groups, rubric=query.rubric))
             with no_unused_ledger(ledger), Report(Terminal(stderr=True), total=total, title=query.title) as progress:
-                finished.tell = progress.finished
                 asked = collect_judgments(
                     groups,
                     query.judge,
                     protocol=query.protocol,
                     rubric=query.rubric,
                     prompt_variant=query.prompt_variant,
-                    watchers=(finished,),
-                    **default,
+                    watchers=(progress,),
+                    **({} if ledger is None else {"ledger": ledger}),
                     **query.options,
                 )
                 answers.append(asyncio.run(asked))
@@ -414,8 +273,6 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
 
     ``sent`` is False if the judge, and all that helps it, answers within this process.
     """
-    from calipers.rubric.unused_standards import UNUSED  # noqa: PLC0415 - --help stays quick
-
     notes = Counter(note for one in answers.results for note in set(one.warnings) if note.startswith(UNUSED))
     for note, count in notes.items():
         print_message(f"Warning: {counted(count, 'group')}: {note}")
@@ -435,7 +292,7 @@ def _print_cost(answers: JudgeAnswers, name: str, *, sent: bool) -> None:
     print_message(f"{name_without_password(name)}: {', '.join(parts)}")
     missing = (one.reason for result in answers.results for one in result.trajectories if one.reward is None)
     if answers.protocol != "checklist":
-        for line in reason_lines(Counter(reason or "no reason" for reason in missing), _MOST_REASONS):
+        for line in reason_lines(Counter(reason or "no reason" for reason in missing), 3):
             print_message(f"  {line}")
 
 
@@ -443,14 +300,6 @@ def _measure_criteria(
     path: str, verdicts: str | None, options: Mapping[str, Any], bad: BadLines, *, as_json: bool
 ) -> int:
     """Measure agreement on labelled criteria, print it, and return the exit code."""
-    from calipers.calibration.collect import require_askable  # noqa: PLC0415 - --help stays quick
-    from calipers.calibration.criteria import meta_evaluate  # noqa: PLC0415 - likewise
-    from calipers.calibration.criteria.rows import (  # noqa: PLC0415 - likewise
-        collect_verdicts,
-        read_labelled,
-        read_verdicts,
-    )
-
     for name in filter(is_typed, _ABOUT_GROUPS):
         raise ConfigError(f"--{name.replace('_', '-')} is about groups, and {path} holds labelled criteria")
     _require_writable(path, verdicts, options)
@@ -470,7 +319,7 @@ def _measure_criteria(
     recorded = () if verdicts is None else read_verdicts(verdicts, format=options["format"], on_error=bad)
     report = meta_evaluate(rows, itertools.chain(asked, recorded), on_error=bad)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+        print_json(report.to_dict())
     else:
         print_meta_evaluation(report)
-    return 1 if bad.count else 0
+    return int(bool(bad.count))

@@ -6,18 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rich.console import Console
 
 from calipers.backends.names import short_names, split_judge_name
+from calipers.calibration import Calibration, Finding, JudgeFigures, measures
+from calipers.calibration.choice import Choice
+from calipers.calibration.criteria import Agreement, MetaEvaluation
+from calipers.calibration.metrics import METRICS, difference_lines
 from calipers.cli.messages import wrap_for_console, wrap_words
-from calipers.cli.terminal import print_figures
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from calipers.calibration import Calibration, Finding, JudgeFigures
-    from calipers.calibration.choice import Choice
-    from calipers.calibration.criteria import Agreement, MetaEvaluation
+from calipers.cli.terminal import print_figures, table_console
 
 _WIDTH: Final = 160
 _MOST_ANNOTATORS: Final = 10
@@ -29,9 +28,6 @@ def print_report(report: Calibration) -> None:
 
     Judges are named without the addresses of their servers, which are printed once.
     """
-    from calipers.calibration.metrics import difference_lines  # noqa: PLC0415 - --help stays quick
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
-
     console = table_console(width=_WIDTH)
     names = short_names(one.judge for one in report.judges)
     _print_judges(console, report.judges, names)
@@ -73,7 +69,6 @@ def _print_addresses(console: Console, names: Mapping[str, str]) -> None:
 
 
 def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mapping[str, str]) -> None:
-    from calipers.calibration.metrics import METRICS  # noqa: PLC0415 - --help stays quick
 
     columns = [one for one in METRICS if one.head]
     silent = any(one.missing.total for one in judges)
@@ -93,8 +88,6 @@ def _print_judges(console: Console, judges: Sequence[JudgeFigures], names: Mappi
 
 def _print_frontier(console: Console, choice: Choice, names: Mapping[str, str]) -> None:
     """Print the cost-accuracy frontier: the ways to query judges that are better than every cheaper way."""
-    from calipers.calibration import measures  # noqa: PLC0415 - --help stays quick
-
     rows = [
         (
             way.called(names),
@@ -139,8 +132,6 @@ def _findings(findings: Sequence[Finding], names: Mapping[str, str]) -> list[str
 
 def print_meta_evaluation(report: MetaEvaluation) -> None:
     """Print judges of labelled criteria: their balanced F1, per category and against each annotator, and findings."""
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - --help stays quick
-
     console = table_console(width=_WIDTH)
     names = short_names(one.judge for one in report.judges)
     judges = [replace(one, judge=names[one.judge]) for one in report.judges]

@@ -3,86 +3,45 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-import click
+from rich.table import Table
+from rich.text import Text
 
-from calipers.cli.command_options import FiniteRange, command_option, env_file_option
-from calipers.cli.judge_options import given_options, judge_option
 from calipers.cli.messages import wrap_for_console
+from calipers.cli.options import given_options
+from calipers.cli.output import print_json
+from calipers.cli.progress import ProgressLine
+from calipers.cli.terminal import Terminal, table_console
+from calipers.doctor import Diagnosis, diagnose
 from calipers.errors import ConfigError
 from calipers.types import Usage
 from calipers.types.encoding import counted
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from calipers.cli.progress import ProgressLine
-    from calipers.doctor import Diagnosis
-
-_WIDTH = 140
-_STYLES = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
+_WIDTH: Final = 140
+_STYLES: Final = {"good": "green", "note": "", "bad": "red", "unknown": "dim"}
 
 
-@click.command(short_help="Examine a judge before a run.")
-@judge_option("judge", required=True, help="The judge to examine: provider/model, as for score.")
-@judge_option(
-    "base_url",
-    help="The judge's OpenAI-compatible endpoint, if it is not the provider's own.",
-)
-@command_option(
-    "--within",
-    default=60.0,
-    show_default=True,
-    type=FiniteRange(0, min_open=True),
-    help="Seconds the whole examination may take.",
-)
-@judge_option(
-    "concurrency",
-    default=None,
-    help="How many calls are in flight at once. [default: as many as the server says that it runs at once, else 8]",
-)
-@judge_option("timeout", default=60.0)
-@judge_option("max_tokens")
-@judge_option("params")
-@judge_option("price")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@env_file_option
 def doctor(judge: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    """Find out with some thirty-five short questions what a judge can do, and whether to use it.
-
-    Doctor checks whether the judge can be reached and accepts the key, which structured output its server enforces,
-    whether it keeps to ids and scale, and whether it ranks good answers above bad ones, in any order and even if a bad
-    answer addresses the judge. Prints a verdict (fit, fit with these settings, unfit) with its reason, and settings for
-    a file that calipers --config names.
-
-    \b
-    calipers doctor --judge openai/gpt-5-mini
-    calipers doctor --judge vllm/qwen3-32b --base-url http://localhost:8000/v1
-    calipers doctor --judge ollama/qwen3:32b --json | jq .verdict
-
-    Exit code: 0 fit (also with settings), 1 unfit, 2 bad usage or configuration.
-    """  # noqa: D301 - click's mark for lines to keep as they are
-    from calipers.cli.progress import ProgressLine  # noqa: PLC0415 - --help stays quick
-    from calipers.cli.terminal import Terminal  # noqa: PLC0415 - likewise
-    from calipers.doctor import diagnose  # noqa: PLC0415 - likewise
-
-    if len(judge) > 1:
-        raise ConfigError("--judge was given more than once: examine one judge at a time")
-    name, urls = judge[0], options["base_url"]
-    if len(urls) > 1:
-        raise ConfigError("--base-url was given more than once: examine one server at a time")
+    """Examine a judge, print what was found, and return the exit code."""
+    urls = options["base_url"]
+    for flag, values in (("--judge", judge), ("--base-url", urls)):
+        if len(values) > 1:
+            raise ConfigError(f"{flag} was given more than once: examine one judge on one server at a time")
     settings = given_options(options, "params", "max_tokens", "timeout", "price", "concurrency")
-    settings |= {"within": options["within"]}
     with ProgressLine(Terminal(stderr=True), total=None) as line:
-        settings |= {"tell": line.say, "spent": Progress(line, within=options["within"]).add}
-        found = asyncio.run(diagnose(name, base_url=next(iter(urls), None), **settings))
+        progress = Progress(line, within=options["within"])
+        found = asyncio.run(
+            diagnose(
+                judge[0], base_url=next(iter(urls), None), within=options["within"], tell=line.say,
+                spent=progress.add, **settings,
+            )
+        )  # fmt: skip
     if as_json:
-        click.echo(json.dumps(found.to_dict(), ensure_ascii=False))
+        print_json(found.to_dict())
     else:
         _print(found)
     return 1 if found.verdict == "unfit" else 0
@@ -113,32 +72,18 @@ class Progress:
 
 
 def _print(found: Diagnosis) -> None:
-    from calipers.cli.terminal import table_console  # noqa: PLC0415 - likewise
-
     console = table_console(width=_WIDTH)
-    _print_checks(console, found)
-    console.print(_bill(found), markup=False)
+    table = Table("check", "", "found", box=None, pad_edge=False)
+    for one in found.checks:
+        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
+    console.print(table)
+    cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
+    tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"
+    answered = f"{found.calls:,} of " if found.calls < found.sent else ""
+    calls = f"{answered}{counted(found.sent, 'call')}{' answered' if answered else ''}"
+    console.print(f"\n{calls} in {found.seconds:.1f} s, {tokens}, {cost}", markup=False)
     verdict = f"\n{found.judge}: {found.verdict}: {found.reason}"
     console.print(wrap_for_console(console, verdict), markup=False, soft_wrap=True, style="bold")
     if found.settings:
         console.print("\n# judge.toml, for calipers --config judge.toml", markup=False)
         console.print(found.toml(), markup=False, soft_wrap=True, end="")
-
-
-def _print_checks(console: Console, found: Diagnosis) -> None:
-    from rich.table import Table  # noqa: PLC0415 - likewise
-    from rich.text import Text  # noqa: PLC0415 - likewise
-
-    table = Table("check", "", "found", box=None, pad_edge=False)
-    for one in found.checks:
-        table.add_row(one.name, Text(one.standing, style=_STYLES[one.standing]), Text(one.says))
-    console.print(table)
-
-
-def _bill(found: Diagnosis) -> str:
-    cost = "price unknown" if found.usage.cost_usd is None else f"${found.usage.cost_usd:.4f}"
-    tokens = f"{found.usage.input_tokens:,} tokens in, {found.usage.output_tokens:,} out"
-    calls = counted(found.sent, "call")
-    if found.calls < found.sent:
-        calls = f"{found.calls:,} of {calls} answered"
-    return f"\n{calls} in {found.seconds:.1f} s, {tokens}, {cost}"

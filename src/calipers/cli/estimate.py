@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
-from calipers.cli.command_options import command_option
+from calipers.capacity.spending import REPLY_TOKENS, TOKENS_ERROR, Estimate, Spending
 from calipers.errors import ConfigError
-
-if TYPE_CHECKING:
-    from calipers.capacity.spending import Estimate, Spending
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def estimate_options(command: F) -> F:
-    """Add ``--estimate`` and ``--reply-tokens`` to a command."""
-    tokens = command_option(
-        "--reply-tokens",
-        rare=True,
-        type=click.IntRange(1),
-        help="With --estimate: the tokens of a reply, reasoning included. [default: assumed, and shown]",
-    )
-    estimate = command_option(
-        "--estimate",
-        is_flag=True,
-        help="Print what this would take (calls, tokens, dollars) and stop. Nothing is sent.",
-    )
-    return estimate(tokens(command))
 
 
 def require_estimate(options: Mapping[str, Any]) -> None:
@@ -53,8 +32,6 @@ def print_estimate(
     ``reply`` says what is assumed of a reply, ``budget`` what may be spent, and ``kept`` names the file whose answers
     are not paid again.
     """
-    from calipers.capacity.spending import TOKENS_ERROR  # noqa: PLC0415 - --help stays quick
-
     click.echo(f"{noun:<14} {found.groups:,}")
     for one, most in zip(found.spending, found.at_most.spending, strict=True):
         click.echo(f"{one.name}")
@@ -83,8 +60,6 @@ def print_estimate(
 
 def assumed_reply(tokens: int | None) -> str:
     """Return in words what an estimate assumes of a judge's reply."""
-    from calipers.capacity.spending import REPLY_TOKENS  # noqa: PLC0415 - --help stays quick
-
     if tokens is not None:
         return f"{tokens:,} a reply, as --reply-tokens says"
     whole, each = REPLY_TOKENS

@@ -1,4 +1,4 @@
-"""What a command writes: which files it may replace, and the result file.
+"""What a command writes: which files it may replace, JSON and text, and the result file.
 
 The result file is opened only for the first result, so that a wrong option destroys no older file.
 """
@@ -8,17 +8,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO, TypeVar
+from typing import Self, TextIO
 
-from calipers.cli.command_options import command_option
+import click
+
 from calipers.errors import ConfigError
 from calipers.types import GroupResult
 
-F = TypeVar("F", bound=Callable[..., Any])
+
+def require_folder(flag: str, path: str) -> None:
+    """Raise ConfigError unless ``path`` names a file, new or not, in a folder that exists."""
+    if Path(path).is_dir():
+        raise ConfigError(f"{flag} {path}: is a folder; name a file in it")
+    if not Path(path).absolute().parent.is_dir():
+        raise ConfigError(f"{flag} {path}: its folder does not exist; create it first")
 
 
 def require_replaceable(
@@ -47,9 +54,43 @@ def _same(path: str, other: str) -> bool:
     return os.path.realpath(one) == os.path.realpath(two)  # which ends where links lead to themselves
 
 
-def add_force_option(command: F) -> F:
-    """Add the flag ``--force`` to ``command``."""
-    return command_option("--force", is_flag=True, named=True, help="Replace a file that exists.")(command)
+def print_json(value: object) -> None:
+    """Print a command's answer as one JSON object."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def write_text(flag: str, path: str, text: str) -> None:
+    """Write a command's file, or to stdout for ``-``. A failure leaves an older file as it was. Raises ConfigError."""
+    try:
+        target = Path(path).resolve()
+        if path == "-" or (target.exists() and not target.is_file()):  # a pipe or a device cannot be replaced
+            with click.open_file(path, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            return
+        part = target.with_name(f"{target.name[:200]}.part")
+        try:
+            part.write_text(text, encoding="utf-8", newline="\n")
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"{flag} {path}: cannot be written ({error.strerror or error})") from error
+
+
+def json_line(row: object) -> str:
+    """Return a row of a command's file as a line. Half a surrogate pair can only be written as an escape."""
+    text = json.dumps(row, ensure_ascii=False)
+    return (text if text.isascii() or _is_writable(text) else json.dumps(row)) + "\n"
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Output:
@@ -65,15 +106,10 @@ class Output:
         return self
 
     def write(self, result: GroupResult) -> None:
-        """Write the result of one group as a line of the command's file, and flush it."""
+        """Write the result of one group as a line, and flush it."""
         file = self._opened()
         try:
-            try:
-                file.write(json.dumps(result.to_dict(), ensure_ascii=False) + "\n")
-            except UnicodeEncodeError:
-                file.write(
-                    json.dumps(result.to_dict()) + "\n"
-                )  # half a surrogate pair can only be written as an escape
+            file.write(json_line(result.to_dict()))
             file.flush()
             if file is not sys.stdout:
                 self._whole = os.fstat(file.fileno()).st_size
@@ -99,9 +135,8 @@ class Output:
     ) -> None:
         if kind is None:
             self._opened()  # a run without results leaves an empty result file
-        with (
-            suppress(OSError) if kind is not None else nullcontext()
-        ):  # closing the file tries again to write what could not be written
+        # Closing the file tries again to write what could not be written.
+        with suppress(OSError) if kind is not None else nullcontext():
             self._stack.close()
         if kind is not None and self._file not in (None, sys.stdout):
             # Half a line is no result: the same command would take the file for somebody's, and not replace it.

@@ -50,7 +50,7 @@ class ProgressLine:
         text = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=False))
         # stdout is for data
         self._progress = Progress(SpinnerColumn(), text, *wide, console=console, transient=True, redirect_stdout=False)
-        self._task = self._progress.add_task("starting", total=total)
+        self._task = self._progress.add_task("waiting for the first answers", total=total)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -105,20 +105,6 @@ def span(seconds: float) -> str:
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
-class Finished:
-    """A Watcher that tells a command of each group as it finishes, which may be long before its result is written in
-    the order of the input.
-    """
-
-    tell: Callable[[GroupResult], object] | None = None
-
-    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - a Watcher's arguments
-        """Tell of the result of a finished group, and return it."""
-        if self.tell is not None:
-            self.tell(result)
-        return result
-
-
 class _Tally:
     """Groups and trajectories by status, and what was spent on them."""
 
@@ -154,7 +140,7 @@ class _Tally:
 
 
 class Report:
-    """Counts results, shows progress, and prints the summary. ``total`` is the number of groups, if known.
+    """Counts results, as a Watcher too, shows progress, and prints the summary. ``total`` is the number of groups.
 
     ``budget`` is what may be spent, by kind. ``live=False`` if the results go to the terminal. ``title`` stands before
     the line.
@@ -197,10 +183,11 @@ class Report:
         self._warnings.update({_shortened_warning(warning) for warning in result.warnings})
         self._move()
 
-    def finished(self, result: GroupResult) -> None:
-        """Count a group that has finished, whenever its result is written, and update the command's progress line."""
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:  # noqa: ARG002 - a Watcher's arguments
+        """Count a group as it finishes, which may be long before its result is written in the order of the input."""
         self._finished.add(result)
         self._move()
+        return result
 
     def _move(self) -> None:
         # Results from a ledger or another process are written without a word that they have finished.
@@ -215,10 +202,11 @@ class Report:
         ``bad_lines`` says how many lines could not be read. ``probed`` are the calls and usage that no group's result
         counts.
         """
+        out = "" if out == "-" else out
         done, elapsed = self._written, self._clock() - self._started
         lines = [
-            ("groups", _counts(self.groups, ("scored", "partial", "abstained", "failed"))),
-            ("trajectories", _counts(self.trajectories, ("scored", "abstained", "failed"))),
+            ("groups", counts_by_status(self.groups)),
+            ("trajectories", counts_by_status(self.trajectories)),
             ("bad lines", bad_lines),
             ("judge answers", f"{done.calls:,}{f', {reused:,} of them from the ledger' if reused else ''}"),
         ]
@@ -284,7 +272,7 @@ def _shortened_warning(warning: str) -> str:
     return warning
 
 
-def _counts(counter: Counter[str], kinds: tuple[str, ...]) -> str:
-    total = counter.total()
-    parts = [f"{counter[kind]:,} {kind}" for kind in kinds if counter[kind]]
-    return f"{total:,}: {', '.join(parts)}" if parts else "0"
+def counts_by_status(counts: Counter[str]) -> str:
+    """Return a command's counts by status, such as "4: 3 scored, 1 failed"."""
+    parts = [f"{counts[kind]:,} {kind}" for kind in ("scored", "partial", "abstained", "failed") if counts[kind]]
+    return f"{counts.total():,}: {', '.join(parts)}" if parts else "0"

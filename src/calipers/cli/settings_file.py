@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from calipers.cli.command_options import CommandOption
+from calipers.cli.options import CommandOption
 from calipers.errors import ConfigError
 
 _FOUND: Final = "calipers.toml"

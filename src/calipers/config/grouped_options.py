@@ -304,14 +304,6 @@ class Calls(Group):
         section=LIMITS,
         link="cost-and-limits.md#calls-in-flight",
     )
-    tokens_per_minute: float | None = number(
-        None,
-        "How many tokens may be sent and received in a minute.",
-        low=0,
-        above=True,
-        section=LIMITS,
-        link="cost-and-limits.md#calls-in-flight",
-    )
     price: Sequence[float] | Mapping[str, Sequence[float]] | None = any_value(
         None,
         "US dollars per million tokens of input, output and cached input, for a judge that the price list lacks.",

@@ -27,7 +27,7 @@ SECTIONS = (THE_JUDGE, PANEL, QUESTION, READING, RESOLVING, REWARD, LIMITS, DEFE
 """The headings of the options in the help, in order."""
 
 _LONGEST_VALUE: Final = 200
-Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "function", "object"]
+Kind: TypeAlias = Literal["whole", "number", "choice", "flag", "count", "function", "object"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.metered import Meter, Metered
-from calipers.backends.limits.prices import find_pricing
-from calipers.backends.limits.retry import Retrying
-from calipers.backends.limits.wrapper import Wrapper
+from calipers.backends.limits.failed_calls import Meter
+from calipers.backends.limits.limited import Limited, Wrapper
 from calipers.backends.names import name_without_password
 from calipers.interfaces import Backend, FullBackend
 from calipers.judging.judge import Judge
@@ -176,9 +174,10 @@ class Examinee:
         return Answers(asked, tuple(received), tuple(noted), refused)
 
     def _retrying(self, bare: Backend) -> FullBackend:
-        pricing = find_pricing(bare.endpoint, bare.model, price=self.price)
         counting = _Counting(bare, self.spent, self.until)
-        retrying = Retrying(Metered(counting, pricing=pricing), attempts=_ATTEMPTS, deadline=self.seconds_left)
+        retrying = Limited(
+            counting, attempts=_ATTEMPTS, concurrency=None, price=self.price, deadline=self.seconds_left, pauses=False
+        )
         return _Whole(retrying, self.turns)
 
     async def complete(self, request: JudgeRequest, backend: Backend) -> Completion:

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from calipers.backends.negotiation import Form, Negotiated
 from calipers.backends.server import HttpBackend
-from calipers.backends.transport.reply import HttpReply
-from calipers.backends.transport.usage import token_count
+from calipers.backends.transport.reply import HttpReply, token_count
 from calipers.doctor.diagnosis import Check
 from calipers.doctor.examinee import Examinee
 from calipers.errors import BackendError, ConfigError
@@ -46,7 +45,7 @@ async def check_reachability(backend: FullBackend) -> list[Check]:
     authorised = Check("authorised", "good", "the key is accepted, or none is needed")
     warning = await _complaint(backend)
     model = Check("model", "unknown", warning) if warning else Check("model", "good", _there(rows, backend.model))
-    window = window_of(rows, backend.model) or backend.context_window
+    window = window_of(rows, backend.model)
     return [reachable, authorised, model, _window(window)]
 
 

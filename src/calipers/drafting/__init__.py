@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calipers.backends.connect import connect
-from calipers.backends.limits.bounds import wrapped
+from calipers.backends.limits.limited import Limited
 from calipers.config.flat_names import judge_arguments
 from calipers.config.grouped_options import Calls
 from calipers.config.options import options_in_group
@@ -91,7 +91,7 @@ async def draft(
     chosen = {"judge": judge, "base_url": base_url, "api_key": api_key, "ledger": ledger, **(options or {})}
     calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
     bare = connect(judge, base_url=base_url, api_key=api_key, timeout=calls.timeout)
-    asked = wrapped(bare, attempts=calls.attempts if isinstance(judge, str) else None)
+    asked = Limited(bare, attempts=calls.attempts if isinstance(judge, str) else None)
     by = _Drafter(chosen, calls, asked, criteria)
     proposals = await _proposals(by, usable)
     merged = merge_proposals(proposals, criteria)

@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from calipers import registry
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.metered import Metered
+from calipers.backends.limits.limited import Limited, Wrapper
 from calipers.backends.limits.pool import Pool
-from calipers.backends.limits.prices import find_pricing
-from calipers.backends.limits.retry import Retrying
-from calipers.backends.limits.wrapper import Wrapper
 from calipers.backends.names import url_without_password
 from calipers.backends.providers.known import provider_of, request_target
 from calipers.backends.providers.openai_compatible import OpenAICompatible
@@ -54,14 +50,15 @@ async def find_model(
     if base_url and not _is_provided(name):
         name = f"vllm/{name}"
     found = [find_backend(name, base_url=url, api_key=api_key, timeout=seconds) for url in base_url or (None,)]
-    server = found[0] if len(found) == 1 else Pool(found, each=partial(_priced, price=price))
-    asked = server if isinstance(server, Pool) else _priced(server, price)
-    return Retrying(asked, attempts=attempts), list(await server.check())
-
-
-def _priced(server: Backend, price: Sequence[float] | None) -> Backend:
-    """Return the backend with the cost of every response, an empty one included; None where no price is known."""
-    return Metered(AcceptAnyReply(server), pricing=find_pricing(server.endpoint, server.model, price=price))
+    servers = [AcceptAnyReply(one) for one in found]
+    asked = Limited(
+        servers[0] if len(servers) == 1 else Pool(servers),
+        attempts=attempts,
+        concurrency=None,
+        price=price,
+        pauses=False,
+    )
+    return asked, list(await asked.check())
 
 
 def address_of(model: str | None, *, base_url: Sequence[str]) -> str | None:
@@ -108,6 +105,10 @@ class AcceptAnyReply(Wrapper):
     An empty reply of a judge is no judgment; an empty response of a policy is its response. What the provider's filter
     withheld, and replies that may be incomplete, stay errors.
     """
+
+    async def check(self) -> Sequence[str]:
+        """Return the warnings of the backend's own check. Raises ConfigError when the server cannot be reached."""
+        return await self._backend.check()
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the complete reply of the model that generates responses. Raises what the backend raises."""

@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from calipers.aggregators.priors import Priors
 from calipers.backends.connect import connect
-from calipers.backends.limits.bounds import Shared, wrapped
-from calipers.backends.limits.budget import Budget, SharedBudget
+from calipers.backends.limits.budget import Purse
+from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password, writes_text
 from calipers.backends.refusal_check import RefusalCheck
 from calipers.config.grouped_options import Calls, Criteria
@@ -27,8 +27,8 @@ from calipers.judging.instances import JudgeInstance, JudgeInstances
 from calipers.ledger import RecordedBackend, WritableLedger, find_learned, recorded_judgments, settings_of_equal_run
 from calipers.ledger.answers import RecordedRun, same_choices
 
-_LIMITS_OF_SHARED: Final = ("budget", "price", "requests_per_minute", "tokens_per_minute")
-"""Limits that a ``Shared`` backend sets, and that a Judge which uses this backend must not set."""
+_LIMITS_OF_LIMITED: Final = ("budget", "price", "requests_per_minute")
+"""Limits that a ``Limited`` backend sets, and that a Judge which uses this backend must not set."""
 
 Hook: TypeAlias = Callable[[], Any]
 
@@ -60,7 +60,7 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
     given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
     by_slot = [value_for_each_judge(option, value, judges) for option, value in given.items()]
     limits = {
-        "budget": None if options.budget is None else SharedBudget(Budget.of(options.budget)),
+        "budget": None if options.budget is None else Purse(options.budget),
         "concurrency": options.concurrency,
     }
     found: list[JudgeInstance] = []
@@ -90,20 +90,19 @@ def recorded_judges(settings: Settings) -> JudgeInstances:
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: Any) -> JudgeInstance:
     """Wrap the backend ``bare`` of ``judge`` in retries and ``limits``.
 
-    A judge given by name is retried. A caller's own Backend makes its retries itself; a Shared backend brings its own
-    limits.
+    A judge given by name is retried. A caller's own Backend makes its retries itself; a Limited brings its own limits.
     """
-    limits |= {name: getattr(calls, name) for name in ("requests_per_minute", "tokens_per_minute", "max_tokens")}
-    if isinstance(bare, Shared):
-        if given := [name for name in _LIMITS_OF_SHARED if limits.get(name) is not None]:
-            raise ConfigError(f"{', '.join(given)}: pass it to Shared(), whose limits apply to all Judges that use it")
+    limits |= {name: getattr(calls, name) for name in ("requests_per_minute", "max_tokens")}
+    if isinstance(bare, Limited):
+        if given := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
+            raise ConfigError(f"{', '.join(given)}: pass it to Limited(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
     own = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
-    check = RefusalCheck(bare, bounded=partial(wrapped, attempts=None, concurrency=1, **own))
+    check = RefusalCheck(bare, bounded=partial(Limited, attempts=None, concurrency=1, **own))
     by_name = isinstance(judge, str)
     name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
-    backend = wrapped(bare, attempts=calls.attempts if by_name else None, **limits)
-    return JudgeInstance(name, bare, backend, check, limits.get("concurrency"), by_name)
+    backend = Limited(bare, attempts=calls.attempts if by_name else None, **limits)
+    return JudgeInstance(name, bare, backend, check, by_name)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:

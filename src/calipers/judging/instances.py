@@ -11,27 +11,24 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from calipers.backends.context_window import WindowEstimate
+from calipers.backends.context_window import KnownWindow
 from calipers.backends.refusal_check import REFUSED, RefusalCheck
 from calipers.config.settings import RecordedJudge
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
 from calipers.types import Answered, Reading, Usage
-from calipers.types.encoding import as_sentence, counted
+from calipers.types.encoding import as_sentence
 
 _log = logging.getLogger(__name__)
-
-_CROWDED: Final = 4
-"""Calls in flight for each request that the server runs at once, from which on most of their time is spent waiting."""
 
 
 @dataclass(slots=True, eq=False)
 class JudgeInstance:
     """One judge of a ``Judge``: ``bare`` is its backend, ``backend`` the same with limits and retries.
 
-    ``refusal_check`` finds out whether the judge refuses every question. ``in_flight`` is the most calls in flight.
+    ``refusal_check`` finds out whether the judge refuses every question.
     ``by_name`` says that the judge was given by name, so that its connections are ours to close.
     """
 
@@ -39,9 +36,8 @@ class JudgeInstance:
     bare: FullBackend
     backend: FullBackend
     refusal_check: RefusalCheck
-    in_flight: int | None = None
     by_name: bool = False
-    window: WindowEstimate = field(default_factory=WindowEstimate)
+    window: KnownWindow = field(default_factory=KnownWindow)
     answered: bool = False
     """Whether the judge ever answered a question."""
     refused: str | None = None
@@ -91,17 +87,11 @@ class JudgeInstance:
         """
         warnings = await self.bare.check()
         unlisted = await self.refusal_check.unlisted()
-        refused = [f"{told} It refuses it: {why}" for told, why in unlisted if why]
+        refused = [f"{text} It refuses it: {why}" for text, why in unlisted if why]
         if refused and len(refused) == self.refusal_check.servers:
             raise ConfigError(refused[0])
-        settled = {told for told, why in unlisted if why is not None}
-        found = [*(warning for warning in warnings if warning not in settled), *refused]
-        slots, calls = self.bare.slots, self.in_flight
-        if slots is not None and calls is not None and calls > _CROWDED * slots:
-            at_once = f"{self.name}: its server runs {counted(slots, 'request')} at once, and concurrency is {calls:,}"
-            remedy = f"set concurrency={slots} (--concurrency {slots})"
-            found.append(f"{at_once}: the other calls wait there while their timeout runs; {remedy}")
-        return found
+        settled = {text for text, why in unlisted if why is not None}
+        return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
 class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few attributes

@@ -321,8 +321,6 @@ class Judge:
         else:
             loop = QueryLoop(self._strategies, self._judges, self._observers, view, number, settings, store, ends)
             answered, scores = await loop.run()
-            if not self._judges.all_answered:
-                self._judges.count_outcomes(answered)
             rewards, lost = self._strategies.rewards(scores, view)
             result = assemble_result(
                 shown,
@@ -350,12 +348,14 @@ class Judge:
         from the beginning.
         """
         is_due, store = False, self.store
+        if not self._judges.all_answered:
+            self._judges.count_outcomes(answered)
         for done in answered:
             is_due = is_due or isinstance(done.result, Failure) or done.failed.count > 0
         with self._lock:
             self._finished += 1
             if is_due and not store.replays:
-                revealed = [judge.window.reported_window for judge in self._judges]
+                revealed = [judge.window.reported for judge in self._judges]
                 found = self.settings.with_revealed_windows(self._begun, revealed)
                 if found is not self.settings:
                     self.settings = found
@@ -371,14 +371,7 @@ class Judge:
         when the judge cannot be reached or refuses the question; for a panel with ``mode="fallback"``, only when no
         judge can be reached.
         """
-        warnings = await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
-        if not isinstance(self._store, Recorder):
-            named = tuple(
-                replace(one, context_window=one.context_window or judge.bare.context_window)
-                for one, judge in zip(self.settings.judges, self._judges, strict=True)
-            )
-            self.settings = replace(self.settings, judges=named)
-        return warnings
+        return await self._judges.check(all_needed=self.settings.panel.mode != "fallback")
 
     async def require_answering(self) -> None:
         """While judging, raise ConfigError if every call so far was refused for good: wrong model, key or address.

@@ -166,9 +166,6 @@ class QueryLoop:
 
     def _read(self, request: JudgeRequest, answer: Completion, omitted: Mapping[int, str]) -> Reading:
         reading = self.strategies.protocol.read(request, answer)
-        # With tools, the tokens counted are not those of this text.
-        if answer.usage.input_tokens and not self.settings.tools.names:
-            self.judges[request.ask.slot].window.learn_from_answer(request, answer)
         if request.view is not self.view:
             shortened = omission_lines(self.view, request.view, request.ask.order)
             missing = {**reading.missing, **omitted}

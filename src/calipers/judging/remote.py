@@ -69,13 +69,11 @@ class SharedJudge(Judge):
             completion = await self.store.answer(number, request, judge.backend)
         except Exception as error:  # noqa: BLE001 - raised in the process that asks
             return error
-        judge.window.learn_from_answer(request, completion)
         return replace(completion, sent=None)
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]) -> None:
         """Record how the questions about group ``number`` ended, and its result. Raises LedgerError."""
         answered = [Answered(request.ask, ended) for request, ended in notes]
-        self._judges.count_outcomes(answered)
         for request, ended in notes:
             await self.store.note(number, request, ended)
             if isinstance(ended, Failure) and ended.window is not None:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Any, Final, Self
 
-from calipers.backends.limits.metered import Meter
+from calipers.backends.limits.failed_calls import Meter
 from calipers.errors import BackendError, LedgerError
 from calipers.interfaces import Backend, FullBackend, Store
 from calipers.ledger.answers import ATTEMPT, RecordedRun, find_answer, find_learned, find_run, keys_without_verdict

@@ -70,11 +70,10 @@ class ScoredReply:
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
         fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
-        missing: dict[int, str] = {}
-        if len(covered) < len(self.ask.members):
-            why = {} if cut else {self._items[key]: named(text) for key, text in reading.missing.items()
-                                  if key in self._items}  # fmt: skip
-            missing = {item: why.get(item) or fallback for item in self.ask.members if item not in covered}
+        missing = {item: fallback for item in self.ask.members if item not in covered}
+        if missing and not cut:
+            why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items}
+            missing = {item: why.get(item) or fallback for item in missing}
         explanations: dict[int, str] = {}
         for key, text in reading.explanations.items():
             if key in self._items:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from calipers.backends.connect import connect
-from calipers.backends.limits.bounds import wrapped
+from calipers.backends.limits.limited import Limited
 from calipers.config.flat_names import judge_arguments
 from calipers.config.grouped_options import Calls
 from calipers.config.options import options_in_group
@@ -383,6 +383,6 @@ def connected_writer(
     chosen = {"judge": model, "base_url": base_url, "ledger": ledger, **(options or {})}
     calls: Calls = options_in_group("calls", judge_arguments(chosen).get("calls"))
     bare = connect(model, base_url=base_url, api_key=None, timeout=calls.timeout)
-    backend = wrapped(bare, attempts=calls.attempts if isinstance(model, str) else None)
+    backend = Limited(bare, attempts=calls.attempts if isinstance(model, str) else None)
     limit = {} if calls.max_tokens is None else {"max_tokens": calls.max_tokens}
     return Writer(backend, Judge.of(chosen).store, {**limit, **(calls.params or {})})

@@ -1,149 +1,202 @@
-"""Budgets: kept exactly, and what is refused is refused before it is asked."""
+"""Budgets and prices: kept exactly, and what is refused is refused before it is asked."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from dataclasses import dataclass
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import calipers
 from backends.asking import question
-from calipers.backends.limits.budget import Budget, Budgeted, SharedBudget
-from calipers.backends.limits.metered import Metered
-from calipers.backends.limits.prices import Price
+from calipers.backends.limits.budget import Amount, Budget, Purse
+from calipers.backends.limits.limited import Limited
+from calipers.backends.limits.prices import Price, find_pricing
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.types import Completion, FailureKind, JudgeRequest, Usage
+from groups import FOUR, group_of
 
 
 @dataclass
-class _Server:
+class Server:
     """Each answer takes ``usage``; ``error`` is raised instead."""
 
     usage: Usage = Usage(100, 20)
     error: BackendError | None = None
-    answered: int = 0
     endpoint: str = "here"
     model: str = "m"
+    requests: list[JudgeRequest] = field(default_factory=list)
 
     async def complete(self, request: JudgeRequest) -> Completion:
         await asyncio.sleep(0)
-        self.answered += 1
+        self.requests.append(request)
         if self.error is not None:
             raise self.error
-        return Completion("done", usage=self.usage)
+        scores = {key: 90 - 10 * place for place, key in enumerate(request.keys)}
+        return Completion(json.dumps({"scores": scores}), usage=self.usage)
 
 
-async def _ask(judge: Budgeted, count: int, **asked: Any) -> list[BaseException]:
+def limited(server: Server, **options: Any) -> Limited:
+    return Limited(server, attempts=1, **options)
+
+
+async def ask(judge: Limited, count: int, **asked: Any) -> list[BaseException]:
     """How ``count`` questions at once failed."""
     calls = (judge.complete(question(**asked)) for _ in range(count))
     return [one for one in await asyncio.gather(*calls, return_exceptions=True) if isinstance(one, BaseException)]
 
 
-async def test_exactly_as_many_calls_are_made_as_may_be_however_many_come_at_once() -> None:
-    server = _Server()
-    judge = Budgeted(server, budget=Budget(calls=7))
-    failed = await _ask(judge, 20)
-    assert server.answered == 7
+async def test_exactly_as_many_calls_are_made_as_may_be_by_all_that_share_it(caplog: pytest.LogCaptureFixture) -> None:
+    purse = Purse({"calls": 7})
+    first, second = Server(), Server()
+    judges = [limited(server, budget=purse) for server in (first, second)]
+    failed = [one for judge in judges for one in await ask(judge, 10)]
+    assert len(first.requests) + len(second.requests) == 7
     assert len(failed) == 13
     assert all(isinstance(error, PermanentError) and error.kind == "budget" and error.fatal for error in failed)
     assert str(failed[0]) == "the budget is spent: 7 of 7 calls are made"
-    assert (judge.endpoint, judge.model) == ("here", "m")
+    assert [judge.spent.calls for judge in judges] == [7, 7]
+    assert caplog.messages == ["the budget is spent, and no further call is made: 7 of 7 calls are made"]
 
 
 @given(st.integers(300, 5000), st.lists(st.tuples(st.integers(0, 100), st.integers(0, 200)), min_size=1, max_size=40))
-def test_tokens_are_never_exceeded_and_what_was_set_aside_too_much_comes_back(
+def test_tokens_are_never_exceeded_and_what_was_reserved_too_much_comes_back(
     tokens: int, answers: list[tuple[int, int]]
 ) -> None:
-    class Varied(_Server):
+    class Varied(Server):
         async def complete(self, request: JudgeRequest) -> Completion:
-            await asyncio.sleep(0)
-            given, produced = answers[self.answered % len(answers)]
-            self.answered += 1
-            return Completion("done", usage=Usage(given + 1, produced))
+            read, written = answers[len(self.requests) % len(answers)]
+            self.usage = Usage(read + 1, written)
+            return await super().complete(request)
 
     server = Varied()
-    judge = Budgeted(server, budget=Budget(tokens=tokens), max_tokens=200)
-    failed = asyncio.run(_ask(judge, 100, text="x" * 303, max_tokens=200))
-    spent = judge.spent["tokens"]
-    assert spent <= tokens
-    assert server.answered + len(failed) == 100
+    judge = limited(server, budget={"tokens": tokens}, max_tokens=200)
+    failed = asyncio.run(ask(judge, 60, text="x" * 303, max_tokens=200))
+    assert judge.spent.tokens <= tokens
+    assert len(server.requests) + len(failed) == 60
     if failed:
-        assert spent + 200 + 101 > tokens  # not one more could have been afforded for certain
-    assert judge._shared._held.calls == judge._shared._held.tokens == 0
+        assert judge.spent.tokens + 200 + 101 > tokens  # not one more could have been afforded for certain
+    assert judge._purse is not None
+    assert judge._purse._held == Amount()
+
+
+def test_loops_in_several_threads_share_a_budget_and_a_cancelled_wait_leaves_nothing() -> None:
+    server = Server()
+    judge = limited(server, budget={"tokens": 40_000}, max_tokens=200)
+
+    async def many() -> None:
+        calls = [asyncio.create_task(judge.complete(question("x" * 303, max_tokens=200))) for _ in range(200)]
+        await asyncio.sleep(0)
+        for call in calls[::3]:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+
+    threads = [threading.Thread(target=asyncio.run, args=(many(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert judge.spent.tokens <= 40_000
+    assert judge._purse is not None
+    assert judge._purse._held == Amount()
 
 
 async def test_dollars_are_counted_as_the_server_or_the_price_says() -> None:
-    price = Price(10.0, 100.0)
-    server = _Server(Usage(1000, 100))
-    judge = Budgeted(Metered(server, pricing=price), budget=Budget(usd=0.11), pricing=price, max_tokens=100)
-    failed = await _ask(judge, 10, text="x" * 3000, max_tokens=100)
-    assert server.answered == 5  # 2 cents each
-    assert judge.spent["usd"] == pytest.approx(0.10)
-    assert str(failed[0]) == "the budget is spent: $0.1000 of $0.1100 is spent, and one more call may cost $0.0200"
-
-
-async def test_what_an_answer_without_usage_cost_is_taken_to_be_what_was_set_aside() -> None:
-    judge = Budgeted(
-        _Server(Usage()), budget=Budget(tokens=1000, usd=1.0), pricing=Price(1000.0, 1000.0), max_tokens=200
-    )
-    await judge.complete(question("x" * 300, max_tokens=200))
-    assert judge.spent == {"calls": 1, "tokens": 300, "usd": pytest.approx(0.3)}
+    server = Server(Usage(1000, 100))
+    judge = limited(server, price=(10.0, 100.0), budget={"usd": 0.11}, max_tokens=100)
+    failed = await ask(judge, 10, text="x" * 3000, max_tokens=100)
+    assert len(server.requests) == 5  # 2 cents each
+    assert judge.spent.usd == pytest.approx(0.10)
+    assert "$0.1000 of $0.1100 is spent, and one more call may cost $0.0200" in str(failed[0])
 
 
 @pytest.mark.parametrize(("kind", "calls", "tokens"), [
-    ("unreachable", 0, 0), ("unauthorized", 0, 0), ("not_found", 0, 0), ("rate_limited", 0, 0), ("bad_request", 0, 0),
-    ("context_window", 0, 0), ("server", 1, 0), ("timeout", 1, 300), ("bad_reply", 1, 300), ("refused", 1, 300),
+    (None, 1, 300), ("unreachable", 0, 0), ("rate_limited", 0, 0), ("bad_request", 0, 0), ("context_window", 0, 0),
+    ("server", 1, 0), ("timeout", 1, 300), ("bad_reply", 1, 300), ("refused", 1, 300),
 ])  # fmt: skip
-async def test_a_call_without_an_answer_counts_for_what_it_may_have_cost(
-    kind: FailureKind, calls: int, tokens: int
+async def test_a_call_whose_usage_nobody_states_counts_for_what_it_may_have_cost(
+    kind: FailureKind | None, calls: int, tokens: int
 ) -> None:
-    judge = Budgeted(_Server(error=TransientError(kind, "no")), budget=Budget(calls=5, tokens=5000), max_tokens=200)
-    with pytest.raises(TransientError):
-        await judge.complete(question("x" * 300, max_tokens=200))
-    assert judge.spent == {"calls": calls, "tokens": tokens, "usd": 0.0}
+    server = Server(Usage(), error=None if kind is None else TransientError(kind, "no"))
+    judge = limited(server, budget=Budget(calls=5, tokens=5000), max_tokens=200)
+    await ask(judge, 1, text="x" * 300, max_tokens=200)
+    assert (judge.spent.calls, judge.spent.tokens) == (calls, tokens)
 
 
 async def test_a_call_that_was_broken_off_counts_in_full() -> None:
-    judge = Budgeted(_Server(), budget=Budget(calls=5, tokens=5000), max_tokens=200)
+    judge = limited(Server(), budget={"calls": 5, "tokens": 5000}, max_tokens=200)
     call = asyncio.create_task(judge.complete(question("x" * 300, max_tokens=200)))
     await asyncio.sleep(0)
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
-    assert judge.spent["tokens"] == 300
+    assert judge.spent.tokens == 300
 
 
-def test_a_dollar_budget_without_a_price_is_refused_with_the_remedy() -> None:
-    for pricing in (None, lambda _: None):
-        with pytest.raises(ConfigError, match=re.escape('give calls={"price": (INPUT, OUTPUT)}')):
-            Budgeted(_Server(), budget=Budget(usd=1.0), pricing=pricing)
+@pytest.mark.parametrize(("budget", "complaint"), [
+    ({"usd": 1.0}, "price"), ({"calls": 0.5}, "does not cover one call"), ({"tokens": 199}, "does not cover one call"),
+    ({}, "calls, tokens, usd"), ({"euro": 5}, "calls, tokens, usd"), ({"usd": 0}, "above 0"), ({"usd": "5"}, "above 0"),
+    ({"calls": True}, "above 0"), (5, "budget=5"), ("5 usd", "budget="),
+])  # fmt: skip
+def test_a_budget_that_cannot_work_is_refused_before_anything_is_asked(budget: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        limited(Server(), budget=budget, max_tokens=200)
 
 
-@pytest.mark.parametrize("budget", [Budget(calls=0.5), Budget(tokens=199), Budget(usd=0.000199)])
-def test_a_budget_smaller_than_one_call_is_refused_before_anything_is_asked(budget: Budget) -> None:
-    with pytest.raises(ConfigError, match="does not cover one call"):
-        Budgeted(_Server(), budget=budget, pricing=Price(1.0, 1.0), max_tokens=200)
+# --- in a run ---------------------------------------------------------------------------------------------------------
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {n}th time?") for n in range(6)]
 
 
-@pytest.mark.parametrize("given", [{}, {"euro": 5}, {"usd": 0}, {"usd": -1}, {"usd": "5"}, {"calls": True}, 5, "5 usd"])
-def test_a_budget_that_makes_no_sense_is_refused(given: Any) -> None:
-    with pytest.raises(ConfigError, match="budget"):
-        Budget.of(given)
+async def test_groups_beyond_the_budget_fail_with_the_reason_and_a_later_run_goes_on(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    for already in (0, 2, 4):
+        server = Server()
+        async with calipers.Judge(server, budget={"calls": 2}, ledger=ledger) as judge:
+            results = [result async for result in judge.score_groups(GROUPS, ordered=True)]
+        scored = [result for result in results if result.status == "scored"]
+        assert (len(server.requests), len(scored)) == (2, already + 2)
+        for result in results[already + 2 :]:
+            assert result.rewards == [None] * 4
+            assert {one.reason for one in result.trajectories} == {"the budget is spent: 2 of 2 calls are made"}
 
 
-def test_a_mapping_is_a_budget() -> None:
-    assert Budget.of({"usd": 5, "calls": 10}) == Budget(calls=10, usd=5)
-    assert Budget.of(Budget(tokens=7)) == Budget(tokens=7)
+# --- prices -----------------------------------------------------------------------------------------------------------
 
 
-async def test_backends_that_draw_on_one_purse_never_exceed_it_together() -> None:
-    purse = SharedBudget(Budget(calls=5))
-    first, second = _Server(), _Server()
-    judges = [Budgeted(server, budget=purse) for server in (first, second)]
-    ended = await asyncio.gather(*(judge.complete(question()) for judge in judges * 4), return_exceptions=True)
-    assert first.answered + second.answered == 5
-    assert sum(isinstance(one, PermanentError) and one.kind == "budget" for one in ended) == 3
-    assert [judge.spent["calls"] for judge in judges] == [5, 5]
+@pytest.mark.parametrize(("usage", "price", "cost"), [
+    (Usage(1_000_000, 100_000, 400_000), (1.0, 10.0, 0.1), 0.6 + 0.04 + 1.0),
+    (Usage(1_000_000, 100_000, 400_000), (1.0, 10.0), 2.0),
+    (Usage(1_000_000, 0, cost_usd=0.25), (1.0, 10.0), 0.25),  # as the server states it
+    (Usage(), (1.0, 10.0), None),  # nobody counted the tokens
+    (Usage(10, 10), (0.0, 0.0), 0.0),
+    (Usage(10, 10), None, None),
+])  # fmt: skip
+async def test_what_an_answer_cost_and_that_unknown_is_not_free(usage: Usage, price: Any, cost: float | None) -> None:
+    answered = await limited(Server(usage), price=price).complete(question())
+    assert answered.usage.cost_usd == (None if cost is None else pytest.approx(cost))
+
+
+def test_a_price_that_is_none_is_refused_with_how_to_write_it() -> None:
+    for price in (1.0, (1.0,), (1, 2, 3, 4), "ab", (-1.0, 2.0), (True, 1.0), (float("inf"), 1.0), (1.0, None)):
+        with pytest.raises(ConfigError, match="per million tokens"):
+            Price.of(price)
+
+
+def test_the_price_list_knows_models_by_their_endpoint() -> None:
+    assert find_pricing("embedded", "m") is None
+    pytest.importorskip("genai_prices", reason="genai-prices is an extra")
+    listed, unknown = (find_pricing("https://api.openai.com/v1", name) for name in ("gpt-5-mini", "no-such-model"))
+    assert listed is not None
+    assert unknown is not None
+    uncached, cached = listed(Usage(1000, 0)), listed(Usage(1000, 0, 1000))
+    assert uncached is not None
+    assert cached is not None
+    assert 0 < cached < uncached
+    assert listed(Usage(1000, 0, 2000)) == pytest.approx(cached)
+    assert unknown(Usage(1, 1)) is None

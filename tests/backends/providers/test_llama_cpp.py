@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from backends.asking import KEYS, SCHEMA, keyed, question
-from calipers.backends.limits.bounds import Limited
-from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.limited import Limited
 from calipers.backends.providers.openai_compatible import OpenAICompatible
 from calipers.errors import PermanentError
 from calipers.types import Completion
@@ -32,7 +31,7 @@ async def _ask(url: str, seed: int, **options: Any) -> Completion:
 
 
 async def _ask_all(url: str, seeds: int, schema: Mapping[str, Any]) -> list[Completion]:
-    judge = Limited(Retrying(_judge(url), base=0.0), concurrency=4)
+    judge = Limited(_judge(url), base=0.0, concurrency=4)
     asks = (judge.complete(question(schema=schema, params={"seed": seed, "temperature": 1.0})) for seed in range(seeds))
     return await asyncio.gather(*asks)
 

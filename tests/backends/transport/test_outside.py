@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from backends.asking import question
-from calipers.backends.limits.retry import Retrying
+from calipers.backends.limits.limited import Limited
 from calipers.backends.providers.anthropic import read_message
 from calipers.backends.providers.openai_compatible import read_chat_reply
-from calipers.backends.transport.model_list import listed_context_window, listed_models
+from calipers.backends.server import listed_models
 from calipers.backends.transport.refusals import read_refusal, refusal_error
 from calipers.backends.transport.reply import HttpReply, Peer
 from calipers.errors import BackendError, PermanentError, TransientError
@@ -48,7 +48,7 @@ ERRORS = [
     {"detail": [{"msg": "no", "loc": ["body", "max_tokens"]}]},
     [{"error": {"code": 429, "details": [{"violations": [{"quotaId": "PerDay"}]}]}}],
 ]
-LIST = {"data": [{"id": "m", "max_model_len": 8192, "meta": {"n_ctx": 8192}, "owned_by": "vllm"}], "has_more": False}
+LIST = {"data": [{"id": "m", "owned_by": "vllm"}], "has_more": False}
 
 
 def in_order(completion: Completion) -> None:
@@ -133,7 +133,7 @@ async def test_a_wait_is_one_that_can_be_slept_or_none() -> None:
         error = refusal_error(read_refusal(HttpReply(429, headers, b"{}"), ()), PEER)
         sound(error)
         with pytest.raises(BackendError):
-            await Retrying(Refusing(error), deadline=None, attempts=2, sleep=sleep).complete(question())
+            await Limited(Refusing(error), deadline=None, attempts=2, sleep=sleep).complete(question())
     assert all(0 <= seconds < 367 * 86400 for seconds in slept)
 
 
@@ -147,12 +147,9 @@ class Refusing:
         raise self.error
 
 
-def test_a_list_of_models_of_anything_tells_a_window_to_reckon_with_or_none() -> None:
+def test_a_list_of_models_of_anything_is_read_or_none() -> None:
     for body in mutants(LIST):
-        reply = HttpReply(200, {}, as_json(body))
-        window = listed_context_window(reply, "m")
-        assert window is None or 0 < window < 10**12
-        assert isinstance(listed_models(reply), list | None)
+        assert isinstance(listed_models(HttpReply(200, {}, as_json(body))), list | None)
 
 
 def test_there_is_no_extreme_that_json_cannot_carry() -> None:

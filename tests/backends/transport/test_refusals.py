@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calipers.backends.transport.refusals import read_refusal, refusal_error, retry_after_seconds
-from calipers.backends.transport.reply import HttpReply, Peer, excerpt, redacted
+from calipers.backends.transport.reply import HttpReply, Peer, excerpt
 from calipers.errors import BackendError, PermanentError, TransientError
 
 PEER = Peer("judge-1", "JUDGE_API_KEY", ("hunter2-hunter2",))
@@ -26,57 +26,50 @@ def _said(message: str, **detail: Any) -> dict[str, Any]:
     return {"error": {"message": message, **detail}}
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind", "fatal"),
-    [
-        (401, _said("Incorrect API key provided"), "unauthorized", True),
-        (400, _said("No connected db.", type="no_db_connection"), "unauthorized", True),
-        (400, {"detail": "Server is pinned to 'tiny'; requested 'other'."}, "not_found", True),
-        (403, _said("no access"), "unauthorized", True),
-        (403, _said("your input was flagged"), "refused", False),
-        (400, _said("The response was filtered", code="content_filter"), "refused", False),
-        (402, _said("Insufficient Balance"), "rate_limited", True),
-        (429, _said("You exceeded your current quota", code="insufficient_quota"), "rate_limited", True),
-        (429, _said("Request too large for gpt-x on tokens per min"), "rate_limited", False),
-        (404, {"error": 'model "x" not found, try pulling it first'}, "not_found", True),
-        (400, {"error": {"message": "/chat/completions: Invalid model name passed in model=x"}}, "not_found", True),
-        (405, b"", "not_found", True),
-        (413, b"<html>too large</html>", "context_window", False),
-        (400, _said("x", type="exceed_context_size_error"), "context_window", False),
-        (400, _said("This model's maximum context length is 4096 tokens."), "context_window", False),
-        (400, _said("x", code="context_length_exceeded"), "context_window", False),
-        (400, _said("The input token count (5) exceeds the maximum"), "context_window", False),
-        (400, _said("litellm.ContextWindowExceededError: OpenAIException"), "context_window", False),
-        (500, {"error": "the input length exceeds the context length"}, "context_window", False),
-        (400, _said("messages must not be empty"), "bad_request", False),
-        (422, {"detail": [{"loc": ["body", "messages"], "msg": "Field required"}]}, "bad_request", False),
-        (501, _said("not a chat model"), "bad_request", False),
-    ],
-)
-def test_what_will_not_go_away_is_permanent(status: int, body: Any, kind: str, *, fatal: bool) -> None:
-    error = _error(status, body)
-    assert isinstance(error, PermanentError)
-    assert (error.kind, error.fatal) == (kind, fatal)
+_KINDS: list[tuple[int, Any, str, bool | None]] = [
+    (401, _said("Incorrect API key provided"), "unauthorized", True),
+    (400, _said("No connected db.", type="no_db_connection"), "unauthorized", True),
+    (400, {"detail": "Server is pinned to 'tiny'; requested 'other'."}, "not_found", True),
+    (403, _said("no access"), "unauthorized", True),
+    (403, _said("your input was flagged"), "refused", False),
+    (400, _said("The response was filtered", code="content_filter"), "refused", False),
+    (402, _said("Insufficient Balance"), "rate_limited", True),
+    (429, _said("You exceeded your current quota", code="insufficient_quota"), "rate_limited", True),
+    (429, _said("Request too large for gpt-x on tokens per min"), "rate_limited", False),
+    (404, {"error": 'model "x" not found, try pulling it first'}, "not_found", True),
+    (400, {"error": {"message": "/chat/completions: Invalid model name passed in model=x"}}, "not_found", True),
+    (405, b"", "not_found", True),
+    (413, b"<html>too large</html>", "context_window", False),
+    (400, _said("x", type="exceed_context_size_error"), "context_window", False),
+    (400, _said("This model's maximum context length is 4096 tokens."), "context_window", False),
+    (400, _said("x", code="context_length_exceeded"), "context_window", False),
+    (400, _said("The input token count (5) exceeds the maximum"), "context_window", False),
+    (400, _said("litellm.ContextWindowExceededError: OpenAIException"), "context_window", False),
+    (500, {"error": "the input length exceeds the context length"}, "context_window", False),
+    (400, _said("messages must not be empty"), "bad_request", False),
+    (422, {"detail": [{"loc": ["body", "messages"], "msg": "Field required"}]}, "bad_request", False),
+    (501, _said("not a chat model"), "bad_request", False),
+    (429, _said("Rate limit reached"), "rate_limited", None),
+    (408, b"", "server", None),
+    (409, b"", "server", None),
+    (425, b"", "server", None),
+    (500, _said("The model produced output that does not match the expected peg-native format"), "server", None),
+    (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>", "server", None),
+    (503, _said("Loading model"), "server", None),
+    (529, _said("Overloaded"), "server", None),
+    (400, _said("Failed to generate JSON", code="json_validate_failed"), "bad_reply", None),
+]
+"""Status, body, kind, and whether it is fatal; None for what may pass."""
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "kind"),
-    [
-        (429, _said("Rate limit reached"), "rate_limited"),
-        (408, b"", "server"),
-        (409, b"", "server"),
-        (425, b"", "server"),
-        (500, _said("The model produced output that does not match the expected peg-native format"), "server"),
-        (502, b"<html><body><h1>502 Bad Gateway</h1></body></html>", "server"),
-        (503, _said("Loading model"), "server"),
-        (529, _said("Overloaded"), "server"),
-        (400, _said("Failed to generate JSON", code="json_validate_failed"), "bad_reply"),
-    ],
-)
-def test_what_may_go_away_is_transient(status: int, body: Any, kind: str) -> None:
-    error = _error(status, body)
-    assert isinstance(error, TransientError)
-    assert error.kind == kind
+def test_each_refusal_has_its_kind_and_may_pass_or_not() -> None:
+    wrong = []
+    for status, body, kind, fatal in _KINDS:
+        error = _error(status, body)
+        found = error.fatal if isinstance(error, PermanentError) else None
+        if (error.kind, found) != (kind, fatal):
+            wrong.append((status, body, error.kind, found))
+    assert wrong == []
 
 
 def test_an_overflow_tells_both_sizes_when_the_server_does() -> None:
@@ -100,9 +93,8 @@ def test_markup_is_not_shown_to_people() -> None:
     assert "<" not in str(_error(502, b"<html><style>h1 {}</style><h1>Bad\nGateway</h1></html>"))
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
+def test_retry_after_is_read_in_every_form() -> None:
+    cases: list[tuple[Mapping[str, str], float | None]] = [
         ({}, None),
         ({"Retry-After": "7"}, 7.0),
         ({"Retry-After": "0.25"}, 0.25),
@@ -113,10 +105,8 @@ def test_markup_is_not_shown_to_people() -> None:
         ({"retry-after-ms": "1500", "Retry-After": "2"}, 1.5),
         ({"Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT", "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}, 30.0),
         ({"Retry-After": "Wed, 21 Oct 2015 07:28:30 GMT"}, 0.0),
-    ],
-)
-def test_retry_after_is_read_in_every_form(headers: Mapping[str, str], seconds: float | None) -> None:
-    assert retry_after_seconds(headers) == seconds
+    ]
+    assert [retry_after_seconds(headers) for headers, _ in cases] == [seconds for _, seconds in cases]
 
 
 def test_a_question_that_is_too_long_for_a_window_of_unknown_size_names_the_remedy() -> None:
@@ -141,14 +131,14 @@ def test_no_secret_survives_whatever_stands_around_it(before: str, after: str) -
     "text", ["bad key sk-proj-abcdefgh1234", "Authorization: Bearer abcdef123456", "gsk_abcdefgh12345"]
 )
 def test_what_looks_like_a_key_is_hidden_even_if_it_is_not_ours(text: str) -> None:
-    hidden = redacted(text, ())
+    hidden = excerpt(text, ())
     assert "[key]" in hidden
     assert "abcdef" not in hidden
 
 
 def test_what_is_too_short_for_a_key_stays_readable() -> None:
-    assert redacted("use sk-abcdef or bearer abcdef", ()) == "use [key] or [key]"
-    assert redacted("use sk-abcde or bearer abcde", ()) == "use sk-abcde or bearer abcde"
+    assert excerpt("use sk-abcdef or bearer abcdef", ()) == "use [key] or [key]"
+    assert excerpt("use sk-abcde or bearer abcde", ()) == "use sk-abcde or bearer abcde"
 
 
 @given(st.integers(300, 599), st.binary(max_size=300))

@@ -1,1 +1,1 @@
-"""Wrappers around a backend: retries, concurrency, rates, budgets, pools of servers. ``bounds`` puts them together."""
+"""What a call to a judge passes: retries, the bound on calls in flight, a budget, and a pause while it is down."""

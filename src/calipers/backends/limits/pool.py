@@ -9,65 +9,45 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calipers.backends.limits.metered import report_error
 from calipers.errors import BackendError, ConfigError, TransientError
 from calipers.interfaces import Backend, FullBackend, full
 from calipers.types import Completion, FailureKind, JudgeRequest
+
+_log = logging.getLogger("calipers.calls")
 
 _ITS_OWN: frozenset[FailureKind] = frozenset(
     {"unreachable", "unauthorized", "not_found", "rate_limited", "server", "timeout"}
 )
 """Kinds of failure that are due to the server and not to the request, so that another member may answer."""
-
-_log = logging.getLogger("calipers.calls")
-
-_FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_MEMORY = 0.9
-"""The weight of earlier answers in the mean time that a server takes for one."""
-_SLOWER = 1.5
-"""From this multiple of the shortest time on, a server counts as slower than the others."""
 _DEAD_AFTER = 3
 """A warning is logged at this many failures of a server in a row, with a pause after each."""
 
 
 @dataclass(slots=True)
 class _Member:
-    bare: Backend
-    asked: Backend
+    backend: FullBackend
     in_flight: int = 0
     calls: int = 0
     failures: int = 0
     skipped_until: float = 0.0
-    latency: float = 0.0
-
-    def answered(self, seconds: float) -> None:
-        """Note how long an answer took; the mean forgets old ones."""
-        self.latency = seconds if not self.latency else _MEMORY * self.latency + (1 - _MEMORY) * seconds
 
 
 class Pool(FullBackend):
     """Serves as a single judge whose requests go to several ``members``.
 
-    A request goes to the member with the fewest calls in flight, of several to one that is not slower than the others.
-    The pool has the first member's endpoint, so the ledger keys do not depend on the other members. A member that fails
-    is skipped: at first for a second, later for up to a minute, or as long as the server asks for. Then one call tests
-    it. A failed request goes to another member at once, unless the request caused the failure or timed out. If all
-    members are skipped, the request goes to the member whose pause ends first. ``each`` wraps every member, for example
-    with its own rate limit.
+    A request goes to the member with the fewest calls in flight. The pool has the first member's endpoint, so the
+    ledger keys do not depend on the other members. A member that fails is skipped: at first for a second, later for up
+    to a minute, or as long as the server asks for. Then one call tests it. A failed request goes to another member at
+    once, unless the request caused the failure or timed out. If all members are skipped, the request goes to the
+    member whose pause ends first.
     """
 
-    def __init__(
-        self,
-        members: Sequence[Backend],
-        *,
-        each: Callable[[Backend], Backend] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, members: Sequence[Backend], *, clock: Callable[[], float] = time.monotonic) -> None:
         if not members:
             raise ConfigError("base_url is an empty list: name one URL or more")
         names = [member.endpoint for member in members]
@@ -79,33 +59,36 @@ class Pool(FullBackend):
         self.endpoint = members[0].endpoint
         self.model = members[0].model
         self.has_tools = all(member.has_tools for member in self.members)
-        self._members = [_Member(member, each(member) if each else member) for member in self.members]
+        self._members = [_Member(member) for member in self.members]
         self._clock = clock
         self._lock = threading.Lock()
 
     async def complete(self, request: JudgeRequest) -> Completion:
         """Return the answer of the pool's first backend that answers. Raises BackendError if no member answers."""
+        return await self.complete_with(lambda member, asked: member.complete(asked), request)
+
+    async def complete_with(
+        self, ask: Callable[[Backend, JudgeRequest], Awaitable[Completion]], request: JudgeRequest
+    ) -> Completion:
+        """Do as ``complete``, with ``ask`` for each call to a member."""
         tried: list[_Member] = []
         last: BackendError | None = None
         while (member := self._choose(tried)) is not None:
-            started = self._clock()
             try:
-                completion = await member.asked.complete(request)
+                completion = await ask(member.backend, request)
             except BackendError as error:
                 if error.kind not in _ITS_OWN:
                     raise
                 self._skip(member, error)
-                report_error(request, error)
                 # A transient failure takes precedence over a permanent one, because a retry makes sense after it.
                 last = error if last is None or isinstance(error, TransientError) else last
                 tried.append(member)
                 if error.kind == "timeout":
                     break
             else:
-                member.answered(completion.latency or self._clock() - started)
                 if member.failures:
                     member.failures = 0
-                    _log.info("%s at %s: it answers again", self.model, member.bare.endpoint)
+                    _log.info("%s at %s: it answers again", self.model, member.backend.endpoint)
                 return completion
             finally:
                 with self._lock:
@@ -114,9 +97,7 @@ class Pool(FullBackend):
         raise last
 
     async def aclose(self) -> None:
-        """Close the connections of all backends of the pool that belong to the running event loop. Loops also close
-        their connections when they end.
-        """
+        """Close the connections of all backends of the pool that belong to the running event loop."""
         for member in self.members:
             await member.aclose()
 
@@ -128,10 +109,6 @@ class Pool(FullBackend):
         errors = [one for one in found if isinstance(one, ConfigError)]
         if len(errors) == len(found):
             raise errors[0]
-        known = [member.context_window for member in self.members if member.context_window is not None]
-        self.context_window = min(known, default=None)
-        slots = [member.slots for member in self.members]
-        self.slots = None if None in slots else sum(one or 0 for one in slots)
         return [str(one) for one in errors] + [line for one in found if isinstance(one, list) for line in one]
 
     def learned(self) -> Mapping[str, Any]:
@@ -139,17 +116,12 @@ class Pool(FullBackend):
         return {one.endpoint: dict(known) for one in self.members if (known := one.learned())}
 
     def learn(self, known: Mapping[str, Any]) -> None:
-        """Start with what an earlier run learned about the pool's servers.
-
-        What a judge with a single server learned applies to all members.
-        """
+        """Start with what an earlier run learned about the pool's servers; of a single server, it is for all."""
+        by_endpoint = any(one.endpoint in known for one in self.members)
         for one in self.members:
-            about = known.get(one.endpoint, {} if any(name in known for name in self._endpoints()) else known)
+            about = known.get(one.endpoint, {}) if by_endpoint else known
             if isinstance(about, Mapping):
                 one.learn(about)
-
-    def _endpoints(self) -> list[str]:
-        return [member.endpoint for member in self.members]
 
     def _choose(self, tried: Sequence[_Member]) -> _Member | None:
         """Return the next member to ask, or None if every member was tried or is skipped. The member counts as busy at
@@ -158,14 +130,11 @@ class Pool(FullBackend):
         with self._lock:
             now = self._clock()
             left = [member for member in self._members if all(member is not one for one in tried)]
-            due = [
-                member for member in left if member.failures and member.skipped_until <= now and not member.in_flight
-            ]
-            well = [member for member in left if not member.failures]
+            due = [one for one in left if one.failures and one.skipped_until <= now and not one.in_flight]
+            well = [one for one in left if not one.failures]
             chosen: _Member | None = None
             if due or well:
-                slow = _SLOWER * min((member.latency for member in well if member.latency), default=0.0)
-                chosen = min(due or well, key=lambda member: (member.in_flight, member.latency > slow, member.calls))
+                chosen = min(due or well, key=lambda member: (member.in_flight, member.calls))
             elif left and not tried:
                 chosen = min(left, key=lambda member: member.skipped_until)
             if chosen is not None:
@@ -175,7 +144,7 @@ class Pool(FullBackend):
 
     def _skip(self, member: _Member, error: BackendError) -> None:
         with self._lock:
-            pause = min(_FIRST_PAUSE * 2 ** min(member.failures, 10), _LONGEST_PAUSE)
+            pause = min(2.0 ** min(member.failures, 10), _LONGEST_PAUSE)
             if isinstance(error, TransientError) and error.retry_after is not None:
                 pause = max(pause, error.retry_after)
             now = self._clock()
@@ -185,7 +154,7 @@ class Pool(FullBackend):
                 level = logging.WARNING if member.failures == _DEAD_AFTER else logging.INFO
                 _log.log(
                     level, "%s at %s: it fails (%s), and is skipped for %.0f s; other servers are asked instead",
-                    *(self.model, member.bare.endpoint, error.kind, pause),
+                    *(self.model, member.backend.endpoint, error.kind, pause),
                 )  # fmt: skip
 
 

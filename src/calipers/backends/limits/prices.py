@@ -52,44 +52,33 @@ class Price:
 
 
 def find_pricing(endpoint: str, model: str, *, price: object = None) -> Pricing | None:
-    """Return the pricing of ``model`` at a provider's ``endpoint``: ``price`` if given, else from the price list, or
-    None if unknown.
+    """Return the pricing of ``model`` at a provider's ``endpoint``: ``price`` if given, else from the installed
+    price list, or None if unknown. Nothing is downloaded.
     """
     if price is not None:
         return Price.of(price)
     if not endpoint.startswith(("http://", "https://")) or find_spec("genai_prices") is None:
         return None
-    return Listed(endpoint, model)
+    unlisted = False
 
-
-class Listed:
-    """The price of ``model`` at ``endpoint`` in ``genai-prices``, including tiers by length and cached input.
-
-    Only the installed list is read; nothing is downloaded.
-    """
-
-    def __init__(self, endpoint: str, model: str) -> None:
-        self._endpoint = endpoint
-        self._model = model
-        self._unlisted = False
-
-    def __call__(self, usage: Usage) -> float | None:
-        """Return the cost in US dollars of a judge call's tokens, or None if the price list lacks the model."""
-        if self._unlisted:
+    def listed(usage: Usage) -> float | None:
+        nonlocal unlisted
+        if unlisted:
             return None
         prices = import_module("genai_prices")  # imported late: an optional dependency whose import takes 0.1 s
+        cached = min(usage.cached_tokens, usage.input_tokens)
         tokens = prices.Usage(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cache_read_tokens=min(usage.cached_tokens, usage.input_tokens),
+            input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=cached
         )
         try:
-            return float(prices.calc_price(tokens, self._model, provider_api_url=self._endpoint).total_price)
+            return float(prices.calc_price(tokens, model, provider_api_url=endpoint).total_price)
         except LookupError:
-            self._unlisted = True
+            unlisted = True
             return None
         except ValueError:  # the list has no price for this kind of usage
             return None
+
+    return listed
 
 
 def price_list_hint() -> str:

@@ -19,6 +19,7 @@ from calipers.backends.transport.refusals import error_in_200
 from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
+    attach_usage,
     completion,
     declined_error,
     empty_reply_error,
@@ -26,7 +27,6 @@ from calipers.backends.transport.reply import (
     reply_excerpt,
     reply_json,
 )
-from calipers.backends.transport.usage import attach_usage
 from calipers.errors import TransientError
 from calipers.types import Completion, JudgeRequest, Message, Tool, ToolCall, text_of_calls
 

@@ -18,8 +18,7 @@ from typing import Any, Literal, TypeAlias
 from calipers.backends.negotiation import Terms
 from calipers.backends.server import HttpBackend, bearer
 from calipers.backends.transport.refusals import error_in_200
-from calipers.backends.transport.reply import completion, declined_error, reply_excerpt, reply_json
-from calipers.backends.transport.usage import attach_usage
+from calipers.backends.transport.reply import attach_usage, completion, declined_error, reply_excerpt, reply_json
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.types import Completion, JudgeRequest
 

@@ -17,6 +17,7 @@ from calipers.backends.transport.reply import (
     HttpReply,
     Peer,
     attach_reply,
+    attach_usage,
     completion,
     declined_error,
     empty_reply_error,
@@ -25,7 +26,6 @@ from calipers.backends.transport.reply import (
     reply_json,
 )
 from calipers.backends.transport.secrets import text_without_secrets
-from calipers.backends.transport.usage import attach_usage
 from calipers.errors import ConfigError, TransientError
 from calipers.types import Completion, JudgeRequest, ToolCall, text_of_calls
 from calipers.types.encoding import EncodedDict, without_lone_surrogates

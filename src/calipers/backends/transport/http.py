@@ -21,9 +21,8 @@ import yarl
 
 from calipers.backends.transport.reply import HttpReply
 from calipers.backends.transport.secrets import secrets_in, without_secrets
-from calipers.backends.transport.usage import usage_in
 from calipers.errors import BackendError, TransientError
-from calipers.types import FailureKind, Usage
+from calipers.types import FailureKind
 
 MAX_REPLY_BYTES = 16 * 2**20
 """The most bytes of a reply. No judge's answer is longer; a longer body is a mistake or an attack, so reading stops."""
@@ -63,15 +62,25 @@ class HttpClient:
         """Return the server's reply, whatever its status. Raises BackendError if no complete reply came."""
         session = await self._session_of_loop()
         data = io.BytesIO(body) if body is not None and len(body) > _BIG_BODY else body
+        target = self._targets.get(path)
+        if target is None:
+            whole = self._base.path.rstrip("/") + path
+            target = self._targets[path] = self._base.with_path(whole, keep_query=True)
         received = bytearray()
         try:
-            async with session.request(method, self._target(path), data=data, allow_redirects=False) as response:
-                await _receive(response, received)
-                whole = without_secrets(bytes(received), self._secrets) if self._secrets else bytes(received)
-                return HttpReply(response.status, response.headers, whole, body)
+            async with session.request(method, target, data=data, allow_redirects=False) as response:
+                most = _MOST_STREAMED if response.content_type == "text/event-stream" else MAX_REPLY_BYTES
+                while chunk := await response.content.readany():
+                    received += chunk
+                    if len(received) > most:
+                        response.close()
+                        raise TransientError("bad_reply", f"The answer is longer than {most // 2**20} MiB.")
+                return HttpReply(
+                    response.status, response.headers, without_secrets(bytes(received), self._secrets), body
+                )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # aiohttp raises ValueError for headers and URLs that it cannot send. A TimeoutError is an OSError.
-            raise self._translated(error, usage_in(received)) from error
+            raise self._translated(error) from error
 
     async def aclose(self) -> None:
         """Close the running event loop's HTTP session with the judge's server; the next request makes a new one."""
@@ -79,13 +88,6 @@ class HttpClient:
             owned = self._sessions.pop(asyncio.get_running_loop(), None)
         if owned is not None:
             await owned[0].aclose()
-
-    def _target(self, path: str) -> yarl.URL:
-        target = self._targets.get(path)
-        if target is None:
-            whole = self._base.path.rstrip("/") + path
-            target = self._targets[path] = self._base.with_path(whole, keep_query=True)
-        return target
 
     async def _session_of_loop(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
@@ -100,54 +102,44 @@ class HttpClient:
             self._sessions[loop] = owner, session
         return session
 
-    def _translated(self, error: Exception, usage: Usage | None = None) -> BackendError:
+    def _translated(self, error: Exception) -> BackendError:
         """Return the BackendError for an exception of the HTTP client. Its text holds no headers, and so no keys.
 
-        This is the only place that translates the client's exceptions. ``usage`` is what the server billed for an
-        answer that broke off.
+        This is the only place that translates the client's exceptions.
         """
         where = f"{self._base.scheme}://{self._base.host_port_subcomponent}"
         kind: FailureKind = "unreachable"
         match error:
             case aiohttp.ConnectionTimeoutError():
-                said = f"{where} did not accept a connection in time: is the host right, and up?"
+                message = f"{where} did not accept a connection in time: is the host right, and up?"
             case TimeoutError():
                 kind = "timeout"
-                said = f"{where} gave no whole answer within {self._timeout:g} s; a larger timeout may help."
+                message = (
+                    f"{where} gave no whole answer within {self._timeout:g} s; a larger timeout or a lower concurrency "
+                    "may help."
+                )
             case aiohttp.ClientConnectorDNSError():
-                said = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
+                message = f"The host name {self._base.host} cannot be resolved: is it spelled right?"
             case aiohttp.ClientConnectorCertificateError():
-                said = (
+                message = (
                     f"{where} shows a certificate that is not trusted here ({error.certificate_error}): set "
                     "SSL_CERT_FILE to a file with the certificate of its issuer"
                 )
             case aiohttp.ClientConnectorSSLError():
-                said = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
+                message = f"{where} does not speak TLS as expected: should the address begin with http:// ?"
             case aiohttp.ClientConnectorError():
                 why = error.os_error.strerror or error.os_error
-                said = f"Nothing answers at {where} ({why}): is the server running, and is this its address?"
+                message = f"Nothing answers at {where} ({why}): is the server running, and is this its address?"
             case aiohttp.ClientPayloadError():
                 kind = "bad_reply"
-                said = f"{where} broke off or garbled its answer."
+                message = f"{where} broke off or garbled its answer."
             case aiohttp.ClientResponseError():
-                said = f"{where} does not answer in HTTP: should the address begin with https:// ?"
+                message = f"{where} does not answer in HTTP: should the address begin with https:// ?"
             case aiohttp.ClientConnectionError() | OSError():
-                said = f"{where} closed the connection before it had answered."
+                message = f"{where} closed the connection before it had answered."
             case _:
-                said = f"The request to {where} could not be sent ({type(error).__name__})."
-        translated = TransientError(kind, said)
-        translated.usage = usage
-        return translated
-
-
-async def _receive(response: aiohttp.ClientResponse, received: bytearray) -> None:
-    """Read the body of the server's response into ``received``."""
-    most = _MOST_STREAMED if response.content_type == "text/event-stream" else MAX_REPLY_BYTES
-    while chunk := await response.content.readany():
-        received += chunk
-        if len(received) > most:
-            response.close()
-            raise TransientError("bad_reply", f"The answer is longer than {most // 2**20} MiB.")
+                message = f"The request to {where} could not be sent ({type(error).__name__})."
+        return TransientError(kind, message)
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------

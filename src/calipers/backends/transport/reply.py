@@ -1,4 +1,4 @@
-"""Reads an HTTP reply of any judge's API: its JSON, errors inside a 200, and the parts that all Completions share.
+"""Reads an HTTP reply of any judge's API: its JSON, its usage, and the parts that all Completions share.
 
 Pure.
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
 from calipers.backends.transport.event_stream import BrokenStreamError, whole_completion
 from calipers.backends.transport.secrets import INSTEAD
-from calipers.backends.transport.usage import usage_in, usage_of
 from calipers.errors import BackendError, PermanentError, TransientError
 from calipers.replies.text import condense_reply
-from calipers.types import Completion, FinishReason
+from calipers.types import Completion, FinishReason, Usage
 from calipers.types.encoding import printable, require_small_when_decoded, without_lone_surrogates
 
 E = TypeVar("E", bound=BackendError)
@@ -33,8 +33,11 @@ _FAILED = re.compile(r"error|fail|abort|cancel|resource|timeout|overload|unavail
 
 _EXCERPT = 300
 _SECRET = re.compile(r"\b(?:sk|pk|gsk|xai|hf|AIza)[-_][\w*.-]{6,}|\bbearer\s+[\w.~+/=*-]{6,}", re.IGNORECASE)
+_MARKUP = re.compile(r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]{0,500}>", re.DOTALL | re.IGNORECASE)
 _LENIENT = json.JSONDecoder(strict=False)
 """Reads strings with raw control characters, which some servers send."""
+_ABSURD: Final = 10**12
+"""No usage object states so many tokens or dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,12 @@ def completion(
     ``text`` and ``reasoning`` are cut to a bounded length; ``finish`` is the API's own word for why the answer ended.
     Raises TransientError for an answer that did not end.
     """
-    version = body.get("system_fingerprint")
+    model, version = (body.get(name) for name in ("model", "system_fingerprint"))
     return Completion(
         text=without_lone_surrogates(condense_reply(text)),
         finish_reason=finish_reason_of(finish),
         reasoning=without_lone_surrogates(condense_reply(reasoning)),
-        model=without_lone_surrogates(body["model"]) if isinstance(body.get("model"), str) else None,
+        model=without_lone_surrogates(model) if isinstance(model, str) else None,
         usage=usage_of(body.get("usage")),
         latency=latency,
         sent=reply.sent,
@@ -114,24 +117,24 @@ def reply_json(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
 
     Raises TransientError for anything else.
     """
+    kind = reply.headers.get("Content-Type", "") or "no type"
+    why = "not an object"
     try:
-        return _object_of(reply, peer)
-    except TransientError as error:
-        error.usage = usage_in(reply.body)
-        raise
-
-
-def _object_of(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
-    kind = reply.headers.get("Content-Type", "")
-    if kind.startswith("text/event-stream") or reply.body.startswith(b"data:"):
-        return _streamed(reply, peer)
-    try:
+        if kind.startswith("text/event-stream") or reply.body.startswith(b"data:"):
+            return whole_completion(reply.body)
         body = _decoded(reply.body)
+        if isinstance(body, dict):
+            return body
+    except BrokenStreamError as error:
+        why = f"not whole ({excerpt(str(error), peer.secrets)})"
     except (ValueError, RecursionError):
-        raise _unreadable_error(reply, peer, f"not JSON ({kind or 'no type'})") from None
-    if not isinstance(body, dict):
-        raise _unreadable_error(reply, peer, "not an object")
-    return body
+        why = f"not JSON ({kind})"
+    beginning = reply_excerpt(reply, peer)
+    if is_web_page(reply):
+        raise TransientError(
+            "bad_reply", f"The answer is a web page: {beginning}; is the base URL right, and no proxy in between?"
+        )
+    raise TransientError("bad_reply", f"The answer is {why}: {beginning}")
 
 
 def _decoded(body: bytes) -> Any:
@@ -140,15 +143,6 @@ def _decoded(body: bytes) -> Any:
         return orjson.loads(body)
     except ValueError:  # orjson is stricter than some servers, which put raw control characters into strings
         return _LENIENT.decode(body.decode("utf-8"))
-
-
-def _streamed(reply: HttpReply, peer: Peer) -> Mapping[str, Any]:
-    try:
-        return whole_completion(reply.body)
-    except BrokenStreamError as error:
-        if is_web_page(reply):
-            raise _unreadable_error(reply, peer, "no stream") from None
-        raise TransientError("bad_reply", f"No whole answer: {excerpt(str(error), peer.secrets)}") from None
 
 
 def is_web_page(reply: HttpReply) -> bool:
@@ -163,14 +157,7 @@ def is_web_page(reply: HttpReply) -> bool:
     return kind.startswith("text/html") and not begins.startswith((b"{", b"[", b"data:"))
 
 
-def _unreadable_error(reply: HttpReply, peer: Peer, why: str) -> TransientError:
-    """Return the error for a 200 that holds no JSON object."""
-    said = f"The answer is {why}: {reply_excerpt(reply, peer)}"
-    if is_web_page(reply):
-        said = (
-            f"The answer is a web page: {reply_excerpt(reply, peer)}; is the base URL right, and no proxy in between?"
-        )
-    return TransientError("bad_reply", said)
+# --- what error messages show of a reply ------------------------------------------------------------------------------
 
 
 def declined_error(peer: Peer, said: str) -> PermanentError:
@@ -199,18 +186,78 @@ def reply_excerpt(reply: HttpReply, peer: Peer) -> str:
 
 
 def excerpt(text: str, secrets: Iterable[str]) -> str:
-    """Return a server's ``text`` as a line of at most 300 characters for an error message, without markup, escapes or
-    secrets.
+    """Return a server's ``text`` as a line of at most 300 characters for an error message, without markup, escapes,
+    the ``secrets``, and anything else that looks like a key.
     """
-    plain = re.sub(
-        r"<(?:script|style)\b.*?</(?:script|style)>|<[^>]{0,500}>", " ", text[:20_000], flags=re.DOTALL | re.IGNORECASE
-    )
-    line = printable(" ".join(redacted(plain, secrets).split()))
+    plain = _MARKUP.sub(" ", text[:20_000])
+    for secret in secrets:
+        plain = plain.replace(secret, INSTEAD)
+    line = printable(" ".join(_SECRET.sub(INSTEAD, plain).split()))
     return line if len(line) <= _EXCERPT else line[: _EXCERPT - 1] + "…"
 
 
-def redacted(text: str, secrets: Iterable[str]) -> str:
-    """Return a server's ``text`` without the secrets and without anything else that looks like a key."""
-    for secret in secrets:
-        text = text.replace(secret, INSTEAD)
-    return _SECRET.sub(INSTEAD, text)
+# --- usage ------------------------------------------------------------------------------------------------------------
+
+
+def usage_of(said: object) -> Usage:
+    """Return the tokens and dollars in a server's usage object of any API, or zeros if it is not a usage object."""
+    return reported_usage(said) or Usage()
+
+
+def reported_usage(said: object) -> Usage | None:
+    """Return the tokens and dollars in a server's usage object, or None if it holds no usable count.
+
+    A count without the input or without the output is unusable, because it would be too low. A total supplies the
+    missing part. Anthropic counts tokens read from its cache and tokens written to it separately; both are input.
+    """
+    if not isinstance(said, Mapping):
+        return None
+    details = said.get("prompt_tokens_details") or said.get("input_tokens_details")
+    read, written = _count(said, "cache_read_input_tokens") or 0, _count(said, "cache_creation_input_tokens") or 0
+    hit = _count(details, "cached_tokens") if isinstance(details, Mapping) else _count(said, "prompt_cache_hit_tokens")
+    given = _count(said, "prompt_tokens", "input_tokens")
+    produced = _count(said, "completion_tokens", "output_tokens")
+    total = _count(said, "total_tokens")
+    if total is not None:
+        given = total - produced if given is None and produced is not None and produced <= total else given
+        produced = total - given if produced is None and given is not None and given <= total else produced
+    cost = said.get("cost")  # in dollars; one that a router does not state is unknown, not 0
+    is_number = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _ABSURD
+    dollars = float(cost) if is_number and cost is not None else None
+    if given is None or produced is None:
+        return None if dollars is None else Usage(cost_usd=dollars)
+    return Usage(given + read + written, produced, (hit or 0) + read, dollars)
+
+
+@contextmanager
+def attach_usage(said: object) -> Iterator[None]:
+    """Attach the usage in a server's reply to every BackendError raised in the block. ``said`` is the usage object in
+    the reply.
+    """
+    try:
+        yield
+    except BackendError as error:
+        error.usage = reported_usage(said) or error.usage
+        raise
+
+
+def token_count(value: object) -> int | None:
+    """Return ``value`` from a server's usage object if it is a plausible number of tokens above 0, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _ABSURD else None
+
+
+def _count(said: Mapping[str, Any], *names: str) -> int | None:
+    """Return the first field among ``names`` that holds a number of tokens, which may be 0, or None.
+
+    Servers write it as 12, 12.0 or "12".
+    """
+    for value in map(said.get, names):
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            continue
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            continue
+        if 0 <= number < _ABSURD and number.is_integer():
+            return int(number)
+    return None

@@ -22,16 +22,11 @@ _OPAQUE: Final = 16
 """
 _SHORTEST: Final = 8
 """A shorter value is never taken for a key: it would be removed from inside words that judges write."""
-_PLACEHOLDERS: Final = frozenset(
-    {
-        "anything", "api-key", "api_key", "bearer", "changeme", "default", "lm-studio", "lm_studio", "localhost",
-        "no-key-needed",
-        "no-key-required", "not-needed", "not-required", "not_needed", "notneeded", "password", "placeholder",
-        "required",
-        "sk-no-key-required", "something", "undefined", "withheld", "your-api-key",
-    }
-)  # fmt: skip
-"""Words that users set as the key of a server that needs none. These words stay in replies."""
+_PLACEHOLDER: Final = re.compile(
+    r"(?:sk-)?no[-_]key[-_](?:needed|required)|not?[-_]?(?:needed|required)|(?:your-)?api[-_]key|lm[-_]studio|anything|"
+    r"bearer|changeme|default|localhost|password|placeholder|required|something|undefined|withheld"
+)
+"""What users set as the key of a server that needs none. These words stay in replies."""
 _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04X}" for sign in "+&<>'\""}
 """Characters that HTML-safe JSON writers escape."""
 _PERCENT: Final = re.compile("%[0-9A-F]{2}")
@@ -44,23 +39,19 @@ def secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Return every spelling of the secrets in a request's ``headers``, longest first so that no part of a secret
     remains.
     """
-    values = [value for name, value in headers.items() if _is_secret(name, value)]
-    parts = {part for value in values for part in (value, value.partition(" ")[2], value.rpartition(" ")[2])}
-    parts |= {part for value in values for part in _credentials(value)}
+    parts: set[str] = set()
+    for name, value in headers.items():
+        is_opaque = len(value) >= _OPAQUE and " " not in value
+        if name.lower() not in _NO_SECRETS and (is_opaque or _CREDENTIALS.search(name)):
+            parts |= {value, value.partition(" ")[2], value.rpartition(" ")[2], *_basic_credentials(value)}
     return secret_spellings(parts)
-
-
-def _is_secret(name: str, value: str) -> bool:
-    if name.lower() in _NO_SECRETS:
-        return False
-    return _CREDENTIALS.search(name) is not None or (len(value) >= _OPAQUE and " " not in value)
 
 
 def secret_spellings(secrets: Iterable[str]) -> tuple[str, ...]:
     """Return the ``secrets`` of a request in all forms in which servers write them (URL-quoted, base64 and so on),
     longest first.
     """
-    known = [secret for secret in secrets if len(secret) >= _SHORTEST and secret.lower() not in _PLACEHOLDERS]
+    known = [one for one in secrets if len(one) >= _SHORTEST and not _PLACEHOLDER.fullmatch(one.lower())]
     found = {form for secret in known for form in _spellings(secret)}
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
@@ -108,7 +99,7 @@ def _spellings(secret: str) -> set[str]:
     return forms
 
 
-def _credentials(value: str) -> list[str]:
+def _basic_credentials(value: str) -> list[str]:
     """Return ``user:password`` of a ``Basic`` header, and the password alone."""
     scheme, _, encoded = value.partition(" ")
     if scheme.lower() != "basic":

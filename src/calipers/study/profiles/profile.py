@@ -24,7 +24,7 @@ _VERSION: Final = 1
 _LARGEST_FILE: Final = 2**20
 _LONGEST: Final = 2000
 _MOST_PLACES: Final = 1000
-_REMEDY: Final = "write profiles with `calipers profile`"
+_REMEDY: Final = "write profiles with `calipers study profile`"
 _BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
     "level": (0, 1),
     "gain": (-10, 10),

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from calipers.backends.connect import find_backend
-from calipers.backends.limits.bounds import Shared
+from calipers.backends.limits.limited import Limited
 from calipers.backends.names import name_without_password
 from calipers.config.arguments import require_above_zero, require_text, require_whole
 from calipers.config.option import nearest_name
@@ -120,19 +120,21 @@ def judge_for(
 
 
 @once_per_process(maxsize=32)
-def _shared(source: str | _Identity, options: tuple[tuple[str, Any], ...]) -> Shared:
+def _shared(source: str | _Identity, options: tuple[tuple[str, Any], ...]) -> Limited:
     """Return a judge's connections and limit, which all Judges share that only read or ask differently."""
     given = dict(options)
     concurrency = given["concurrency"]
     if isinstance(source, _Identity):
-        return Shared(source.wrapped, attempts=None, concurrency=concurrency)
+        if isinstance(source.wrapped, Limited):
+            return source.wrapped
+        return Limited(source.wrapped, attempts=None, concurrency=concurrency)
     address = {name: given.get(name) for name in ("base_url", "api_key")}
     bare = find_backend(source, timeout=given["timeout"], **address)
-    return Shared(bare, name=name_without_password(source), attempts=given["retries"] + 1, concurrency=concurrency)
+    return Limited(bare, name=name_without_password(source), attempts=given["retries"] + 1, concurrency=concurrency)
 
 
 @once_per_process(maxsize=64)
-def _judge(shared: Shared, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
+def _judge(shared: Limited, concurrency: int, max_tokens: int, body: str, *, debug: bool, parse: _Identity) -> Judge:
     return Judge(
         shared,
         concurrency=concurrency,

@@ -19,7 +19,7 @@ CONCURRENCY: Final = 128
 """The most concurrent judge calls in the whole run, unless ``concurrency`` is given."""
 
 _PYTHON_ONLY: Final = frozenset({"parse", "watchers"})
-_DIVIDED: Final = ("concurrency", "requests_per_minute", "tokens_per_minute")
+_DIVIDED: Final = ("concurrency", "requests_per_minute")
 
 Recipe: TypeAlias = Literal["rubric_batch", "verif"]
 _RECIPES: Final[Mapping[Recipe, Mapping[str, Any]]] = {

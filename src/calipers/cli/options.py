@@ -1,0 +1,336 @@
+"""Builds the commands that ``commands.toml`` declares, and reads the values of their options.
+
+An option of a command is declared as an option of a judge is. Environment variables and calipers.toml set both, and
+``--help`` shows the everyday ones under the headings of their sections.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections import UserDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.resources import files
+from math import isfinite
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from calipers import registry
+from calipers.config.flat_names import judge_arguments, require_switched_on
+from calipers.config.option import SECTIONS, Option
+from calipers.config.options import flat_options
+from calipers.errors import ConfigError, InputError
+from calipers.registry import Registry, load_object
+
+EMBEDDED: Final = "embedded"
+_EVERYDAY: Final = frozenset({
+    "base_url", "budget", "concurrency", "judge", "ledger", "orders", "params", "protocol", "reward", "rubric", "seed",
+})  # fmt: skip
+"""The options of a judge that ``--help`` shows; ``--help-all`` shows the others."""
+_GUARDED: Final = frozenset({"URL", "FILE", "DIR", "OUT", "NAME=VALUE"})
+"""Placeholders of options that name a file or an address, or change a request."""
+_REST: Final = "Options"
+_ALL: Final = "calipers.help.all"
+
+
+class CommandOption(click.Option):
+    """An option of a command, shown in the help under the heading ``section``; ``rare`` ones by ``--help-all`` only.
+
+    ``guarded`` options are set by calipers.toml only if the user named that file.
+    """
+
+    def __init__(self, names: Sequence[str], *, section: str, guarded: bool, rare: bool, **attributes: Any) -> None:
+        super().__init__(names, **attributes)
+        self.section, self.guarded, self.rare = section or _REST, guarded, rare
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the option's name for an error message, and where a value is from that nobody typed."""
+        source = None if ctx is None or self.name is None else ctx.get_parameter_source(self.name)
+        hint = super().get_error_hint(ctx)
+        if source is ParameterSource.ENVIRONMENT:
+            return f"{hint} (from the environment variable {self.envvar})"
+        return f"{hint} (from the settings file)" if source is ParameterSource.DEFAULT_MAP else hint
+
+
+class _RegisteredName(click.ParamType):  # type: ignore[type-arg]  # older versions have no type arguments
+    """A name in ``registry``, by calipers or another package. The help lists the names."""
+
+    name = "name"
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name unchanged; fail if the registry does not have it."""
+        if value not in self._registry:
+            near = self._registry.nearest(str(value))
+            meant = "" if near is None else f"; did you mean {near}?"
+            self.fail(f"{value!r} is not one of {', '.join(self._registry.names())}{meant}", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click's
+        """Return the names that begin with what is typed."""
+        return [CompletionItem(name) for name in self._registry.names() if name.startswith(incomplete)]
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 - click's
+        """Return all names in the registry, as the help shows them."""
+        return f"[{'|'.join(self._registry.names())}]"
+
+
+class _FiniteRange(click.FloatRange):
+    """A finite number in a range: click lets NaN pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; fail if it is not finite or outside the range."""
+        number = float(super().convert(value, param, ctx))
+        if not isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class _InputFile(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A file that must exist, which is checked before a missing option is reported; ``-`` and URLs are not checked."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002 - click's
+        """Return the path unchanged. Raises InputError if there is no such file."""
+        if value != "-" and "://" not in value and not os.path.exists(value):  # noqa: PTH110 - no error for any path
+            raise InputError("there is no such file", source=value)
+        return str(value)
+
+
+class Command(click.Command):
+    """A command as its ``table`` declares it. The module of its function is imported when it runs."""
+
+    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
+        show_all = click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+            help="Show all options and exit.",
+        )  # fmt: skip
+        params = [*map(_argument, table.get("arguments", ())), *_options(table), show_all]
+
+        def run(**values: Any) -> Any:
+            return load_object(table["runs"])(**values)
+
+        super().__init__(name, callback=run, params=params, help=_help(table), short_help=table["short"])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options to the help, section by section."""
+        sections: dict[str, list[tuple[str, str]]] = {_REST: []}
+        for option in self.get_params(ctx):
+            shown = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+            if shown is not None and (ctx.meta.get(_ALL) or not getattr(option, "rare", False)):
+                sections.setdefault(getattr(option, "section", _REST), []).append(shown)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
+def _show_all(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
+    if value:
+        context.meta[_ALL] = True
+        click.echo(context.get_help())
+        context.exit()
+
+
+class Commands(UserDict[str, Any]):
+    """Commands by name, from their tables. Each is made when it is first used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        """Return a command."""
+        made = self.data[name]
+        if isinstance(made, Mapping):
+            made = CommandGroup(name, made) if "commands" in made else Command(name, made)
+            self.data[name] = made
+        command: click.Command = made
+        return command
+
+
+class CommandGroup(click.Group):
+    """A command with commands of its own. A first argument that names none of them is for the ``default`` one."""
+
+    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
+        super().__init__(name, commands=Commands(table["commands"]), help=_help(table), short_help=table["short"])
+        self._default: str | None = table.get("default")
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name of the default command before arguments that name none."""
+        if self._default and args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(files("calipers.cli").joinpath("commands.toml").read_text(encoding="utf-8"))
+
+
+def command_tables() -> dict[str, Any]:
+    """Return the tables of all commands by name."""
+    return {name: table for name, table in _tables().items() if name != "shared"}
+
+
+def _help(table: Mapping[str, Any]) -> str:
+    """Return the help of a command; paragraphs of examples keep their lines."""
+    paragraphs = table["help"].strip().split("\n\n")
+    return "\n\n".join(f"\b\n{one}" if one.startswith("calipers ") else one for one in paragraphs)
+
+
+def _argument(declared: str) -> click.Argument:
+    """Return an argument: ``GROUPS!`` must exist, ``GROUP?`` may be missing, ``CONFIG=smoke`` has a default."""
+    text, _, default = declared.partition("=")
+    name = text.rstrip("!?.")
+    more: dict[str, Any] = {"default": default} if default else {}
+    return click.Argument(
+        [name.lower()],
+        type=_InputFile() if text.endswith("!") else click.Path(),
+        required=not (default or text.endswith("?")),
+        nargs=-1 if "..." in text else 1,
+        **more,
+    )
+
+
+def _options(table: Mapping[str, Any]) -> Iterator[CommandOption]:
+    known = flat_options()
+    for key, row in table.get("options", {}).items():
+        if key == "*":
+            flags = (option for option in known.values() if option.section)
+            for option in sorted(flags, key=lambda one: SECTIONS.index(one.section)):
+                unset = row.get(option.key, option.unset)
+                yield _option(replace(option, unset=unset), {"rare": option.key not in _EVERYDAY})
+        elif key.startswith("-"):
+            yield _declared(key, row)
+        else:
+            more = {name: row[name] for name in _OF_COMMANDS if name in row}
+            changes = {name: value for name, value in row.items() if name not in more}
+            yield _option(replace(known[key], section="", **changes), more)
+    rows = {key.split()[0]: (key, row) for key, row in _tables()["shared"]["options"].items()}
+    yield from (_declared(*rows[name]) for name in table.get("shared", ()))
+
+
+_OF_COMMANDS: Final = ("required", "rare", "exists", "name", "flag_value")
+"""What a row may say beside the fields of Option."""
+
+
+def _declared(key: str, row: Mapping[str, Any]) -> CommandOption:
+    """Return the option of a row such as ``"-o, --out OUT" = { help = "..." }``."""
+    *short, last = key.split(", ")
+    flag, _, metavar = last.partition(" ")
+    more = {name: row[name] for name in _OF_COMMANDS if name in row} | {"short": short}
+    fields = {name: value for name, value in row.items() if name not in more}
+    if "registered" in fields:
+        fields["registered"] = getattr(registry, fields["registered"])
+    kind = "object" if metavar else "flag"
+    return _option(Option(**({"kind": kind, "flag": flag[2:], "metavar": metavar or None} | fields)), more)
+
+
+def _option(option: Option, more: Mapping[str, Any]) -> CommandOption:
+    """Return the flag of an option, with what a command's table says of it beside the fields of Option."""
+    unset = f" [default: {option.unset}]" if option.unset and not option.off and not more.get("required") else ""
+    repeated = " May be repeated." if option.many and "repeated" not in option.help else ""
+    attributes: dict[str, Any] = {
+        "envvar": "CALIPERS_" + option.flag.replace("-", "_").upper(),
+        "help": f"{option.off or option.help}{repeated}{unset}",
+        "metavar": option.metavar or ("N" if option.kind in {"whole", "number"} else None),
+        "multiple": option.many,
+        "required": more.get("required", False),
+        "type": _InputFile() if more.get("exists") else _type(option),
+        "section": option.section,
+        "rare": more.get("rare", False),
+        "guarded": option.named or option.metavar in _GUARDED or more.get("exists", False),
+    }
+    if option.kind == "count":
+        attributes["count"] = True
+    elif option.kind == "flag":
+        attributes["is_flag"] = True  # is_flag=False, given explicitly, makes click accept the option without its value
+    elif option.default is not None and not option.unset:
+        attributes |= {"default": str(option.default) if option.reads else option.default, "show_default": True}
+    if "flag_value" in more:
+        attributes |= {"is_flag": False, "flag_value": more["flag_value"]}
+    if option.flag in {"judge", "model"}:
+        attributes["shell_complete"] = _complete_judges
+    if option.flag == "env-file":  # read before the other options
+        attributes |= {"is_eager": True, "expose_value": False, "callback": _use_env_file}
+    names = [*([more["name"]] if "name" in more else []), *more.get("short", ()), f"--{option.flag}"]
+    return CommandOption(names, **attributes)
+
+
+def _type(option: Option) -> Any:
+    if option.metavar == "FILE":
+        return click.Path(dir_okay=False)
+    kind: Any = None
+    match option.kind:
+        case "choice":
+            return _RegisteredName(option.registered) if option.registered else click.Choice(option.choices)
+        case "whole" if option.reads is None:
+            low, high = (None if bound is None else int(bound) for bound in (option.low, option.high))
+            kind = click.IntRange(low, high)
+            kind.name = "whole number"  # for the error
+        case "number":
+            kind = _FiniteRange(option.low, option.high, min_open=option.above, max_open=option.below)
+            kind.name = "number"
+    return kind
+
+
+def _complete_judges(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the beginnings of judges' names, such as ``openai/``, for the Tab key after ``--judge``."""
+    from calipers.backends.providers.known import PROVIDERS  # noqa: PLC0415 - only for the Tab key
+
+    names = [EMBEDDED, *(f"{name}/" for name in (*PROVIDERS, "litellm")), "local:", "profile:", "scripted:"]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def _use_env_file(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value and not context.resilient_parsing:
+        from calipers.backends.providers.known import use_env_file  # noqa: PLC0415 - few have such a file
+
+        use_env_file(value)
+
+
+def is_typed(name: str) -> bool:
+    """Whether an option of the running command was given on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def given_options(values: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return the judge options among a command's ``values`` that the user set, by flat name.
+
+    ``keys`` limits the result to these options. Raises ConfigError for a value that cannot be read.
+    """
+    context = click.get_current_context()
+    options = flat_options()
+    found = {}
+    for key in keys or options:
+        option = options[key]
+        name = option.flag.replace("-", "_")
+        value = values.get(name)
+        if value in (None, False, ()) or context.get_parameter_source(name) is ParameterSource.DEFAULT:
+            continue
+        if option.kind == "flag":
+            value = not option.off
+        found[key] = value if option.reads is None else option.reads(value)
+    return found
+
+
+def judge_arguments_of(values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the arguments of the ``Judge`` that a command's ``values`` describe; ``more`` sets further options.
+
+    Raises ConfigError.
+    """
+    options = given_options(values)
+    require_switched_on(options)
+    judges = options.get("judge", (EMBEDDED,))
+    if len(judges) > 1 and "base_url" in options:
+        raise ConfigError(
+            "--base-url: with several judges write it behind each, as in --judge vllm/qwen3@http://HOST/v1"
+        )
+    if len(judges) > 1 and "price" in options:
+        raise ConfigError('--price is for one judge; for a panel give calls={"price": {JUDGE: ...}} in Python')
+    return judge_arguments(options | {"judge": judges if len(judges) > 1 else judges[0]} | more)

@@ -1,0 +1,408 @@
+"""One class bounds, retries, prices and pauses a judge. No test waits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import calipers
+from backends.asking import question
+from backends.virtual import now, run_virtually
+from calipers.backends.limits.limited import Limited
+from calipers.backends.limits.pool import Pool
+from calipers.backends.providers.openai_compatible import OpenAICompatible
+from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
+from calipers.trainers.art.judge import judge_for
+from calipers.types import Completion, FailedCall, JudgeRequest, Usage
+from groups import FOUR, group_of
+from servers.dialects import verdict
+from servers.faulty_server import Answer, Asked, FaultyServer, error, said
+
+TEXT = "a candidate's words, which the server's error repeats"
+DOWN = TransientError("unreachable", f"nothing answers there: {TEXT}")
+REVOKED = PermanentError("unauthorized", "the key is not accepted", fatal=True)
+
+
+class World:
+    """A clock that only sleeping moves, and a backend that fails as listed before it answers."""
+
+    endpoint = "here"
+    model = "m"
+
+    def __init__(self, *errors: BackendError, always: BackendError | None = None) -> None:
+        self.errors = list(errors)
+        self.always = always
+        self.now = 100.0
+        self.slept: list[float] = []
+        self.calls = 0
+        self.gate: asyncio.Event | None = None
+
+    def clock(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.calls += 1
+        always = self.always
+        if self.gate is not None:
+            await self.gate.wait()
+        if always is not None:
+            raise always
+        self.now += 1.0
+        if self.errors:
+            raise self.errors.pop(0)
+        return Completion("done", latency=9.0)
+
+    def limited(self, *, top: bool = False, **options: Any) -> Limited:
+        judge = Limited(self, clock=self.clock, sleep=self.sleep, **options)
+        if top:
+            judge._draw = lambda _, longest: longest
+        return judge
+
+
+def died(retry_after: float | None = None) -> TransientError:
+    return TransientError("server", "died", retry_after=retry_after)
+
+
+async def failure(judge: Limited, times: int = 1) -> BackendError:
+    for _ in range(times):
+        with pytest.raises(BackendError) as caught:
+            await judge.complete(question(TEXT))
+    return caught.value
+
+
+# --- retries ----------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_recorded_tells_of_all_attempts_and_the_recorded_answer_is_the_answer() -> None:
+    world = World(died(), died())
+    kept: list[Completion] = []
+
+    async def record(completion: Completion) -> Completion:
+        kept.append(completion)
+        return Completion("what is on record")
+
+    assert (await world.limited().complete_recorded(question(), record)).text == "what is on record"
+    assert [(one.text, one.attempts, one.latency) for one in kept] == [("done", 3, world.now - 100.0)]
+    own = await World().limited(attempts=None).complete(question())
+    assert (own.attempts, own.latency) == (1, 9.0), "a backend that retries itself counts itself"
+
+
+@pytest.mark.parametrize(("errors", "options", "calls", "message"), [
+    ([REVOKED], {}, 1, "^the key is not accepted$"),
+    ([died(1.0)] * 9, {"attempts": 3}, 3, r"died \(gave up after 3 attempts\)"),
+    ([died()] * 9, {"attempts": None}, 1, "^died$"),
+    ([died(), REVOKED], {}, 2, "2 attempts"),
+    ([TransientError("bad_reply", "nothing")] * 9, {}, 2, "2 attempts"),
+    ([died(60.0)], {"deadline": 10.0}, 1, r"the next try is 60\.\d s away, with 9\.0 s left"),
+])  # fmt: skip
+async def test_it_gives_up_when_another_attempt_cannot_help_and_says_how_often_it_tried(
+    errors: list[BackendError], options: dict[str, Any], calls: int, message: str
+) -> None:
+    world = World(*errors)
+    with pytest.raises(BackendError, match=message) as caught:
+        await world.limited(**options).complete(question())
+    assert (world.calls, caught.value.kind) == (calls, errors[calls - 1].kind)
+
+
+async def test_waits_double_up_to_thirty_seconds_and_are_never_shorter_than_the_server_asks() -> None:
+    world = World(*[died()] * 8)
+    await world.limited(top=True, attempts=9).complete(question())
+    assert world.slept == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    waits = set()
+    for _ in range(20):
+        world = World(died(20.0))
+        await world.limited(deadline=None).complete(question())
+        waits.add(world.slept[0])
+    assert len(waits) == 20, "clients that are told the same moment come back at different ones"
+    assert 20.0 <= min(waits) <= max(waits) <= 20.5
+
+
+async def test_each_failed_call_is_reported_once_also_through_two_limits_and_for_one_error_object() -> None:
+    for errors in ([died()] * 2, [(same := died()), same]):
+        failed: list[FailedCall] = []
+        request = replace(question(), on_failed_call=failed.append)
+        world = World(*errors)
+        await Limited(world.limited(base=0), attempts=None).complete(request)
+        assert [(one.kind, one.usage) for one in failed] == [("server", Usage(cost_usd=0.0))] * 2
+
+
+async def test_what_is_no_backend_error_passes_through_and_is_reported() -> None:
+    class Broken(World):
+        async def complete(self, request: JudgeRequest) -> Any:
+            return "no Completion"
+
+    class Cancels(World):
+        async def complete(self, request: JudgeRequest) -> Completion:
+            raise asyncio.CancelledError
+
+    failed: list[FailedCall] = []
+    for judge, kind in ((Broken(), TypeError), (Cancels(), RuntimeError)):
+        with pytest.raises(kind):
+            await judge.limited().complete(replace(question(), on_failed_call=failed.append))
+    assert [one.kind for one in failed] == ["internal", "broken_off"]
+
+
+# --- calls in flight, calls a minute ----------------------------------------------------------------------------------
+
+
+class Gate:
+    """Counts what is in flight."""
+
+    endpoint, model = "here", "m"
+
+    def __init__(self) -> None:
+        self.inside = self.most = 0
+        self.asked: list[float] = []
+        self.fails = False
+
+    async def complete(self, request: JudgeRequest) -> Completion:
+        self.asked.append(now())
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            await asyncio.sleep(0)
+            if self.fails:
+                raise died()
+            return Completion("done")
+        finally:
+            self.inside -= 1
+
+
+async def test_failures_and_cancellations_give_their_place_back() -> None:
+    gate = Gate()
+    judge = Limited(gate, concurrency=1, attempts=1)
+    gate.fails = True
+    for _ in range(3):
+        with suppress(TransientError):
+            await judge.complete(question())
+    gate.fails = False
+    tasks = [asyncio.create_task(judge.complete(question())) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert (await judge.complete(question())).text == "done"
+
+
+def test_a_judge_bounds_each_of_several_loops_one_after_another() -> None:
+    gate = Gate()
+    judge = Limited(gate, concurrency=2)
+
+    async def many() -> None:
+        await asyncio.gather(*(judge.complete(question()) for _ in range(10)))
+
+    for _ in range(3):
+        asyncio.run(many())
+    assert gate.most == 2
+    assert len(judge._slots) == 1  # closed loops are let go
+
+
+@given(st.integers(1, 600), st.integers(1, 30))
+def test_requests_a_minute_are_spaced_evenly(per_minute: int, count: int) -> None:
+    async def run() -> list[float]:
+        gate = Gate()
+        judge = Limited(gate, requests_per_minute=per_minute, clock=now)
+        await asyncio.gather(*(judge.complete(question()) for _ in range(count)))
+        return gate.asked
+
+    assert run_virtually(run()) == pytest.approx([number * 60 / per_minute for number in range(count)])
+
+
+GROUPS = [group_of(FOUR, group_id=f"g{n}", question=f"What is 17 + 25, for the {n}th time?") for n in range(2)]
+
+
+def _chat(url: str) -> OpenAICompatible:
+    return OpenAICompatible("m", base_url=url)
+
+
+_WAYS: dict[str, Callable[[str], calipers.Judge]] = {
+    "by name": lambda url: calipers.Judge("vllm/m", base_url=url, concurrency=2, calls={"attempts": 200}),
+    "several base URLs": lambda url: calipers.Judge(
+        "vllm/m", base_url=[url, url.replace("127.0.0.1", "localhost")], concurrency=2, calls={"attempts": 200}
+    ),
+    "a Limited": lambda url: calipers.Judge(Limited(_chat(url), attempts=200, concurrency=2)),
+    "ART's adapter": lambda url: judge_for("vllm/m", {"api_base": url, "num_retries": 200, "max_parallel_requests": 2}),
+    "ART's adapter and a Limited": lambda url: judge_for(Limited(_chat(url), attempts=200, concurrency=2)),
+}
+
+
+@pytest.mark.parametrize("way", _WAYS)
+async def test_a_call_that_waits_for_its_next_attempt_holds_no_place(faulty: FaultyServer, way: str) -> None:
+    """Two stuck groups would hold both places until the healthy one was answered: for ever, were retries inside the
+    limit.
+    """
+    healthy_was_here: list[bool] = []
+
+    def answer(asked: Asked) -> Answer:
+        if "healthy" in asked.body["messages"][-1]["content"]:
+            healthy_was_here.append(True)
+        elif not healthy_was_here:
+            return error(429, headers={"Retry-After": "0"})
+        return said(verdict(asked))
+
+    faulty.script(answer)
+    judge = _WAYS[way](faulty.url)
+    healthy = group_of(FOUR, group_id="h", question="Is it healthy?")
+    results = await asyncio.gather(*(judge.score_group(group) for group in (*GROUPS, healthy)))
+    assert [result.status for result in results] == ["scored"] * 3
+
+
+async def test_the_bound_of_what_judges_share_holds_for_all_of_them_together() -> None:
+    gate = Gate()
+    shared = Limited(gate, concurrency=2)
+    judges = [calipers.Judge(shared, seed=seed) for seed in range(3)]
+    await asyncio.gather(*(judge.score_group(group) for judge in judges for group in GROUPS))
+    assert gate.most == 2
+    with pytest.raises(ConfigError, match="Limited"):
+        calipers.Judge(shared, budget={"calls": 1})
+
+
+@pytest.mark.parametrize("options", [{"attempts": 0}, {"concurrency": 0}, {"requests_per_minute": 0}, {"price": 1}])
+def test_limits_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        World().limited(**options)
+
+
+# --- a judge that is down ---------------------------------------------------------------------------------------------
+
+
+def _is_paused(judge: Limited) -> bool:
+    assert judge._breaker is not None
+    return judge._breaker.why is not None
+
+
+async def test_a_dead_judge_is_asked_no_more_after_ten_failures_over_ten_seconds() -> None:
+    world = World(always=DOWN)
+    judge = world.limited(attempts=1)
+    await failure(judge, 30)
+    assert not _is_paused(judge)  # half a second of restart is the retries' business
+    world.now += 10
+    await failure(judge)
+    error = await failure(judge, 50)
+    assert (world.calls, error.kind, isinstance(error, PermanentError) and error.fatal) == (31, "unreachable", True)
+    assert "paused" in str(error)
+    assert "nothing answers there" in str(error)
+
+
+async def test_few_failures_open_nothing_however_long_they_take_and_an_answer_starts_the_count_over() -> None:
+    world = World(always=DOWN)
+    judge = world.limited(attempts=1)
+    for _ in range(5):
+        for _ in range(9):
+            await failure(judge)
+            world.now += 10
+        world.always = None
+        await judge.complete(question())
+        world.always = DOWN
+    assert not _is_paused(judge)
+
+
+async def test_a_revoked_key_pauses_at_the_third_refusal_and_one_call_tests_at_a_time_with_growing_pauses() -> None:
+    world = World(always=REVOKED)
+    judge = world.limited(attempts=1)
+    await failure(judge, 3)
+    tried_at, start = [], world.now
+    for _ in range(200):
+        world.now += 1
+        before = world.calls
+        await failure(judge, 3)
+        assert world.calls <= before + 1
+        if world.calls > before:
+            tried_at.append(world.now - start)
+    assert tried_at == [5, 15, 35, 75, 135, 195]
+    world.always, world.now = None, world.now + 60
+    assert (await judge.complete(question())).text == "done"
+    assert not _is_paused(judge)
+
+
+async def test_neither_a_test_that_hangs_nor_late_failures_keep_the_next_test_from_being_made() -> None:
+    world = World(always=REVOKED)
+    judge = world.limited(attempts=1)
+    gate = world.gate = asyncio.Event()
+    late = [asyncio.create_task(judge.complete(question())) for _ in range(20)]
+    await asyncio.sleep(0)
+    world.gate = None
+    await failure(judge, 3)
+    world.now += 5
+    world.gate = asyncio.Event()
+    hanging = asyncio.create_task(judge.complete(question()))
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(*late, return_exceptions=True)
+    world.gate = world.always = None
+    world.now += 5
+    assert (await judge.complete(question())).text == "done"
+    hanging.cancel()
+    await asyncio.gather(hanging, return_exceptions=True)
+
+
+@pytest.mark.parametrize("error", [
+    TransientError("rate_limited", "slower", retry_after=1.0), PermanentError("context_window", "too long"),
+    PermanentError("refused", "no"), PermanentError("bad_request", "odd"),
+    PermanentError("budget", "spent", fatal=True),
+], ids=lambda error: error.kind)  # fmt: skip
+async def test_what_a_living_judge_says_pauses_nothing(error: BackendError) -> None:
+    world = World(always=error)
+    judge = world.limited(attempts=1)
+    for _ in range(40):
+        await failure(judge)
+        world.now += 10
+    assert (_is_paused(judge), world.calls) == (False, 40)
+
+
+# --- what is logged ---------------------------------------------------------------------------------------------------
+
+
+async def test_each_event_is_logged_once_at_its_level_and_without_texts(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="calipers")
+    world = World(always=DOWN)
+    judge = world.limited(attempts=1)
+    for _ in range(12):
+        world.now += 2
+        await failure(judge)
+    world.now += 60
+    await failure(judge)  # a test call
+    world.always, world.now = None, world.now + 60
+    await judge.complete(question())
+    await judge.complete(question())
+    await World(died()).limited().complete(question())
+    levels = [(record.levelname, record.getMessage().split(":")[0]) for record in caplog.records]
+    assert levels == [("WARNING", "m at here"), ("INFO", "m at here"), ("WARNING", "m at here"), ("DEBUG", "m at here")]
+    assert TEXT not in caplog.text
+    assert "10 calls in a row failed (unreachable last)" in caplog.messages[0]
+    assert "a call failed (server), attempt 1 of 5; the next in 0." in caplog.messages[-1]
+
+
+async def test_a_pool_in_it_reports_each_member_that_failed() -> None:
+    down, well = World(always=TransientError("unreachable", "down")), World()
+    well.endpoint = "there"
+    failed: list[FailedCall] = []
+    judge = Limited(Pool([down, well]), price=(1.0, 2.0))
+    assert (await judge.complete(replace(question(), on_failed_call=failed.append))).attempts == 1
+    assert [one.kind for one in failed] == ["unreachable"]
+
+
+def test_every_logger_of_the_package_is_documented() -> None:
+    root = Path(__file__).resolve().parents[3]
+    page = (root / "docs" / "health.md").read_text(encoding="utf-8")
+    for path in (root / "src" / "calipers").rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        for name in re.findall(r'getLogger\("(calipers\.\w+)"\)', source):
+            assert f"`{name}`" in page, f"{path}: {name}"
+        if "getLogger(__name__)" in source:
+            subject = path.relative_to(root / "src").with_suffix("").parts[1]
+            assert f"`calipers.{subject}" in page, f"{path}: calipers.{subject}"
