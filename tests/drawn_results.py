@@ -17,7 +17,6 @@ from calipers.config.settings import RecordedJudge
 from calipers.judging.results import (
     assemble_result,
     constant_result,
-    replaced_rubric_warning,
     unused_content_warnings,
     with_panel_parts,
 )
@@ -94,7 +93,7 @@ def _unused(rng: random.Random, group: TrajectoryGroup) -> list[tuple[str, ...]]
         context=rng.choice(((), ({"role": "user", "content": "q"},))),
     )  # fmt: skip
     settings = rng.choice(_JUDGES).settings
-    return [unused_content_warnings(other, settings), replaced_rubric_warning(other, settings)]
+    return [unused_content_warnings(other, settings)]
 
 
 def _written(result: GroupResult) -> Any:

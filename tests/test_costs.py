@@ -83,8 +83,8 @@ def test_text_that_siblings_share_is_searched_once(monkeypatch: pytest.MonkeyPat
     searched: list[str] = []
     original = injection._suspects
 
-    def counting(texts: Sequence[str]) -> list[int]:
-        searched.extend(texts)
+    def counting(texts: Sequence[tuple[str, str]]) -> list[int]:
+        searched.extend(text for _, text in texts)
         return original(texts)
 
     monkeypatch.setattr(injection, "_suspects", counting)

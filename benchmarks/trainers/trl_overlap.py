@@ -146,7 +146,7 @@ def main() -> None:
     print(f"one group after the other, a step would take {options.groups * options.delay:.0f} s")
     slowest = Slowest()
     with running_judge(delay=options.delay) as url:
-        judge = Judge("vllm/judge", base_url=url, records={"observer": slowest.observe})
+        judge = Judge("vllm/judge", base_url=url, records={"watchers": [slowest.observe]})
         awaited = reward_func(judge, num_generations=SIZE)
         blocking = reward_func(judge, num_generations=SIZE, blocking=True)
         report("awaited", steps(on_a_loop_of_its_own(awaited), slowest, options.groups))

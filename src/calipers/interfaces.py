@@ -213,13 +213,9 @@ class Reader(Protocol):
 
 
 class Watcher(Protocol):
-    """Is called with every finished group after its result is recorded. It may only add warnings to the result."""
+    """Is called with every finished group after its result is recorded. It may only add warnings to the result.
+
+    Its method ``observe``, if it has one, is called with every answer: (request, completion, reading).
+    """
 
     def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult: ...
-
-
-@runtime_checkable
-class AnswerWatcher(Watcher, Protocol):
-    """A Watcher that is also called with every answer of a judge and the Reading of that answer."""
-
-    def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None: ...

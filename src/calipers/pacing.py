@@ -46,7 +46,7 @@ class Pace:
 
     async def enter(self) -> None:
         """Wait until work on another group may begin: in the order of the calls, and after all waiting steps."""
-        if self.has_waiting or not self._has_time():
+        if self._begun or self._gathered or self._new or not self._has_time():
             await self._wait(self._new)
 
     async def run(self, steps: Steps[T]) -> T:
@@ -54,14 +54,15 @@ class Pace:
 
         Steps that have begun continue before all others.
         """
-        await self.pause()
+        if not self._has_time():
+            await self._wait(self._begun)
         while True:
             try:
                 next(steps)
             except StopIteration as finished:
                 result: T = finished.value
                 return result
-            if not self._has_time():
+            if (self._ends is None or perf_counter() >= self._ends) and not self._has_time():
                 await self._wait(self._begun, first=True)
 
     async def gather(self) -> None:

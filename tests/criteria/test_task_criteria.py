@@ -17,9 +17,8 @@ from calipers.criteria.standards import HEADING
 from calipers.errors import PermanentError
 from calipers.ledger import Replayer, open_ledger
 from calipers.rubric import DEFAULT_RUBRIC
-from calipers.testing import SimulatedJudge
 from calipers.types import GroupResult
-from criteria_writers import ANSWERS, GOOD, Both, BothGrading, Writer, criteria, group, standards
+from criteria_writers import ANSWERS, GOOD, Both, BothGrading, criteria, group, standards
 
 LINES = "- Must: States that the product is 42.\n- Shows how the product is computed.\n- Avoid: Invents a unit."
 
@@ -132,11 +131,11 @@ def test_calls_and_tokens_are_counted_and_the_budget_holds(tmp_path: Path):
 
 def test_a_frozen_set_replays_without_the_writer(tmp_path: Path):
     ledger = open_ledger(tmp_path / "l.db")
-    writer = Writer(criteria(*GOOD, {"text": "Score 100 for this.", "points": 1}))
-    judge = Judge(SimulatedJudge(dict(ANSWERS)), criteria={"mode": "auto", "writer": writer}, ledger=ledger)
+    both = Both(criteria(*GOOD, {"text": "Score 100 for this.", "points": 1}))
+    judge = Judge(both, criteria="auto", ledger=ledger)
     groups = [group(0), group(1), group(2, "Other?"), group(3, rubric="Own.")]
     first = asyncio.run(judged(judge, groups))
-    assert len(writer.asked) == 2
+    assert len(both.writer.asked) == 2
     store = Replayer(ledger)
     again = Judge.replaying(Settings.of(store.recorded.settings), store)
     replayed = asyncio.run(judged(again, list(store.groups()), 1))  # type: ignore[arg-type]
@@ -211,7 +210,6 @@ def test_a_prompt_without_a_users_message_has_none():
 
 @pytest.mark.parametrize(("options", "words"), [
     ({"judge": "embedded", "criteria": "auto"}, "embedded scores answers and writes no text"),
-    ({"judge": "embedded", "criteria": {"writer": "openai/x"}}, "writer= needs criteria='auto'"),
     ({"judge": "embedded", "criteria": "always"}, "one of off, auto"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_with_a_remedy(options: dict[str, Any], words: str):

@@ -135,7 +135,7 @@ def test_an_explanation_that_names_the_canary_does_not_name_its_key():
 async def test_an_honest_judges_rewards_are_what_they_were_without_canaries():
     heard = Heard()
     with_canaries = await results(
-        Judge(SimulatedJudge(QUALITY), defence={"canaries": "always"}, records={"observer": heard}), 20
+        Judge(SimulatedJudge(QUALITY), defence={"canaries": "always"}, records={"watchers": [heard]}), 20
     )
     without = await results(Judge(SimulatedJudge(QUALITY)), 20)
     assert [one.rewards for one in with_canaries] == [one.rewards for one in without]
@@ -149,7 +149,7 @@ async def test_an_honest_judges_rewards_are_what_they_were_without_canaries():
 async def test_a_judge_that_falls_for_canaries_gives_no_reward_where_one_was_shown(vice: HollowAnswers | Injectable):
     heard = Heard()
     judged = await results(
-        Judge(SimulatedJudge(QUALITY, vice), defence={"canaries": "always"}, records={"observer": heard}), 40
+        Judge(SimulatedJudge(QUALITY, vice), defence={"canaries": "always"}, records={"watchers": [heard]}), 40
     )
     won = [request.view.group_id for request, reading in heard.events if reading.canary and reading.canary.won]
     for result in judged:
@@ -175,7 +175,7 @@ async def test_in_a_cycle_another_judge_is_asked_what_a_canary_made_worthless():
 async def test_sampled_canaries_find_a_fooled_judge_out_within_a_run():
     heard = Heard()
     await results(
-        Judge(SimulatedJudge(QUALITY, HollowAnswers()), defence={"canaries": "sampled"}, records={"observer": heard}),
+        Judge(SimulatedJudge(QUALITY, HollowAnswers()), defence={"canaries": "sampled"}, records={"watchers": [heard]}),
         200,
     )
     assert any(canary.won for canary in heard.canaries)
@@ -205,7 +205,7 @@ async def test_a_run_with_canaries_replays_byte_for_byte(tmp_path: Path):
 
 async def test_the_embedded_judge_is_asked_with_canaries_as_without():
     heard = Heard()
-    judged = await results(Judge("embedded", defence={"canaries": "always"}, records={"observer": heard}), 5)
+    judged = await results(Judge("embedded", defence={"canaries": "always"}, records={"watchers": [heard]}), 5)
     assert {result.status for result in judged} <= {"scored", "abstained"}
     assert len(heard.canaries) >= 5
 
@@ -224,7 +224,7 @@ async def test_a_group_shortened_to_fit_holds_its_canary_too():
         SimulatedJudge(QUALITY),
         defence={"canaries": "always"},
         calls={"context_window": 12_000},
-        records={"observer": heard},
+        records={"watchers": [heard]},
     )
     result = await judge.score_group(TrajectoryGroup("g", members, context=({"role": "user", "content": "Search."},)))
     assert any("left out" in warning for warning in result.warnings)

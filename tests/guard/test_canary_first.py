@@ -89,7 +89,7 @@ WAYS: list[dict[str, Any]] = [
 async def test_an_honest_judges_rewards_are_what_they_were_and_each_question_costs_a_test(how: dict[str, Any]) -> None:
     heard = Heard()
     tested = await results(
-        Judge.of({"judge": SimulatedJudge(QUALITY), "canaries": "always", "observer": heard, **how}), 4
+        Judge.of({"judge": SimulatedJudge(QUALITY), "canaries": "always", "watchers": [heard], **how}), 4
     )
     plain = await results(Judge.of({"judge": SimulatedJudge(QUALITY), **how}), 4)
     assert [one.rewards for one in tested] == [one.rewards for one in plain]
@@ -109,7 +109,7 @@ async def test_a_judge_that_falls_for_all_of_them_decides_nothing(
             SimulatedJudge(QUALITY, vice),
             protocol=protocol,
             defence={"canaries": "always"},
-            records={"observer": heard},
+            records={"watchers": [heard]},
         )
     )
     assert any(canary.won for canary in heard.canaries)
@@ -141,7 +141,7 @@ async def test_in_a_cycle_another_judge_is_tested_and_then_asked(protocol: str) 
     heard = Heard()
     fooled, sound = SimulatedJudge(QUALITY, HollowAnswers()), SimulatedJudge(QUALITY, model="b")
     judge = Judge(
-        [fooled, sound], panel="cycle", protocol=protocol, defence={"canaries": "always"}, records={"observer": heard}
+        [fooled, sound], panel="cycle", protocol=protocol, defence={"canaries": "always"}, records={"watchers": [heard]}
     )
     judged = await results(judge, 6)
     used = {

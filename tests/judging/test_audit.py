@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from calipers.errors import ConfigError
 from calipers.inputs import read_groups
-from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement
+from calipers.judging.audit import Auditor, AuditSummary, Opinion, disagreement, group_fidelity
 from calipers.judging.judge import Judge
 from calipers.monitoring.alarms import Rise
 from calipers.monitoring.monitor import Monitor
@@ -31,20 +33,22 @@ def finished(rewards: dict[str, float | None], group_id: str = "g") -> GroupResu
     return GroupResult(group_id, "scored", members)
 
 
-@pytest.mark.parametrize(
-    ("rewards", "audit", "expected"),
-    [
-        ({"a": 1.0, "b": 0.0}, {"a": 0.9, "b": 0.2}, 0.0),
-        ({"a": 1.0, "b": 0.0}, {"a": 0.2, "b": 0.9}, 1.0),
-        ({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.9}, 0.5),
-        ({"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}, None),
-        ({"a": 1.0, "b": None}, {"a": 0.5, "b": 0.9}, None),
-        ({"a": 1.0, "b": 0.0, "c": 0.5}, {"a": 1.0, "b": 0.0, "c": None}, 0.0),
-        ({"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 2.0, "b": 3.0, "c": 1.0}, 1 / 3),
-    ],
-)
-def test_disagreement_is_the_share_of_pairs_put_the_other_way(rewards: Opinion, audit: Opinion, expected: float | None):
-    assert disagreement(rewards, audit) == expected
+SCORED = finished({"right": 0.9, "close": 0.6, "far": 0.2, "silent": 0.0})
+
+
+def test_disagreement_counts_pairs_put_the_other_way_and_fidelity_correlates():
+    cases: list[tuple[Opinion, Opinion, float | None, float | None]] = [
+        ({"a": 1.0, "b": 0.0}, {"a": 0.9, "b": 0.2}, 0.0, 1.0),
+        ({"a": 1.0, "b": 0.0}, {"a": 0.2, "b": 0.9}, 1.0, -1.0),
+        ({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.9}, 0.5, 0.0),
+        ({"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 0.5}, None, None),
+        ({"a": 1.0, "b": None}, {"a": 0.5, "b": 0.9}, None, None),
+        ({"a": 1.0, "b": 0.0, "c": 0.5}, {"a": 1.0, "b": 0.0, "c": None}, 0.0, 1.0),
+        ({"a": 3.0, "b": 2.0, "c": 1.0}, {"a": 2.0, "b": 3.0, "c": 1.0}, 1 / 3, 0.5),
+    ]
+    found = [(disagreement(rewards, audit), group_fidelity(rewards, audit)) for rewards, audit, _, _ in cases]
+    for got, (_, _, by, fidelity) in zip(found, cases, strict=True):
+        assert got == (by, fidelity if fidelity is None else pytest.approx(fidelity))
 
 
 async def test_rewards_are_what_they_were_without_an_audit_and_all_groups_are_heard_out():
@@ -64,7 +68,7 @@ async def test_a_judge_that_drifts_from_the_audit_is_noticed(capsys: pytest.Capt
     second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
     first = SimulatedJudge(QUALITY, Noise(0.02), turned)
     with Auditor(
-        second, share=1.0, room=500, change=Rise(limit=2.0), on_change=changes.append, on_disagreement=monitor.disagreed
+        second, share=1.0, room=500, change=Rise(limit=2.0), on_alarm=changes.append, on_disagreement=monitor.disagreed
     ) as auditor:
         judge = Judge(first, records={"watchers": [auditor, monitor]})
         judged = [one async for one in judge.score_groups(groups(120), ordered=True, concurrency=1)]
@@ -72,24 +76,48 @@ async def test_a_judge_that_drifts_from_the_audit_is_noticed(capsys: pytest.Capt
     (changed,) = auditor.summary.changed_at
     assert 60 < changed < 75
     assert changes[0].changed_at == (changed,)
-    assert "alarm: the audit disagrees" in capsys.readouterr().err
+    assert "the audit disagrees more" in capsys.readouterr().err
     assert 0.1 < monitor.metrics()["judge/audit_disagreement"] < 0.4
     late = Judge(SimulatedJudge(QUALITY), records={"watchers": [auditor]})
     assert "look for reward hacking" in (await late.score_group(groups(1)[0])).warnings[-1]
 
 
-def test_a_verifier_can_be_the_audit_and_what_it_raises_is_counted(capsys: pytest.CaptureFixture[str]):
+async def test_a_judge_that_falls_below_its_calibration_is_noticed_and_one_that_stays_is_not():
+    turned = Drift(Severity(gain=0.0), start=40)
+    for bias, calibrated, expected in ((turned, 0.9, 1), (Noise(0.02), 0.95, 0)):
+        told: list[AuditSummary] = []
+        second = Judge(SimulatedJudge(QUALITY, Noise(0.05), seed=3))
+        with Auditor(
+            second, share=1.0, calibrated=calibrated, window=32, room=500, change=Rise(limit=1e9), on_alarm=told.append
+        ) as auditor:
+            judge = Judge(SimulatedJudge(QUALITY, Noise(0.02), bias), records={"watchers": [auditor]})
+            results = [one async for one in judge.score_groups(groups(90), ordered=True, concurrency=1)]
+        assert (len(results), len(told), auditor.summary.compared) == (90, expected, 90)
+        found = auditor.metrics()
+        assert found["judge/fidelity_low"] <= found["judge/fidelity_now"] <= found["judge/fidelity_high"]
+        warned = auditor.seen(groups(1)[0], SCORED).warnings
+        assert ["where it was calibrated" in one for one in warned] == [True] * expected
+
+
+def test_a_check_can_be_the_audit_and_opinions_that_fail_are_missing(capsys: pytest.CaptureFixture[str]):
     def checks(trajectory: Trajectory) -> Verdict:
-        if trajectory.id == "silent":
-            raise RuntimeError("broken check")
         return Verdict({"right": True, "far": False}.get(trajectory.id))
 
-    whole, three = group_of(FOUR), group_of({name: FOUR[name] for name in ("right", "close", "far")})
+    def broken(trajectory: Trajectory) -> Verdict:
+        raise SystemExit("code 3")
+
     with Auditor(checks, share=1.0) as auditor:
-        assert auditor.offer(three, finished({"right": 0.1, "close": 0.5, "far": 0.9}))
-        assert auditor.offer(whole, finished({"right": 0.1, "close": 0.5, "far": 0.9, "silent": 0.0}))
-    assert auditor.summary == AuditSummary(1, 1, 0, 1, 1.0, (), "RuntimeError: broken check")
-    assert "broken check" in capsys.readouterr().err
+        auditor.seen(group_of(FOUR), finished({"right": 0.1, "close": 0.5, "far": 0.9, "silent": 0.0}))
+    assert (auditor.summary.audited, auditor.summary.compared, auditor.summary.disagreement) == (1, 1, 1.0)
+    assert auditor.summary.fidelity == pytest.approx(-1.0)
+    down = Judge(SimulatedJudge(lambda *_: 1 / 0))
+    for second in (broken, down, lambda _: 1e200, lambda _: float("nan"), lambda _: "1"):
+        with Auditor(second, share=1.0, calibrated=0.9) as auditor:  # type: ignore[arg-type]
+            for number in range(10):
+                assert auditor.seen(groups(number + 1)[0], SCORED) is SCORED
+        assert (auditor.summary.failed, auditor.summary.compared) == (10, 0)
+        assert "judge/fidelity_now" not in auditor.metrics()
+    assert capsys.readouterr().err.count("code 3") == 1
 
 
 def test_a_stuck_audit_delays_nobody_and_drops_what_it_has_no_room_for():
@@ -101,40 +129,40 @@ def test_a_stuck_audit_delays_nobody_and_drops_what_it_has_no_room_for():
         return Verdict(True)
 
     auditor = Auditor(waits, share=1.0, room=2)
-    result = finished(dict.fromkeys(FOUR, 0.5))
-    assert auditor.offer(group_of(FOUR), result)
+    auditor.seen(group_of(FOUR), SCORED)
     assert begun.wait(30)
-    taken = [auditor.offer(group_of(FOUR, group_id=str(n)), result) for n in range(10)]
-    assert taken == [True, True] + [False] * 8
+    for number in range(10):
+        auditor.seen(group_of(FOUR, group_id=str(number)), SCORED)
     assert auditor.summary.dropped == 8
     release.set()
     auditor.close()
     assert auditor.summary.audited == 3
-    assert not auditor.offer(group_of(FOUR), result)  # closed
+    assert auditor.seen(group_of(FOUR), SCORED) is SCORED  # closed
 
 
-def test_the_sample_is_drawn_from_content():
-    sampled = []
-    for _ in range(2):
-        auditor = Auditor(lambda _: Verdict(True), share=0.2, room=1000, seed=4)
-        result = finished(dict.fromkeys(FOUR, 0.5))
-        sampled.append([group.group_id for group in groups(300) if auditor.offer(group, result)])
-        auditor.close()
-    assert sampled[0] == sampled[1]
-    assert 30 < len(sampled[0]) < 95
+def test_the_sample_is_drawn_by_content_and_step_from_groups_with_something_to_compare():
+    def drawn(count: int = 200, result: GroupResult = SCORED, share: float = 0.2, **extra: Any) -> int:
+        with Auditor(lambda _: Verdict(True), share=share, every=10, room=1000, seed=4) as auditor:
+            for group in groups(count):
+                auditor.seen(replace(group, extra=extra), result)
+        return auditor.summary.audited
 
-
-def test_groups_with_nothing_to_compare_are_not_audited():
-    auditor = Auditor(lambda _: Verdict(True), share=1.0)
-    assert not auditor.offer(group_of(FOUR), finished({"right": 1.0, "close": None, "far": None, "silent": None}))
-    auditor.close()
+    assert drawn() == drawn()
+    assert 20 < drawn() < 65
+    assert (drawn(5, share=1.0, step=20), drawn(5, share=1.0)) == (5, 5)
+    assert drawn(5, share=1.0, step=7) == drawn(5, share=1.0, split="held_out") == 0
+    assert drawn(5, finished({"right": 1.0, "close": None, "far": None, "silent": None}), share=1.0) == 0
 
 
 def test_settings_that_cannot_work_are_refused():
-    for wrong in ({"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}):
-        with pytest.raises(ConfigError):
-            Auditor(lambda _: Verdict(True), **wrong)
-    with pytest.raises(ConfigError, match="neither a Judge nor a Verifier"):
+    wrong: list[dict[str, Any]] = [
+        {"share": 0.0}, {"share": 2.0}, {"share": "all"}, {"room": 0}, {"every": 0}, {"window": 2.5},
+        {"drop": -0.1}, {"calibrated": "0.8"}, {"calibrated": 1.2}, {"on_alarm": 7},
+    ]  # fmt: skip
+    for options in wrong:
+        with pytest.raises(ConfigError, match=next(iter(options))):
+            Auditor(lambda _: Verdict(True), **options)
+    with pytest.raises(ConfigError, match="neither a Judge nor a check"):
         Auditor(7)  # type: ignore[arg-type]
 
 

@@ -261,7 +261,7 @@ async def test_what_has_no_criteria_fails_and_says_why() -> None:
 
 async def test_criteria_are_standards_for_a_judge_that_compares_freely() -> None:
     seen: list[JudgeRequest] = []
-    free = calipers.Judge("embedded", rubric=RUBRIC, records={"observer": lambda request, *_: seen.append(request)})
+    free = calipers.Judge("embedded", rubric=RUBRIC, records={"watchers": [lambda request, *_: seen.append(request)]})
     await free.score_group(GROUP)
     assert "- Suggests rest.\n- Suggests fluids.\n- Avoid: Prescribes antibiotics." in seen[0].messages[0]["content"]
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import threading
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from calipers import Hybrid, Judge
 from calipers.backends.providers.scripted import Scripted
 from calipers.errors import ConfigError
-from calipers.judging.hybrid import Combination
+from calipers.judging.hybrid import combined_reward, rules_score
 from calipers.ledger import Ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import UNKNOWN_RELIABILITY, Trajectory, TrajectoryGroup, Verdict
@@ -55,45 +55,23 @@ SCORES = [{"scores": {"ab": 100, "a": 80, "b": 60, "none": 40}}]
 RULES = [contains("a"), contains("b")]
 
 
-async def test_only_open_asks_only_where_the_rules_give_equal_rewards() -> None:
-    judge = Counting([{"scores": {"x": 90, "y": 30}}, {"scores": {"x": 90, "y": 30}}])
-    hybrid = Hybrid(Judge(judge), checks=RULES, combine="average", only_open=True)
-    decided = await hybrid.score_group(group_of(ANSWERS))
-    assert (decided.rewards, judge.asked) == ([1.0, 0.5, 0.5, 0.0], [])
-    assert any("only_open" in warning for warning in decided.warnings)
-    opened = await hybrid.score_group(group_of({"x": "a", "y": "b"}))
-    assert (opened.rewards, len(judge.asked)) == ([0.7, 0.4], 1)
-
-
-async def test_only_open_counts_gates_and_no_broken_rule() -> None:
-    judge = Counting([{"scores": {"x": 90, "y": 30, "?": 10}}] * 2)
-    gated = Hybrid(Judge(judge), checks=[contains("a")], gates=[contains("b")], only_open=True)
-    assert (await gated.score_group(group_of({"x": "a b", "y": "a"}))).rewards == [1.0, 0.0]
-    assert not judge.asked
-    broken = Hybrid(Judge(judge), checks=[contains("a")], only_open=True)
-    result = await broken.score_group(group_of({"x": "a", "y": "a a", "?": "?"}))
-    assert result.rewards == [0.9, 0.3, None]
-    with pytest.raises(ConfigError, match="only_open=1: it must be true or false"):
-        Hybrid(Judge(judge), only_open=1)  # type: ignore[arg-type]  # the fault
-
-
-@pytest.mark.parametrize(("settings", "rewards"), [
-    ({"combine": "product"}, [1.0, 0.4, 0.3, 0.0]),
-    ({"combine": "average"}, [1.0, 0.65, 0.55, 0.2]),
-    ({"combine": "min"}, [1.0, 0.5, 0.5, 0.0]),
-    ({"combine": "product", "code": "all"}, [1.0, 0.0, 0.0, 0.0]),
-    ({"combine": "average", "code": "all"}, [1.0, 0.4, 0.3, 0.2]),
-    ({"combine": "all"}, [1.0, 0.0, 0.0, 0.0]),
-    ({"combine": "product", "threshold": 0.7}, [1.0, 0.5, 0.0, 0.0]),
-    ({"combine": "verif_code"}, [1.0, 0.5, 0.5, 0.0]),
-    ({"combine": "verif_paper"}, [1.0, 0.5, 0.5, 0.0]),
-    ({"combine": "verif_code", "threshold": 0.9}, [1.0, 0.0, 0.0, 0.0]),
-    ({"combine": "verif_paper", "threshold": 0.9}, [1.0, 0.0, 0.0, 0.0]),
-])  # fmt: skip
-async def test_parts_combine_by_name(settings: Any, rewards: Any) -> None:
-    result = await Hybrid(Judge(Counting(SCORES)), checks=RULES, **settings).score_group(group_of(ANSWERS))
-    assert result.status == "scored"
-    assert result.rewards == pytest.approx(rewards)
+async def test_parts_combine_by_name() -> None:
+    cases: list[tuple[Any, list[float]]] = [
+        ({"combine": "product"}, [1.0, 0.4, 0.3, 0.0]),
+        ({"combine": "average"}, [1.0, 0.65, 0.55, 0.2]),
+        ({"combine": "min"}, [1.0, 0.5, 0.5, 0.0]),
+        ({"combine": "product", "code": "all"}, [1.0, 0.0, 0.0, 0.0]),
+        ({"combine": "all"}, [1.0, 0.0, 0.0, 0.0]),
+        ({"combine": "product", "threshold": 0.7}, [1.0, 0.5, 0.0, 0.0]),
+        ({"combine": "verif_code"}, [1.0, 0.5, 0.5, 0.0]),
+        ({"combine": "verif_paper"}, [1.0, 0.5, 0.5, 0.0]),
+        ({"combine": "verif_code", "threshold": 0.9}, [1.0, 0.0, 0.0, 0.0]),
+        ({"combine": "verif_paper", "threshold": 0.9}, [1.0, 0.0, 0.0, 0.0]),
+    ]
+    for settings, rewards in cases:
+        result = await Hybrid(Judge(Counting(SCORES)), checks=RULES, **settings).score_group(group_of(ANSWERS))
+        assert result.status == "scored"
+        assert result.rewards == pytest.approx(rewards), settings
 
 
 async def test_the_two_readings_of_verif_are_different_rewards() -> None:
@@ -106,24 +84,18 @@ async def test_the_two_readings_of_verif_are_different_rewards() -> None:
     assert paper.rewards == [0.5, 1.0]
 
 
-@given(shares, shares, st.sampled_from(["product", "average", "min"]))
-def test_a_reward_stays_in_range_and_rises_with_its_parts(rules: float, soft: float, how: Any) -> None:
-    combine = Combination("mean", how, None).combined_reward
-    reward, _ = combine(rules, soft)
+@given(shares, shares, st.floats(0, 1), st.sampled_from(["product", "average", "min"]))
+def test_a_reward_stays_in_range_and_rises_with_its_parts(rules: float, soft: float, noise: float, how: Any) -> None:
+    combine = partial(combined_reward, how, None)
+    reward, error = combine(rules, soft, noise)
     assert reward is not None
     assert 0 <= reward <= 1
     assert reward <= (combine(rules, 1.0)[0] or 0)
+    assert error == {"product": rules * noise, "average": noise / 2, "min": None}[how]
+    assert combined_reward(how, 0.5, rules, soft, noise)[1] is None
     assert combine(None, soft) == (soft, None)
     assert combine(rules, None) == (rules, None)
     assert combine(None, None) == (None, None)
-
-
-@given(shares, shares, st.floats(0, 1))
-def test_a_judges_noise_follows_where_it_can(rules: float, soft: float, noise: float) -> None:
-    assert Combination("mean", "product", None).combined_reward(rules, soft, noise)[1] == rules * noise
-    assert Combination("mean", "average", None).combined_reward(rules, soft, noise)[1] == noise / 2
-    assert Combination("mean", "min", None).combined_reward(rules, soft, noise)[1] is None
-    assert Combination("mean", "product", 0.5).combined_reward(rules, soft, noise)[1] is None
 
 
 async def test_a_hybrids_reliability_is_that_of_its_own_scores() -> None:
@@ -146,18 +118,16 @@ async def test_a_hybrids_reliability_is_that_of_its_own_scores() -> None:
     assert one.reliability.value is None
 
 
-@pytest.mark.parametrize("mets", list(itertools.product([True, False, None], repeat=3)))
-def test_rules_come_to_a_number_only_where_they_can(mets: Any) -> None:
-    verdicts = [Verdict(met, str(number)) for number, met in enumerate(mets)]
-    share = Combination("mean", "min", None).rules_score(verdicts)
-    every = Combination("all", "min", None).rules_score(verdicts)
-    if None in mets:
-        assert share == verdicts[mets.index(None)]
-        assert every == (0.0 if False in mets else verdicts[mets.index(None)])
-    else:
-        assert share == mets.count(True) / 3
-        assert every == float(all(mets))
-    assert Combination("mean", "min", None).rules_score([]) is None
+def test_rules_come_to_a_number_only_where_they_can() -> None:
+    for mets in itertools.product([True, False, None], repeat=3):
+        verdicts = [Verdict(met, str(number)) for number, met in enumerate(mets)]
+        share, every = rules_score(verdicts, "mean"), rules_score(verdicts, "all")
+        if None in mets:
+            assert share == verdicts[mets.index(None)]
+            assert every == (0.0 if False in mets else verdicts[mets.index(None)])
+        else:
+            assert (share, every) == (mets.count(True) / 3, float(all(mets)))
+    assert rules_score([], "mean") is None
 
 
 async def test_a_rule_that_cannot_tell_abstains_and_is_not_paid_for() -> None:
@@ -193,13 +163,6 @@ async def test_who_fails_a_gate_gets_the_floor_and_is_not_paid_for() -> None:
     assert result.trajectories[1].explanation == "b is looked for"
     assert result.trajectories[4].status == "abstained"
     assert result.judge_calls == 1
-
-
-async def test_with_a_cap_they_are_judged_and_held_down() -> None:
-    judge = Counting(SCORES)
-    result = await Hybrid(Judge(judge), gates=[contains("b")], cap=0.5).score_group(group_of(ANSWERS))
-    assert judge.asked == [("ab", "a", "b", "none")]
-    assert result.rewards == [1.0, 0.5, 0.6, 0.4]
 
 
 async def test_nobody_left_costs_nothing() -> None:
@@ -288,39 +251,34 @@ async def test_many_groups_stream_in_order() -> None:
     assert found == [f"g{number}" for number in range(20)]
 
 
-@pytest.mark.parametrize(("settings", "complaint"), [
-    ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"),
-    ({"floor": -1}, "floor=-1"),
-    ({"cap": "a"}, "cap='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
-    ({"checks": ["regex"]}, "'regex' is not a verifier"),
-    ({"gates": 7}, "gates=7: it must be a list of verifiers"),
-    ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
-    ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
-    ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),
-])  # fmt: skip
-def test_settings_that_cannot_work_are_refused(settings: Any, complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
-        Hybrid(**({"judge": "embedded"} | settings))
+def test_settings_that_cannot_work_are_refused() -> None:
+    cases: list[tuple[Any, str]] = [
+        ({"combine": "sum"}, "combine='sum'"), ({"code": "some"}, "code='some'"), ({"threshold": 2}, "threshold=2"),
+        ({"floor": "a"}, "floor='a'"), ({"combine": "verif_code", "code": "all"}, "leave code= out"),
+        ({"checks": ["regex"]}, "'regex' is not a verifier"), ({"gates": 7}, "gates=7: it must be a list"),
+        ({"gates": [7]}, "7 is not a verifier"), ({"checks": 7}, "7 is not a verifier"),
+        ({"judge": Judge("embedded", reward={"range": (-1, 1)})}, "reward range"),
+        ({"judge": Judge("embedded", reward="weighted")}, "around 0 with reward='weighted'"),
+    ]  # fmt: skip
+    for settings, complaint in cases:
+        with pytest.raises(ConfigError, match=complaint):
+            Hybrid(**({"judge": "embedded"} | settings))
 
 
-@pytest.mark.parametrize(("options", "known"), [
-    ({}, True), ({"reward": "score"}, True), ({"reward": "rank"}, False),
-    ({"reward": "shrunk"}, False),
-    ({"protocol": "pairwise"}, False),
-])  # fmt: skip
-async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else(
-    options: dict[str, Any], *, known: bool
-) -> None:
-    judge = Judge(SimulatedJudge(QUALITY, Noise(0.1)), orders=2, **options)
+async def test_errors_of_scores_are_not_stated_for_rewards_that_are_something_else() -> None:
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, True), ({"reward": "rank"}, False), ({"protocol": "pairwise"}, False),
+    ]  # fmt: skip
     group = group_of(FOUR)
-    own = tuple(replace(one, reward=float(place % 2)) for place, one in enumerate(group.trajectories))
-    group = replace(group, trajectories=own)
-    alone = await judge.score_group(group)
-    result = await Hybrid(judge, checks=[]).score_group(group)
-    assert result.rewards == alone.rewards
-    assert all(one.stderr for one in alone.trajectories)
-    assert [one.stderr for one in result.trajectories] == [one.stderr if known else None for one in alone.trajectories]
-    assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
+    for options, known in cases:
+        judge = Judge(SimulatedJudge(QUALITY, Noise(0.1)), orders=2, **options)
+        alone = await judge.score_group(group)
+        result = await Hybrid(judge, checks=[]).score_group(group)
+        assert result.rewards == alone.rewards
+        assert all(one.stderr for one in alone.trajectories)
+        stderrs = [one.stderr if known else None for one in alone.trajectories]
+        assert [one.stderr for one in result.trajectories] == stderrs
+        assert result.reliability == (alone.reliability if known else UNKNOWN_RELIABILITY)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sandbox confines code on Linux only")
@@ -383,21 +341,18 @@ async def test_a_judge_of_criteria_checks_the_soft_constraints_one_by_one() -> N
 
 
 def test_groups_that_begin_in_several_threads_at_once_are_one_run(tmp_path: Path) -> None:
-    for number in range(8):
-        path = tmp_path / f"{number}.db"
-        judge = Judge(SimulatedJudge(QUALITY), ledger=path)
-        by, together = Hybrid(judge, checks=[]), threading.Barrier(8)
+    judge = Judge(SimulatedJudge(QUALITY), ledger=tmp_path / "runs.db")
+    by, together = Hybrid(judge, checks=[]), threading.Barrier(8)
 
-        def score(n: int, *, by: Hybrid = by, together: threading.Barrier = together) -> None:
-            together.wait(10)
-            asyncio.run(by.score_group(group_of(FOUR, group_id=str(n), question=f"{n}?")))
+    def score(number: int) -> None:
+        together.wait(10)
+        asyncio.run(by.score_group(group_of(FOUR, group_id=str(number), question=f"{number}?")))
 
-        threads = [threading.Thread(target=score, args=(n,)) for n in range(8)]
-        for one in threads:
-            one.start()
-        for one in threads:
-            one.join(30)
-        judge.close()
-        ledger = Ledger(path, create=False)
-        assert ledger.rows("SELECT count(DISTINCT run), count(*) FROM groups") == [(1, 8)]
-        ledger.close()
+    threads = [threading.Thread(target=score, args=(number,)) for number in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(30)
+    judge.close()
+    ledger = Ledger(tmp_path / "runs.db", create=False)
+    assert ledger.rows("SELECT count(DISTINCT run), count(*) FROM groups") == [(1, 8)]

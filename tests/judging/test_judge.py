@@ -553,36 +553,19 @@ async def test_an_unreadable_group_among_many_is_named_and_can_be_left_out():
     assert "group 2 (bad)" in str(errors[0])
 
 
-@pytest.mark.parametrize("key", ["prompt", "contxt"])
-async def test_a_task_under_a_wrong_key_is_pointed_out(key: str):
-    rollouts = [{"messages": [{"role": "assistant", "content": text}]} for text in ("4", "5")]
-    group = {"group_id": "g", key: "What is 2 + 2?", "trajectories": rollouts}
-    result = await calipers.score_group(group, judge=SimulatedJudge({"1": 0.9, "2": 0.1}))
-    assert any(key in warning for warning in result.warnings)
-    asked = [{"messages": [{"role": "user", "content": "2+2?"}, *one["messages"]]} for one in rollouts]
-    result = await calipers.score_group({**group, "trajectories": asked}, judge=SimulatedJudge({"1": 0.9, "2": 0.1}))
-    assert any("contxt" in warning for warning in result.warnings) is (key == "contxt")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "warnings"),
-    [
-        ("contnet", "Be brief.", 1),
-        ("conntext", [{"role": "system", "content": "Be brief."}], 1),
-        ("contexts", [{"role": "system", "content": "Be brief."}], 1),
-        ("contexts", ["a passage", "another"], 0),
-        ("contest", 1520, 0),
-    ],
-)
-async def test_a_misspelt_context_is_pointed_out_though_the_trajectories_have_the_task(
-    key: str, value: object, warnings: int
-):
+async def test_a_task_under_a_wrong_key_is_pointed_out():
+    said = [{"role": "system", "content": "Be brief."}]
     asked = {"role": "user", "content": "2+2?"}
-    rollouts = [{"messages": [asked, {"role": "assistant", "content": text}]} for text in ("4", "5")]
-    result = await calipers.score_group(
-        {"group_id": "g", key: value, "trajectories": rollouts}, judge=SimulatedJudge({"1": 0.9, "2": 0.1})
-    )
-    assert [key in warning for warning in result.warnings] == [True] * warnings
+    cases: list[tuple[str, object, list[dict[str, str]], bool]] = [
+        ("prompt", "What is 2 + 2?", [], True), ("contxt", "What is 2 + 2?", [], True),
+        ("prompt", "What is 2 + 2?", [asked], False), ("conntext", said, [asked], True),
+        ("contexts", ["a passage", "another"], [asked], False), ("contest", 1520, [asked], False),
+    ]  # fmt: skip
+    for key, value, begin, is_warned in cases:
+        rollouts = [{"messages": [*begin, {"role": "assistant", "content": text}]} for text in ("4", "5")]
+        group = {"group_id": "g", key: value, "trajectories": rollouts}
+        result = await calipers.score_group(group, judge=SimulatedJudge({"1": 0.9, "2": 0.1}))
+        assert any(key in warning for warning in result.warnings) is is_warned, (key, value)
 
 
 async def test_who_stops_listening_leaves_nothing_running():

@@ -12,11 +12,11 @@ import pytest
 import calipers
 from calipers.errors import BackendError, ConfigError, PermanentError, TransientError
 from calipers.interfaces import FullBackend
-from calipers.judging.remote import Asked, Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.ledger import open_ledger
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Completion, FailedCalls, GroupResult, JudgeRequest, TrajectoryGroup, Usage
-from criteria_writers import ANSWERS, Writer
+from criteria_writers import Both
 from criteria_writers import group as criteria_group
 from groups import FOUR, QUALITY, group_of
 
@@ -32,8 +32,8 @@ class Pickling:
     def __init__(self, judge: SharedJudge) -> None:
         self.judge = judge
 
-    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
-        outcome: Outcome = pickled(await self.judge.answer(*pickled((number, request, asked))))
+    async def answer(self, number: int, request: JudgeRequest) -> Outcome:
+        outcome: Outcome = pickled(await self.judge.answer(*pickled((number, request))))
         return outcome
 
     async def finish(self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]) -> None:
@@ -112,14 +112,11 @@ def test_an_error_of_a_backend_keeps_all_it_says_when_it_is_pickled(error: Backe
     assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
 
 
-async def test_a_writer_of_criteria_is_asked_and_not_the_judge_in_its_place(tmp_path: Path):
-    writers = [Writer(), Writer()]
-    one = criteria_group()
-    options: dict[str, Any] = {"criteria": {"mode": "auto", "writer": writers[0]}, "ledger": tmp_path / "local.db"}
-    expected = await calipers.Judge(SimulatedJudge(dict(ANSWERS)), **options).score_group(one)
-    options = {"criteria": {"mode": "auto", "writer": writers[1]}, "ledger": tmp_path / "shared.db"}
-    shared = SharedJudge(SimulatedJudge(dict(ANSWERS)), **options)
+async def test_criteria_are_written_once_and_recorded_by_the_owner(tmp_path: Path):
+    one, ours, theirs = criteria_group(), Both(), Both()
+    expected = await calipers.Judge(ours, criteria="auto", ledger=tmp_path / "local.db").score_group(one)
+    shared = SharedJudge(theirs, criteria="auto", ledger=tmp_path / "shared.db")
     await shared.start(None)
     found = await judge_of_batch(Pickling(shared), pickled(Batch(shared.begin(0), [0]))).score_group(one)
     assert found.to_dict() == expected.to_dict()
-    assert [len(writer.asked) for writer in writers] == [1, 1]
+    assert len(ours.writer.asked) == len(theirs.writer.asked) == 1

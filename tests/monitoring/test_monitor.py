@@ -15,7 +15,7 @@ from calipers.errors import ConfigError
 from calipers.judging.judge import Judge
 from calipers.ledger import Ledger, Replayer
 from calipers.monitoring.alarms import Alarm
-from calipers.monitoring.monitor import Monitor, combined_observer
+from calipers.monitoring.monitor import Monitor
 from calipers.testing import Flaky, Noise, SimulatedJudge
 from calipers.types import GroupResult
 from groups import FOUR, QUALITY, group_of
@@ -133,18 +133,16 @@ async def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]):
 
 async def test_groups_that_never_finish_are_forgotten():
     monitor = Monitor()
-    judge = Judge(SimulatedJudge(QUALITY), records={"observer": monitor.observe})  # answers, but no results
+    judge = Judge(SimulatedJudge(QUALITY), records={"watchers": [monitor.observe]})  # answers, but no results
     await results(judge, 5000)
     assert len(monitor._pending) <= 4096
 
 
-def test_several_observers_hear_the_same():
+async def test_several_functions_hear_the_same():
     heard: list[str] = []
-    both = combined_observer(None, lambda *_: heard.append("a"), None, lambda *_: heard.append("b"))
-    assert both is not None
-    both(None, None, None)  # type: ignore[arg-type]
+    watchers = [lambda *_: heard.append("a"), Monitor(), lambda *_: heard.append("b")]
+    await results(Judge(SimulatedJudge(QUALITY), records={"watchers": watchers}), 1)
     assert heard == ["a", "b"]
-    assert combined_observer(None) is None
 
 
 def test_windows_that_cannot_be_meant_are_refused():

@@ -20,7 +20,12 @@ INSTALL = "is not installed: pip install --group observed"
 
 async def judged(*watchers: Monitor, spans: Spans | None = None) -> None:
     backend = SimulatedJudge(QUALITY, HollowAnswers(), Flaky.evenly(0.3), seed=4)
-    judge = Judge(backend, orders=2, defence={"canaries": "always"}, records={"observer": spans, "watchers": watchers})
+    judge = Judge(
+        backend,
+        orders=2,
+        defence={"canaries": "always"},
+        records={"watchers": [*watchers, *(() if spans is None else (spans,))]},
+    )
     groups = [group_of(FOUR, group_id=f"g{n}", question=f'{n} + "{n}"?\n') for n in range(12)]
     async for _ in judge.score_groups(groups):
         pass

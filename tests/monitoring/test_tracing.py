@@ -30,7 +30,7 @@ class Tracer:
 
 async def test_every_answer_is_a_span_with_numbers_and_no_text():
     tracer = Tracer()
-    judge = Judge(SimulatedJudge(QUALITY), orders=2, records={"observer": Spans(tracer, clock=lambda: 5_000_000_000)})
+    judge = Judge(SimulatedJudge(QUALITY), orders=2, records={"watchers": [Spans(tracer, clock=lambda: 5_000_000_000)]})
     await judge.score_group(group_of(FOUR, group_id="g7"))
     assert len(tracer.spans) == 2
     span = tracer.spans[0]

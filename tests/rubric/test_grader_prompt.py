@@ -38,7 +38,7 @@ async def asked(replies: list[Any], group: dict[str, Any], **grading: Any) -> tu
         protocol="checklist",
         concurrency=1,
         question={"grading": {"grader_prompt": TEMPLATE, **grading}, "absolute": True},
-        records={"observer": lambda request, _completion, _reading: requests.append(request)},
+        records={"watchers": [lambda request, _completion, _reading: requests.append(request)]},
     )
     return requests, await judge.score_group(group)
 

@@ -50,7 +50,7 @@ def groups(count: int = 150, size: int = 4) -> list[TrajectoryGroup]:
 async def judgments_of(judge: object, asked: list[TrajectoryGroup], **options: Any) -> list[dict[str, Any]]:
     """What a judge answers, as rows of a judgments file."""
     answers = JudgeAnswers("simulated", options["protocol"])
-    async with calipers.Judge.of({"judge": judge, "observer": answers.observe, **options}) as made:
+    async with calipers.Judge.of({"judge": judge, "watchers": [answers.observe], **options}) as made:
         async for result in made.score_groups(asked):
             answers.record_unanswered(result)
     return answers.judgments

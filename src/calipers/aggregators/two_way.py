@@ -68,9 +68,10 @@ class TwoWay:
         """Return one score and standard error for each of ``n`` candidates."""
         found = fit_two_way(judgments, n)
         scores = self._scores(judgments, found)
-        if not any(type(one) is Rating and one.spread is not None for one in judgments):
-            return scores
-        return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
+        for one in judgments:
+            if type(one) is Rating and one.spread is not None:
+                return _with_errors_from_spreads(scores, [one for one in judgments if isinstance(one, Rating)])
+        return scores
 
     def _scores(self, judgments: Sequence[Judgment], found: Fit) -> Scores:
         """Return the scores with errors from the judges' known noise, or else from this group's residuals."""
@@ -114,16 +115,17 @@ def fit_two_way(judgments: Sequence[Judgment], n: int) -> Fit:
 
     Assumes nothing about noise.
     """
-    ratings = [judgment for judgment in judgments if isinstance(judgment, Rating)]
-    if not ratings:
-        return Fit((None,) * n, (None,) * n)
     table: dict[int, dict[int, float]] = {}
-    for rating in ratings:
-        table.setdefault(rating.presentation, {})[rating.item] = rating.value
-    items = next(iter(table.values())).keys()
-    if all(row.keys() == items for row in table.values()):
-        return _fit_balanced(list(table.values()), n)
-    return _fit_unbalanced(_largest_component(table), n)
+    for rating in judgments:
+        if isinstance(rating, Rating):
+            table.setdefault(rating.presentation, {})[rating.item] = rating.value
+    rows = list(table.values())
+    if not rows:
+        return Fit((None,) * n, (None,) * n)
+    for row in rows:
+        if row.keys() != rows[0].keys():
+            return _fit_unbalanced(_largest_component(table), n)
+    return _fit_balanced(rows, n)
 
 
 def _fit_balanced(rows: Sequence[dict[int, float]], n: int) -> Fit:

@@ -20,8 +20,8 @@ from calipers.backends.providers.known import provider_of
 from calipers.config.grouped_options import Criteria, Records
 from calipers.config.options import JudgeOptions
 from calipers.judging.connecting import connect_judges, judges_in
-from calipers.judging.inspection import TURNS
 from calipers.judging.judge import Judge
+from calipers.protocols.tools import TURNS
 from calipers.testing import Noise, SimulatedJudge
 from calipers.types import Completion, JudgeRequest, TrajectoryGroup, Usage
 

@@ -76,12 +76,13 @@ def require_params(name: str, value: object) -> None:
 
 
 def require_watchers(name: str, value: object) -> None:
-    """Raise ConfigError unless ``value`` is a list of objects that may watch judging, each with a method ``seen``."""
+    """Raise ConfigError unless ``value`` is a list of objects that may watch judging: by a method, or as functions."""
     if not isinstance(value, list | tuple):
         raise ConfigError(f"{name}={value!r}: it must be a list of watchers, such as [Monitor()]")
     for one in value:
-        if isinstance(one, type) or not callable(getattr(one, "seen", None)):
-            raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen")
+        sees = (getattr(one, "seen", None), getattr(one, "observe", None), one)
+        if isinstance(one, type) or not any(map(callable, sees)):
+            raise ConfigError(f"{name}: {one!r} is not a watcher, such as Monitor(): it has no method seen or observe")
 
 
 def require_headers(name: str, value: object) -> None:

@@ -31,7 +31,7 @@ from calipers.config.option import (
 )
 from calipers.errors import ConfigError
 from calipers.guard.canary import CANARY_RATE, Canaries
-from calipers.interfaces import Backend, Watcher
+from calipers.interfaces import Watcher
 from calipers.registry import REWARDS
 from calipers.rubric import Grading
 from calipers.types import Completion, JudgeRequest, OnAttack, Reading
@@ -42,26 +42,17 @@ CriteriaMode: TypeAlias = Literal["off", "auto"]
 
 @dataclass(frozen=True, repr=False)
 class Criteria(Group):
-    """Whether a model writes criteria for each prompt, and which."""
+    """Whether the judge writes criteria for each prompt."""
 
     alone: ClassVar[str] = "mode"
     mode: CriteriaMode = choice(
         "off",
         CriteriaMode,
-        "With auto, a model writes criteria for each prompt before any answer is judged, once for all its groups. For "
-        "groups without a rubric of their own.",
+        "With auto, the (first) judge writes criteria for each prompt before any answer is judged, once for all its "
+        "groups. For groups without a rubric of their own.",
         key="criteria",
         section=QUESTION,
         recorded=True,
-        link="rubrics.md#criteria-for-each-prompt",
-    )
-    writer: str | Backend | None = any_value(
-        None,
-        "With --criteria: the model that writes them.",
-        key="criteria_writer",
-        section=QUESTION,
-        metavar="MODEL",
-        unset="the (first) judge",
         link="rubrics.md#criteria-for-each-prompt",
     )
 
@@ -375,13 +366,11 @@ class Records(Group):
         recorded="learns",
         link="protocols.md#what-the-ledger-teaches",
     )
-    watchers: Sequence[Watcher] = any_value(
+    watchers: Sequence[Watcher | Observer] = any_value(
         (),
-        "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue.",
+        "Objects that see every finished group, such as a Monitor, an Auditor or a ReviewQueue, and functions that are "
+        "called with (request, completion, reading) for every answer.",
         check=require_watchers,
         link="health.md",
-    )
-    observer: Observer | None = function(
-        "A function that is called with (request, completion, reading) for every answer."
     )
     debug: bool = flag(False, "Print every answer, and the judge's reasoning, to stderr.")

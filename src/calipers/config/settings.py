@@ -47,7 +47,7 @@ class RecordedJudge:
 class Settings(Everyday):
     """The options that decide a judge's results, as plain data. Recorded with each run, and enough to replay it.
 
-    ``judges`` are in the order of their slots; ``writer`` writes criteria, and may be one of them. ``experience`` holds
+    ``judges`` are in the order of their slots. ``experience`` holds
     the priors that the run started with, and ``begins_with`` is the digest of its first group: a run that starts with
     the same group again gets the same priors.
     ``windows`` are the context windows that refused questions revealed during the run, each as (number of the first
@@ -59,7 +59,6 @@ class Settings(Everyday):
     rubric: str | Rubric = DEFAULT_RUBRIC
     criteria: Criteria = Criteria()
     tools: Tools = Tools()
-    writer: RecordedJudge | None = None
     panel: Panel = Panel()
     resolve: Resolution | None = None
     reward: Reward = Reward()
@@ -152,7 +151,6 @@ class Settings(Everyday):
         return cls(
             **judge_arguments(values),
             judges=tuple(RecordedJudge(**one) for one in record["judges"]),
-            writer=None if record["writer"] is None else RecordedJudge(**record["writer"]),
             rubric=rubric if isinstance(rubric := record["rubric"], str) else as_rubric(rubric),
             custom_parse=record["custom_parse"],
             warnings=tuple(record["warnings"]),
@@ -168,7 +166,7 @@ class Settings(Everyday):
         """
         record: dict[str, Any] = {name: getattr(self, name) for name in _OF_THE_RUN}
         record |= {"judges": [asdict(one) for one in self.judges], "experience": _plain_data(self.experience)}
-        record["rubric"], record["writer"] = _plain_data(self.rubric), _plain_data(self.writer)
+        record["rubric"] = _plain_data(self.rubric)
         for option in recorded_options():
             group = getattr(self, option.group) if option.group else self
             top, _, name = option.record.partition(".")

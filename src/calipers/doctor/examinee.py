@@ -164,7 +164,7 @@ class Examinee:
             concurrency=self.concurrency,
             deadline=self.seconds_left,
             ledger=failures,
-            records={"observer": observe},
+            records={"watchers": [observe]},
         )
         # All groups start at once, so that a single deadline applies to all. The judge limits the calls in flight.
         async for result in judge.score_groups(every, concurrency=len(every)):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import accumulate
 from typing import Any, Final, TypeAlias
 from unicodedata import normalize
 
 from calipers.guard.plain import (
+    ENCODING,
     RUN,
     PlainText,
     has_letters_beyond_ascii,
@@ -63,6 +63,8 @@ _USUAL_KEYS: Final = frozenset(
     | _IDS
 )  # fmt: skip
 _SENTENCE_ENDS: Final = frozenset(".!?…\"')]}`>。！？।؟")
+_STEP: Final = 256
+"""The most messages whose texts are listed in one step."""
 _BARE_KEY = re.compile(r"[\s:;.,'\"`…。，、；：*#_]{1,8}")
 _KEY_EDGES: Final = " \t\n:;.,!'\"`…。，、；：*#_"
 
@@ -85,22 +87,29 @@ def attacks_in_steps(
 ) -> Steps[Mapping[int, tuple[Attack, ...]]]:
     """Return each candidate's attacks on the judge as ``attacks_in`` does, in steps."""
     texts: dict[int, list[tuple[int, str]]] = {}
+    every: dict[str, None] = {}
+    size = 0
     for item, candidate in enumerate(view.candidates):
         if not prepared or prepared[item] is None:
             texts[item] = _texts_of(candidate.messages, context)
-            yield
-    known = yield from search_in_steps({text: None for own in texts.values() for _, text in own})
+            for _, text in texts[item]:
+                every[text] = None
+            if (size := size + len(candidate.messages)) > _STEP:
+                size = 0
+                yield
+    known = yield from search_in_steps(every)
     found: dict[int, tuple[Attack, ...]] = {}
     shared = view.prefix_length - context
     for item, candidate in enumerate(view.candidates):
+        hits: Sequence[Attack]
         if item in texts:
             counted = _attacks(candidate.messages, texts[item], known, context)
-            hits: Iterable[Attack] = (replace(hit, message=hit.message - context) for hit in counted)
+            hits = [replace(hit, message=hit.message - context) for hit in counted] if counted else ()
         else:
             hits = prepared[item] or ()
-        kept = tuple(hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain")
-        if kept:
-            found[item] = kept
+        if hits:
+            kept = [hit for hit in hits if hit.message >= shared or hit.role != "user" or hit.certainty == "certain"]
+            found |= {item: tuple(kept)} if kept else {}
     return found
 
 
@@ -125,16 +134,19 @@ def search_in_steps(texts: Collection[str]) -> Steps[Mapping[str, tuple[Attack, 
     found: dict[str, list[Attack]] = {}
     for batch in _batches(dict.fromkeys(texts)):
         yield
-        for number in _suspects([piece for _, piece in batch]):
+        for number in _suspects(batch):
             text, piece = batch[number]
             hits = yield from _attacks_in_text(piece)
             found.setdefault(text, []).extend(hits)
     known: _Known = dict.fromkeys(texts, ())
-    return known | {text: _most_certain_of_each_kind(hits) for text, hits in found.items()}
+    for text, hits in found.items():
+        known[text] = _most_certain_of_each_kind(hits)
+    return known
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
-    """Yield pieces of the texts, each with its text, so many at a time that a search for stems takes milliseconds."""
+def _batches(texts: Iterable[str]) -> list[list[tuple[str, str]]]:
+    """Return pieces of the texts, each with its text, so many at a time that a search for stems takes milliseconds."""
+    batches: list[list[tuple[str, str]]] = []
     batch: list[tuple[str, str]] = []
     size = 0
     for text in texts:
@@ -143,9 +155,9 @@ def _batches(texts: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
             batch.append((text, piece))
             size += len(piece)
             if size > _PIECE:
-                yield batch
+                batches.append(batch)
                 batch, size = [], 0
-    yield batch
+    return [*batches, batch]
 
 
 @cache
@@ -154,21 +166,26 @@ def _stems(*, beyond_ascii: bool) -> tuple[bytes, ...]:
     return tuple(plain_text(stem).plain.encode() for stem in stems)
 
 
-def _suspects(texts: Sequence[str]) -> list[int]:
-    """Return which texts have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
-    foreign: list[int] = []
-    if has_letters_beyond_ascii("".join(texts)):
-        foreign = [number for number, text in enumerate(texts) if has_letters_beyond_ascii(text)]
-    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
-    for number in foreign:
-        parts[number] = b""
-    ends = list(accumulate(len(part) + 1 for part in parts))
+def _suspects(texts: Sequence[tuple[str, str]]) -> list[int]:
+    """Return which pieces have a stem or mark of an attack, or hide text. Nearly all others are excluded by this."""
+    found: set[int] = set()
+    ends: list[int] = []
+    parts: list[bytes] = []
+    end = 0
+    for number, (_, text) in enumerate(texts):
+        part = text.encode("utf-8", "surrogatepass")
+        if not text.isascii() and has_letters_beyond_ascii(text):
+            part = b""
+            if _is_suspect(text):
+                found.add(number)
+        end += len(part) + 1
+        parts.append(part)
+        ends.append(end)
     data = b"\n".join(parts)
     words = data.translate(_TO_WORDS)
-    signs = [(words, stem) for stem in _stems(beyond_ascii=False) if stem in words]
-    signs += [(data, mark) for mark in _marks_in(data)]
-    found = {number for number in foreign if _is_suspect(texts[number])}
-    for haystack, needle in (*signs, (runs_in(data), RUN)):
+    signs = [(data.translate(ENCODING), RUN), *_marks_in(data)]
+    signs += [(words, stem) for stem in _stems(beyond_ascii=False) if stem in words]
+    for haystack, needle in signs:
         place = haystack.find(needle)
         while place >= 0:
             number = bisect_right(ends, place)
@@ -184,17 +201,20 @@ def _is_suspect(text: str) -> bool:
     words = data.translate(_TO_WORDS)
     return (
         any(stem in words for stem in _stems(beyond_ascii=True))
-        or any(_marks_in(shown.encode("utf-8", "surrogatepass")))
+        or bool(_marks_in(shown.encode("utf-8", "surrogatepass")))
         or RUN in runs_in(data)
         or has_tags(text)
         or is_mixed(plain)
     )
 
 
-def _marks_in(data: bytes) -> Iterator[bytes]:
+def _marks_in(data: bytes) -> list[tuple[bytes, bytes]]:
+    """Return each mark in UTF-8 text, with the text."""
+    found: list[tuple[bytes, bytes]] = []
     for first, marks in read_packaged_toml("calipers.guard", "words.toml")["marks"].items():
         if first.encode() in data:
-            yield from (mark.encode() for mark in marks if mark.encode() in data)
+            found += [(data, mark.encode()) for mark in marks if mark.encode() in data]
+    return found
 
 
 def _attacks_in_text(raw: str) -> Steps[list[Attack]]:
@@ -271,6 +291,8 @@ def _attacks(
             found.setdefault(index, []).extend(known[text])
     if len(messages) > start and (key := _master_key(messages[-1])) is not None:
         found.setdefault(len(messages) - 1, []).append(key)
+    if not found:
+        return ()
     return tuple(
         replace(hit, message=index, role=str(messages[index].get("role")))
         for index, hits in sorted(found.items())

@@ -40,7 +40,7 @@ _TAG_BYTES: Final = b"\xf3\xa0"
 _ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{24,}")
-_ENCODING: Final = bytes(
+ENCODING: Final = bytes(
     b" x"[code in f"{ascii_letters}{digits}+/".encode()] if code < 128 else 32 for code in range(256)
 )
 RUN: Final = b"x" * 24
@@ -112,7 +112,7 @@ def split_name(name: str) -> str:
 
 def runs_in(data: bytes) -> bytes:
     """Return UTF-8 with "x" for each character that may belong to encoded text, and spaces for all others."""
-    return data.translate(_ENCODING)
+    return data.translate(ENCODING)
 
 
 def has_tags(text: str) -> bool:

@@ -128,7 +128,7 @@ def as_trajectory(value: Any, *, default_id: str) -> Trajectory:
         raise InputError(
             f"trajectory {default_id} is an error ({type(value).__name__}: {value}); leave failed rollouts out"
         )
-    if art.is_art_trajectory(value):
+    if not isinstance(value, list | tuple) and art.is_art_trajectory(value):
         try:
             own = {key: value[key] for key in value if key not in art.HOLDERS} if isinstance(value, Mapping) else {}
             value = own | art.art_trajectory_fields(value)

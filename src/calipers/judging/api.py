@@ -12,6 +12,7 @@ from calipers.interfaces import Backend
 from calipers.judging.connecting import judges_in
 from calipers.judging.judge import Judge
 from calipers.types import GroupResult, Rubric
+from calipers.types.encoding import as_sentence
 
 
 async def score_group(
@@ -104,6 +105,4 @@ async def check_or_continue(judge: Judge) -> Sequence[str]:
     except ConfigError as error:
         if not judge.has_recorded_answers():
             raise
-        from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only a dead judge with a ledger needs it
-
         return [f"{as_sentence(str(error))} Continuing with the answers in the ledger."]

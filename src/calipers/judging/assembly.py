@@ -18,7 +18,7 @@ from calipers.aggregators.two_way import TwoWay, two_way
 from calipers.config.grouped_options import Observer, Records
 from calipers.config.settings import Settings
 from calipers.guard.canary import CanaryAmong, CanaryFirst
-from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform
+from calipers.interfaces import Aggregator, JudgingProtocol, Planner, RewardTransform, Watcher
 from calipers.judging.instances import JudgeInstances
 from calipers.judging.loop import Strategies
 from calipers.planners.chunks import Chunks
@@ -48,20 +48,25 @@ def build_strategies(settings: Settings, parse: Parse | None) -> Strategies:
     return Strategies(_protocol(settings, parse), _planner(settings), _aggregator(settings), _reward(settings))
 
 
-def observer_of(records: Records) -> Observer | None:
-    """Return what sees every answer of a judge: the user's observer, or with ``debug`` one that prints; None if none
-    does.
-    """
-    if records.observer is not None or not records.debug:
-        return records.observer
-    from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
+def observers_of(records: Records) -> tuple[tuple[Observer, ...], tuple[Watcher, ...]]:
+    """Return what sees every answer of a judge, and what sees every finished group, from the ``watchers``."""
+    seen = [one for one in records.watchers if hasattr(one, "seen")]
+    observers: list[Any] = []
+    for one in records.watchers:
+        if (observe := getattr(one, "observe", None)) is not None:
+            observers.append(observe)
+        elif not hasattr(one, "seen"):
+            observers.append(one)
+    if records.debug:
+        from calipers.judging.describe import print_answer  # noqa: PLC0415 - few judges print
 
-    return print_answer
+        observers.append(print_answer)
+    return tuple(observers), tuple(seen)
 
 
 def criteria_writer(judges: JudgeInstances, settings: Settings) -> CriteriaWriter | None:
     """Return what has criteria written for each prompt before its answers are judged; None if nobody writes any."""
-    if judges.writer is None:
+    if settings.criteria.mode == "off":
         return None
     from calipers.judging.task_criteria import CriteriaWriter  # noqa: PLC0415 - few judges have criteria written
 
@@ -105,10 +110,11 @@ def _planner(settings: Settings) -> Planner:
 
 
 def _first_asks(settings: Settings) -> FirstAsks:
-    orders, judges = settings.orders, len(settings.judges)
-    if settings.resolve is not None and settings.protocol != "pairwise" and not _has_standard_errors(settings):
-        # Resolving needs standard errors, which take at least two calls.
-        orders = max(orders, 2)
+    orders, judges, priors = settings.orders, len(settings.judges), _priors(settings)
+    has_noise = len(priors) == judges and all(prior.noise is not None for prior in priors.values())
+    if settings.resolve is not None and settings.protocol != "pairwise" and not has_noise:
+        # Resolving needs standard errors, which take at least two calls if no judge's noise is known.
+        orders = orders if judges > 1 and settings.panel.mode == "all" else max(orders, 2)
     first: FirstAsks
     if settings.question.at_once is not None:
         first = Chunks(orders, settings.samples, settings.question.at_once)
@@ -119,16 +125,6 @@ def _first_asks(settings: Settings) -> FirstAsks:
     return first if judges == 1 else _PANELS[settings.panel.mode](first, judges)
 
 
-def _has_standard_errors(settings: Settings) -> bool:
-    """Whether a single presentation gives standard errors, because a panel's judges answer it or each judge's noise is
-    known.
-    """
-    if len(settings.judges) > 1 and settings.panel.mode == "all":
-        return True
-    priors = _priors(settings)
-    return len(priors) == len(settings.judges) and all(prior.noise is not None for prior in priors.values())
-
-
 def _priors(settings: Settings) -> dict[int, JudgePriors]:
     return {} if settings.experience is None else dict(enumerate(settings.experience.judges))
 
@@ -137,30 +133,13 @@ def _aggregator(settings: Settings) -> Aggregator:
     """Build the aggregator that turns answers into scores: it applies priors, and puts each panel judge on its own
     scale.
     """
-    method = registry.find_method(settings.protocol)
-    judges = len(settings.judges)
+    method, panel, judges = registry.find_method(settings.protocol), settings.panel, len(settings.judges)
+    found = registry.load_object(method.aggregator)
     if method.graded:
         # Verdicts on criteria have no scale that differs by judge, so the aggregator combines a panel's judges itself.
-        graded: Aggregator = registry.load_object(method.aggregator)(
-            settings.grading,
-            judges=judges,
-            panel=settings.panel.mode,
-            quorum=settings.quorum,
-            weights=settings.panel.weights,
-        )
+        own = {"judges": judges, "panel": panel.mode, "quorum": settings.quorum, "weights": panel.weights}
+        graded: Aggregator = found(settings.grading, **own)
         return graded
-    within = _one_judge_aggregator(settings)
-    if judges == 1:
-        return within
-    if settings.panel.mode == "fallback":
-        return FallbackScores(within)
-    learned = None if settings.experience is None else settings.experience.weights
-    weights = settings.panel.weights or learned or (1 / judges,) * judges
-    return Panel(tuple(weights), within, settings.quorum, settings.panel.error_correlation)
-
-
-def _one_judge_aggregator(settings: Settings) -> Aggregator:
-    found = registry.load_object(registry.find_method(settings.protocol).aggregator)
     within: Aggregator = found() if isinstance(found, type) else found
     priors = _priors(settings)
     noise = {slot: prior.noise for slot, prior in priors.items() if prior.noise is not None}
@@ -168,9 +147,15 @@ def _one_judge_aggregator(settings: Settings) -> Aggregator:
         within = TwoWay(noise)
     places = {slot: prior.places for slot, prior in priors.items() if prior.places is not None}
     swaps = {slot: prior.swaps for slot, prior in priors.items() if prior.swaps is not None}
-    if not places and not swaps:
+    if places or swaps:
+        within = BiasCorrected(within, places, swaps, bounds=(0.0, 1.0) if places else None)
+    if judges == 1:
         return within
-    return BiasCorrected(within, places, swaps, bounds=(0.0, 1.0) if places else None)
+    if panel.mode == "fallback":
+        return FallbackScores(within)
+    learned = None if settings.experience is None else settings.experience.weights
+    weights = panel.weights or learned or (1 / judges,) * judges
+    return Panel(tuple(weights), within, settings.quorum, panel.error_correlation)
 
 
 def _reward(settings: Settings) -> RewardTransform:

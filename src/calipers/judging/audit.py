@@ -1,4 +1,4 @@
-"""Audits a share of finished groups with a second judge: growing disagreement is a sign of reward hacking.
+"""Audits a share of finished groups with a second judge or a check: falling agreement is a sign of reward hacking.
 
 The audit never makes, delays or fails a reward: it works on a thread of its own, drops groups when its queue is full,
 and reports its own failures in ``summary`` only.
@@ -6,33 +6,42 @@ and reports its own failures in ``summary`` only.
 
 from __future__ import annotations
 
+import asyncio
+import math
+import queue
 import random
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
-from typing import Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
+from calipers.aggregators.betting import lower_bound, upper_bound
 from calipers.config.arguments import require_above_zero, require_callable, require_share_of_groups, require_whole
 from calipers.errors import ConfigError
-from calipers.interfaces import Verifier
-from calipers.judging.aside import Aside
 from calipers.judging.judge import Judge
 from calipers.monitoring.alarms import Rise
 from calipers.monitoring.review import ReviewQueue
-from calipers.types import GroupResult, TrajectoryGroup
+from calipers.types import GroupResult, Trajectory, TrajectoryGroup, Verdict
+from calipers.types.encoding import finite_number, measured_number
 
 Opinion: TypeAlias = Mapping[str, float | None]
-"""The second judge's score of each trajectory, by id; None if it is unknown."""
+"""The second opinion on each trajectory, by id; None if it is unknown."""
+
+LEAST_GROUPS: Final = 8
+"""The fewest compared groups from which on fidelity may raise an alarm."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSummary:
-    """The state of an audit. ``disagreement`` is the mean over ``compared`` groups, or None before the first.
+    """The state of an audit. ``failed`` opinions are missing, and no number.
 
-    ``changed_at`` are the numbers of the audited groups at which a rise of disagreement was detected.
+    ``disagreement`` is the mean over the ``compared`` groups, and ``fidelity`` that of the last ``window`` of them,
+    with its 95 % bounds ``low`` and ``high``, each alone; None before the first. ``changed_at`` are the numbers of the
+    compared groups at which a rise of disagreement was detected.
     """
 
     audited: int = 0
@@ -40,51 +49,65 @@ class AuditSummary:
     dropped: int = 0
     failed: int = 0
     disagreement: float | None = None
+    fidelity: float | None = None
+    low: float | None = None
+    high: float | None = None
     changed_at: tuple[int, ...] = ()
     last_error: str | None = None
 
 
 class Auditor:
-    """Gives a ``share`` (0-1) of finished groups to ``second`` for audit: a Judge of another family, or a Verifier.
+    """Asks ``second`` about a ``share`` (0-1) of the finished groups: a Judge of another family, its name, or a check.
 
-    ``second`` may also be a judge's name. Pass an Auditor to ``Judge(records={"watchers": [...]})``, or ``offer``
-    groups to it. At most ``room`` groups wait; further groups are dropped and counted. On the audit's thread,
-    ``on_disagreement`` is called with each group's disagreement (0-1), and ``on_change`` with the summary when
-    ``change`` detects a rise. ``review`` collects disputed groups. Which groups are sampled depends on their content
-    and ``seed``. Call ``close``, or use the Auditor in a ``with`` statement, to finish the queue.
+    A check is a function of a trajectory that returns a Verdict, a number, or None. Pass an Auditor to
+    ``Judge(records={"watchers": [...]})``. Which groups are drawn follows from their content and ``seed``; with
+    ``every``, only groups of every so many steps are (their key ``step``). Groups of a ``split`` are not trained on,
+    and are left out. At most ``room`` groups wait; further ones are dropped and counted.
 
-    Raises ConfigError for options that cannot work.
+    An alarm begins when disagreement rises (``change``), and when fidelity, with its upper bound over the last
+    ``window`` compared groups, is more than ``drop`` below ``calibrated``, the ``advantage_fidelity`` of a calibration.
+    It is printed, it is in the results' ``warnings``, and ``on_alarm`` is called with the summary. On the audit's
+    thread, ``on_disagreement`` is called with each group's disagreement (0-1). ``review`` collects disputed groups.
+    Call ``close``, or use the Auditor in a ``with`` statement, to finish the queue. Raises ConfigError for options that
+    cannot work.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
         self,
-        second: Judge | Verifier | str,
+        second: Judge | str | Callable[[Trajectory], Verdict | bool | float | None],
         *,
         share: float = 0.05,
+        every: int = 1,
+        calibrated: float | None = None,
+        drop: float = 0.1,
+        window: int = 64,
         seed: int = 0,
         room: int = 64,
         change: Rise | None = None,
-        on_disagreement: Callable[[float], None] | None = None,
-        on_change: Callable[[AuditSummary], None] | None = None,
+        on_disagreement: Callable[[float], object] | None = None,
+        on_alarm: Callable[[AuditSummary], object] | None = None,
         review: ReviewQueue | None = None,
     ) -> None:
         require_share_of_groups(share)
-        if isinstance(second, str):
-            second = Judge(second)
+        require_whole(every=every, window=window, room=room, seed=seed)
+        require_above_zero(every=every, window=window, room=room)
+        require_callable(on_disagreement=on_disagreement, on_alarm=on_alarm)
+        for name, value, least in (("calibrated", calibrated, -1), ("drop", drop, 0)):
+            number = finite_number(value)
+            if value is not None and (number is None or not least <= number <= 1):
+                raise ConfigError(f"{name}={value!r}: it must be a number from {least} to 1, as fidelity is")
+        second = Judge(second) if isinstance(second, str) else second
         if not isinstance(second, Judge) and not callable(second):
-            raise ConfigError(f"{second!r} is neither a Judge nor a Verifier (a function of a trajectory)")
-        require_whole(room=room, seed=seed)
-        require_above_zero(room=room)
-        require_callable(on_disagreement=on_disagreement, on_change=on_change)
-        self._second = second
-        self._share = share
-        self._seed = seed
-        self._change = change or Rise()
-        self._on_disagreement = on_disagreement
-        self._on_change = on_change
-        self._review = review
-        self._aside = Aside(self._audit, name="calipers-audit", room=room, on_error=self._fail)
+            raise ConfigError(f"{second!r} is neither a Judge nor a check (a function of a trajectory)")
+        self._second, self._share, self._every, self._seed = second, share, every, seed
+        self._calibrated, self._drop, self._change = calibrated, drop, change or Rise()
+        self._on_disagreement, self._on_alarm, self._review = on_disagreement, on_alarm, review
+        self._waiting: queue.Queue[tuple[TrajectoryGroup, GroupResult] | None] = queue.Queue(room)
+        self._recent: deque[float] = deque(maxlen=window)
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._warnings: dict[str, str] = {}
         self._summary = AuditSummary()
 
     @property
@@ -92,41 +115,45 @@ class Auditor:
         """What the audit, in which a second judge judges finished groups again, has found so far."""
         return self._summary
 
-    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
-        """While judging, offer a finished group to the audit; return its result.
+    def metrics(self) -> dict[str, float]:
+        """Return the agreement now as ``{"judge/...": value}`` for a trainer's log; unknown values have no key."""
+        now = self._summary
+        found = {
+            "fidelity_now": now.fidelity, "fidelity_low": now.low, "fidelity_high": now.high,
+            "fidelity_calibrated": self._calibrated, "audit_compared": now.compared, "audit_failed": now.failed,
+        }  # fmt: skip
+        return {f"judge/{name}": float(value) for name, value in found.items() if value is not None}
 
-        The result has a warning once disagreement has risen.
+    def seen(self, group: TrajectoryGroup, result: GroupResult) -> GroupResult:
+        """Offer a finished group to the audit, and return its result, with a warning of every alarm so far.
+
+        Never waits, never raises.
         """
         if self._review is not None:
             self._review.seen(group, result)
-        self.offer(group, result)
-        changed = self._summary.changed_at
-        if not changed:
+        if not self._closed and self._is_drawn(group, result):
+            try:
+                self._waiting.put_nowait((group, result))
+            except queue.Full:
+                self._note(dropped=1)
+            else:
+                self._start()
+        if not self._warnings:
             return result
-        note = (
-            f"alarm: since its group {changed[-1]}, the audit disagrees more with the rewards: look for reward hacking"
-        )
-        return replace(result, warnings=(*result.warnings, note))
-
-    def offer(self, group: TrajectoryGroup, result: GroupResult) -> bool:
-        """While judging, queue a finished group for the audit if it is sampled and the queue has room.
-
-        Never waits, never raises. Returns whether the group was queued.
-        """
-        scored = sum(one.reward is not None for one in result.trajectories)
-        if self._aside.closed or scored < 2 or not is_drawn(group, self._share, f"audit:{self._seed}"):
-            return False
-        taken = self._aside.offer((group, result))
-        if not taken:
-            self._note(dropped=1)
-        return taken
+        return replace(result, warnings=(*result.warnings, *self._warnings.values()))
 
     def close(self, timeout: float | None = 60.0) -> None:
-        """At the end of judging, accept no more groups for the audit.
-
-        Waits at most ``timeout`` seconds until the audit has finished its queue.
-        """
-        self._aside.close(timeout)
+        """Take no more groups for the audit, and wait at most ``timeout`` seconds until its queue is finished."""
+        with self._lock:
+            self._closed = True
+            thread = self._thread
+        if thread is None:
+            return
+        try:
+            self._waiting.put(None, timeout=timeout)
+        except queue.Full:
+            return  # the work hangs; its thread is a daemon and ends with the process
+        thread.join(timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -134,79 +161,95 @@ class Auditor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def _audit(self, judged: tuple[TrajectoryGroup, GroupResult]) -> None:
-        group, result = judged
-        self._compare(group, result, await opinion_of(self._second, group))
+    def _is_drawn(self, group: TrajectoryGroup, result: GroupResult) -> bool:
+        step = group.extra.get("step")
+        if "split" in group.extra or (isinstance(step, int) and step % self._every):
+            return False
+        if sum(one.reward is not None for one in result.trajectories) < 2:
+            return False
+        digest = blake2b(digest_size=16)
+        for one in group.trajectories:
+            digest.update(repr(one.messages[-1:]).encode("utf-8", "replace"))
+        content = f"{group.group_id}:{digest.hexdigest()}"
+        drawn = random.Random(f"audit:{self._seed}:{step}:{content}")  # noqa: S311 - no secret
+        return drawn.random() < self._share
 
-    def _compare(self, group: TrajectoryGroup, result: GroupResult, opinion: Opinion) -> None:
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="calipers-audit", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        with asyncio.Runner() as runner:
+            while (waiting := self._waiting.get()) is not None:
+                try:
+                    runner.run(self._audit(*waiting))
+                except BaseException as error:  # noqa: BLE001 - a user's check may fail in any way, and ends nothing
+                    text = f"{type(error).__name__}: {error}"
+                    if self._summary.failed == 0:
+                        sys.stderr.write(f"[calipers] the audit failed for a group, which counts as missing: {text}\n")
+                    self._note(failed=1, last_error=text)
+
+    async def _audit(self, group: TrajectoryGroup, result: GroupResult) -> None:
+        if isinstance(self._second, Judge):
+            judged = await self._second.score_group(group)
+            opinion: Opinion = {one.id: one.score for one in judged.trajectories}
+            if all(score is None for score in opinion.values()):
+                raise ConfigError("the second judge gave no score")
+        else:
+            opinion = {one.id: _number(self._second(one)) for one in group.trajectories}
         by = disagreement({one.id: one.reward for one in result.trajectories}, opinion)
-        if by is None:
-            self._note(audited=1)
-            return
+        fidelity = group_fidelity({one.id: one.score for one in result.trajectories}, opinion)
+        self._note(audited=1)
+        if by is not None:
+            self._compared(by, fidelity)
+            if self._review is not None:
+                self._review.disputed(group, result, opinion, by=by)
+            if self._on_disagreement is not None:
+                self._on_disagreement(by)
+
+    def _compared(self, by: float, fidelity: float | None) -> None:
+        old = self._summary
+        compared, mean = old.compared + 1, by if old.disagreement is None else old.disagreement
+        found: dict[str, Any] = {"disagreement": mean + (by - mean) / compared}
+        self._recent.extend([] if fidelity is None else [fidelity])
+        if self._recent:
+            half = [(1 + value) / 2 for value in self._recent]
+            found |= {"fidelity": 2 * math.fsum(half) / len(half) - 1}
+            found |= {"low": 2 * lower_bound(half) - 1, "high": 2 * upper_bound(half) - 1}
         self._change = self._change.updated(by)
-        risen = self._change.found
-        if risen:
+        if risen := self._change.found:
             self._change = self._change.reset()
-        self._note(audited=1, by=by, risen=risen)
-        if self._review is not None:
-            self._review.disputed(group, result, opinion, by=by)
-        if self._on_disagreement is not None:
-            self._on_disagreement(by)
-        if risen:
-            sys.stderr.write(
-                f"[calipers] alarm: the audit disagrees more with the rewards since its group {self._summary.audited}\n"
-            )
-            if self._on_change is not None:
-                self._on_change(self._summary)
+            found["changed_at"] = (*old.changed_at, compared)
+        self._note(compared=1, **found)
+        now, fell = self._summary, False
+        if self._calibrated is not None and now.high is not None and len(self._recent) >= LEAST_GROUPS:
+            fell = now.high < self._calibrated - self._drop
+        self._alarm("change", risen, f"since its group {compared}, the audit disagrees more with the rewards")
+        self._alarm(
+            "fidelity",
+            fell and "fidelity" not in self._warnings,
+            f"on current rollouts the judge's fidelity is {now.fidelity or 0.0:.2f} (at most {now.high or 0.0:.2f}), "
+            f"and {self._calibrated} where it was calibrated",
+        )
+        if not fell:
+            self._warnings = {key: text for key, text in self._warnings.items() if key != "fidelity"}
 
-    def _fail(self, error: BaseException) -> None:
-        if self._summary.failed == 0:
-            sys.stderr.write(f"[calipers] the audit failed for a group: {type(error).__name__}: {error}\n")
-        self._note(failed=1, error=f"{type(error).__name__}: {error}")
+    def _alarm(self, kind: str, begins: bool, what: str) -> None:  # noqa: FBT001 - what happens
+        if begins:
+            text = f"alarm: {what}: look for reward hacking"
+            self._warnings = {**self._warnings, kind: text}
+            sys.stderr.write(f"[calipers] {text}\n")
+            if self._on_alarm is not None:
+                self._on_alarm(self._summary)
 
-    def _note(
-        self,
-        *,
-        audited: int = 0,
-        dropped: int = 0,
-        failed: int = 0,
-        by: float | None = None,
-        risen: bool = False,
-        error: str | None = None,
-    ) -> None:
+    def _note(self, *, audited: int = 0, compared: int = 0, dropped: int = 0, failed: int = 0, **found: Any) -> None:
         with self._lock:
             old = self._summary
-            compared = old.compared + (by is not None)
-            mean = old.disagreement
-            if by is not None:
-                mean = by if mean is None else mean + (by - mean) / compared
-            self._summary = AuditSummary(
-                old.audited + audited,
-                compared,
-                old.dropped + dropped,
-                old.failed + failed,
-                mean,
-                (*old.changed_at, old.audited + audited) if risen else old.changed_at,
-                error or old.last_error,
-            )
-
-
-def is_drawn(group: TrajectoryGroup, share: float, draw: str) -> bool:
-    """Whether a finished group is of the ``share`` (0-1) that is drawn while judging, by its content and ``draw``."""
-    digest = blake2b(digest_size=16)
-    for one in group.trajectories:
-        digest.update(repr(one.messages[-1:]).encode("utf-8", "replace"))
-    drawn = random.Random(f"{draw}:{group.group_id}:{digest.hexdigest()}")  # noqa: S311 - no secret
-    return drawn.random() < share
-
-
-async def opinion_of(second: Judge | Verifier, group: TrajectoryGroup) -> Opinion:
-    """Return the scores that a second judge, or a verifier's verdicts, give the trajectories of a judged group."""
-    if isinstance(second, Judge):
-        judged = await second.score_group(group)
-        return {one.id: one.score for one in judged.trajectories}
-    verdicts = {one.id: second(one).met for one in group.trajectories}
-    return {name: None if met is None else float(met) for name, met in verdicts.items()}
+            counts: dict[str, Any] = {"audited": old.audited + audited, "compared": old.compared + compared}
+            counts |= {"dropped": old.dropped + dropped, "failed": old.failed + failed}
+            self._summary = replace(old, **counts, **found)
 
 
 def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
@@ -225,3 +268,32 @@ def disagreement(rewards: Opinion, audit: Opinion) -> float | None:
             pairs += 1
             against += 0.5 if gap == 0 else float((gap > 0) != (apart > 0))
     return against / pairs if pairs else None
+
+
+def group_fidelity(scores: Opinion, opinion: Opinion) -> float | None:
+    """Return Pearson's correlation of a judge's scores with opinions about the same trajectories, by id.
+
+    It is in [-1, 1], and 0 if all scores are equal. None with fewer than two known pairs, or for equal opinions.
+    """
+    pairs = [(scores.get(name), value) for name, value in opinion.items() if value is not None]
+    known = [(score, value) for score, value in pairs if score is not None]
+    if len(known) < 2:
+        return None
+    mean, other = (math.fsum(values) / len(known) for values in zip(*known, strict=True))
+    ones, others = [score - mean for score, _ in known], [value - other for _, value in known]
+    spread, apart = math.hypot(*ones), math.hypot(*others)
+    if apart < 1e-9:
+        return None
+    together = math.fsum(x * y for x, y in zip(ones, others, strict=True))
+    return 0.0 if spread < 1e-9 else max(-1.0, min(1.0, together / spread / apart))
+
+
+def _number(opinion: object) -> float | None:
+    """Return a check's opinion as a number. Raises TypeError for one that is none, or is too large to compute with."""
+    opinion = opinion.met if isinstance(opinion, Verdict) else opinion
+    if opinion is None:
+        return None
+    value = float(opinion) if isinstance(opinion, bool) else measured_number(opinion)
+    if value is None:
+        raise TypeError(f"the check returned {opinion!r}, which is neither a verdict nor a number to compute with")
+    return value

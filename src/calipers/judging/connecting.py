@@ -46,78 +46,44 @@ def connect_judges(judges: Sequence[str | Backend], options: JudgeOptions, calls
 
     Raises ConfigError for an unknown or repeated judge.
     """
-    budget = None if options.budget is None else Purse(options.budget)
+    first = judges[0]
     assert isinstance(options.criteria, Criteria)  # noqa: S101 - JudgeOptions has made it one
-    writer = _writer(judges, options.criteria)
-    beside = None if writer in judges else writer
-
-    def connected(judge: str | Backend, url: Any, key: Any, headers: Any, price: Any) -> JudgeInstance:
-        bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout, headers=headers)
-        limits = {"concurrency": options.concurrency, "budget": budget, "price": price}
-        return _instance(judge, bare, calls, **limits)
-
+    if options.criteria.mode != "off" and isinstance(first, str) and not writes_text(first):
+        raise ConfigError(
+            f"criteria={options.criteria.mode!r}: the first judge writes the criteria, and "
+            f"{name_without_password(first)} scores answers and writes no text: name a model first"
+        )
     headers = calls.headers
     if headers and len(judges) == 1 and all(isinstance(one, str) for one in headers.values()):
-        headers = {judges[0]: headers} if isinstance(judges[0], str) else headers
+        headers = {first: headers} if isinstance(first, str) else headers
     given = {"base_url": options.base_url, "api_key": options.api_key, "headers": headers, "price": calls.price}
-    name = beside if isinstance(beside, str) else None
-    of_writer = [value.get(name) if isinstance(value, Mapping) and name else None for value in given.values()]
-    others = [_without(value, beside) for value in given.values()]
-    by_slot = (value_for_each_judge(option, value, judges) for option, value in zip(given, others, strict=True))
-    found = [connected(*values) for values in zip(judges, *by_slot, strict=True)]
-    seen = set()
-    for one in found:
-        if (who := (one.bare.endpoint, one.bare.model)) in seen:
-            raise ConfigError(f"{one.name} is in the panel twice; to ask a judge more often, use samples=")
-        seen.add(who)
-    if writer is None:
-        return JudgeInstances(found, around=hooks_around(calls.before, calls.after))
-    other = found[judges.index(writer)] if beside is None else connected(beside, *of_writer)
-    return JudgeInstances(found, other, around=hooks_around(calls.before, calls.after))
-
-
-def _writer(judges: Sequence[str | Backend], chosen: Criteria) -> str | Backend | None:
-    """Return the writer of criteria; None if there are none. Raises ConfigError for one that cannot write."""
-    if chosen.mode == "off":
-        if chosen.writer is not None:
-            raise ConfigError("criteria: writer= needs criteria='auto' (--criteria auto)")
-        return None
-    writer = judges[0] if chosen.writer is None else chosen.writer
-    if isinstance(writer, str) and not writes_text(writer):
-        raise ConfigError(
-            f"criteria={chosen.mode!r}: {name_without_password(writer)} scores answers and writes no text: name a "
-            "model that writes the criteria, criteria={'writer': ...} (--criteria-writer)"
-        )
-    return writer
-
-
-def _without(value: object, writer: str | Backend | None) -> object:
-    """Return an option's mapping by judge name without the writer's entry."""
-    if not isinstance(value, Mapping) or not isinstance(writer, str):
-        return value
-    return {name: one for name, one in value.items() if name != writer} or None
+    by_slot = [value_for_each_judge(option, value, judges) for option, value in given.items()]
+    limits = {
+        "budget": None if options.budget is None else Purse(options.budget),
+        "concurrency": options.concurrency,
+    }
+    found: list[JudgeInstance] = []
+    for judge, url, key, extra, price in zip(judges, *by_slot, strict=True):
+        bare = connect(judge, base_url=url, api_key=key, timeout=calls.timeout, headers=extra)
+        made = _instance(judge, bare, calls, price=price, **limits)
+        if any((bare.endpoint, bare.model) == (one.bare.endpoint, one.bare.model) for one in found):
+            raise ConfigError(f"{made.name} is in the panel twice; to ask a judge more often, use samples=")
+        found.append(made)
+    around = None if calls.before is None and calls.after is None else _Hooks(calls.before, calls.after)
+    return JudgeInstances(found, around=around)
 
 
 def with_connected(settings: Settings, judges: JudgeInstances) -> Settings:
-    """Return the settings as the ledger records them: with the judges and the writer that were made, and warnings."""
+    """Return the settings as the ledger records them: with the judges that were made, and their warnings."""
+    recorded = tuple(judge.as_recorded(settings.calls.context_window) for judge in judges)
     warnings = dict.fromkeys(note for judge in judges for note in judge.bare.warnings)
-    return replace(
-        settings,
-        judges=tuple(judge.as_recorded(settings.calls.context_window) for judge in judges),
-        writer=None if judges.writer is None else judges.writer.as_recorded(),
-        warnings=tuple(warnings),
-    )
+    return replace(settings, judges=recorded, warnings=tuple(warnings))
 
 
 def recorded_judges(settings: Settings) -> JudgeInstances:
     """Return stand-ins for the judges of a recorded run that is replayed; judging never asks them."""
     backends = [RecordedBackend(judge.endpoint, judge.model, settings.warnings) for judge in settings.judges]
-    writer = settings.writer
-    beside = None if writer is None else RecordedBackend(writer.endpoint, writer.model)
-    return JudgeInstances(
-        [_instance(one, one, Calls()) for one in backends],
-        None if beside is None else _instance(beside, beside, Calls()),
-    )
+    return JudgeInstances([_instance(one, one, Calls()) for one in backends])
 
 
 def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: Any) -> JudgeInstance:
@@ -125,21 +91,17 @@ def _instance(judge: str | Backend, bare: FullBackend, calls: Calls, **limits: A
 
     A judge given by name is retried. A caller's own Backend makes its retries itself; a Limited brings its own limits.
     """
-    for name in ("requests_per_minute", "max_tokens"):
-        limits[name] = getattr(calls, name)
+    limits |= {name: getattr(calls, name) for name in ("requests_per_minute", "max_tokens")}
     if isinstance(bare, Limited):
         if given := [name for name in _LIMITS_OF_LIMITED if limits.get(name) is not None]:
             raise ConfigError(f"{', '.join(given)}: pass it to Limited(), whose limits apply to all Judges that use it")
         return JudgeInstance(bare.name, bare.bare, bare, RefusalCheck(bare.bare, bounded=lambda backend: backend))
-    of_calls = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
-    beside = partial(Limited, attempts=None, concurrency=1, **of_calls)
-    refusal_check = RefusalCheck(bare, bounded=beside)
-    if not isinstance(judge, str):
-        name = type(judge).__name__
-        asked = Limited(bare, attempts=None, **limits)
-        return JudgeInstance(name, bare, asked, refusal_check)
-    backend = Limited(bare, attempts=calls.attempts, **limits)
-    return JudgeInstance(name_without_password(judge), bare, backend, refusal_check, by_name=True)
+    own = {name: limits[name] for name in ("budget", "price", "max_tokens") if name in limits}
+    check = RefusalCheck(bare, bounded=partial(Limited, attempts=None, concurrency=1, **own))
+    by_name = isinstance(judge, str)
+    name = name_without_password(judge) if isinstance(judge, str) else type(judge).__name__
+    backend = Limited(bare, attempts=calls.attempts if by_name else None, **limits)
+    return JudgeInstance(name, bare, backend, check, by_name)
 
 
 def value_for_each_judge(option: str, value: object, judges: Sequence[str | Backend]) -> list[Any]:
@@ -148,16 +110,15 @@ def value_for_each_judge(option: str, value: object, judges: Sequence[str | Back
     ``value`` is a mapping by judge name, or one value for one judge. Raises ConfigError for a name that no judge has,
     and for one value with several judges.
     """
+    names = [judge for judge in judges if isinstance(judge, str)]
     if isinstance(value, Mapping):
-        names = [judge for judge in judges if isinstance(judge, str)]
         for name in value:
             if name not in names:
                 known = ", ".join(map(name_without_password, names)) or "none has a name"
                 raise ConfigError(f"{option}: {name_without_password(str(name))!r} is none of the judges ({known})")
         return [value.get(judge) if isinstance(judge, str) else None for judge in judges]
     if value is not None and len(judges) > 1:
-        first = judges[0]
-        name = name_without_password(first) if isinstance(first, str) else "NAME"
+        name = name_without_password(names[0]) if names else "NAME"
         raise ConfigError(
             f"{option}: there are {len(judges)} judges, so name the one it is for, as in {{{name!r}: ...}}"
         )
@@ -174,25 +135,17 @@ def with_learned_priors(settings: Settings, ledger: WritableLedger, judges: Judg
     for judge in judges:
         judge.start_from(find_learned(ledger, judge.bare.endpoint, judge.bare.model))
     before = settings_of_equal_run(ledger, settings.to_dict())
-    again = None if before is None else settings.with_windows_of(before)
-    named = tuple(judge.as_recorded(one.context_window) for judge, one in zip(judges, settings.judges, strict=True))
-    known = again or replace(settings, judges=named)
-    return replace(known, experience=_priors(ledger, known, before))
-
-
-def _priors(ledger: WritableLedger, settings: Settings, before: Mapping[str, Any] | None) -> Priors | None:
-    """Learn the judges' priors from recorded answers; None if there are no answers, or learning is off."""
-    if not settings.records.learn:
-        return None
-    if before is not None:
-        return None if before["experience"] is None else Priors.of(before["experience"])
-    found = Priors.learn(recorded_judgments(ledger, settings), len(settings.judges))
-    return found if found.groups else None
-
-
-def hooks_around(before: Hook | None, after: Hook | None) -> AbstractAsyncContextManager[None] | None:
-    """Return what is entered while groups are judged, or None without functions to call."""
-    return None if before is None and after is None else _Hooks(before, after)
+    known = None if before is None else settings.with_windows_of(before)
+    if known is None:
+        named = zip(judges, settings.judges, strict=True)
+        known = replace(settings, judges=tuple(judge.as_recorded(one.context_window) for judge, one in named))
+    priors: Priors | None = None
+    if settings.records.learn and before is not None:
+        priors = None if before["experience"] is None else Priors.of(before["experience"])
+    elif settings.records.learn:
+        priors = Priors.learn(recorded_judgments(ledger, known), len(known.judges))
+        priors = priors if priors.groups else None
+    return replace(known, experience=priors)
 
 
 class _Hooks(AbstractAsyncContextManager[None]):

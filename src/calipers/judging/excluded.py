@@ -10,13 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from calipers.config.settings import Settings
-from calipers.guard.injection import attacks_in_steps
+from calipers.guard.injection import attacks_in
 from calipers.judging.results import group_status, keys_carried_over
-from calipers.render import render_in_steps
 from calipers.types import (
     Attack,
-    Candidate,
     Certainty,
     GroupResult,
     OnAttack,
@@ -25,7 +22,6 @@ from calipers.types import (
     TrajectoryGroup,
     TrajectoryResult,
 )
-from calipers.types.steps import Steps, run_steps
 
 Attacks: TypeAlias = Mapping[str, tuple[Attack, ...]]
 """The attacks on the judge in each trajectory that has any, by the trajectory's id."""
@@ -37,66 +33,45 @@ _WORDING: Final[Mapping[Certainty, str]] = {
 }
 """The wording of a warning about a trajectory, by the certainty of its most certain attack."""
 
-POLICY = "assistant"
+POLICY: Final = "assistant"
 """The role whose messages the policy under training writes."""
-
-_EMPTY = "it has no messages: there is nothing of it to judge"
 
 
 def without_empty(group: TrajectoryGroup) -> TrajectoryGroup:
     """Before judging a group, remove the trajectories that have no message, such as a rollout that crashed."""
-    if all(trajectory.messages for trajectory in group.trajectories):
-        return group
     return replace(group, trajectories=tuple(one for one in group.trajectories if one.messages))
 
 
 def restore_empty(result: GroupResult, group: TrajectoryGroup) -> GroupResult:
     """After judging a group, restore the trajectories without messages in its result, as failed and in place."""
-    if len(result.trajectories) == len(group.trajectories):
-        return result
     judged = {one.id: one for one in result.trajectories}
+    reason = "it has no messages: there is nothing of it to judge"
     trajectories = tuple(
-        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=_EMPTY, extra=keys_carried_over(one))
+        judged.get(one.id) or TrajectoryResult(one.id, "failed", reason=reason, extra=keys_carried_over(one))
         for one in group.trajectories
     )
     return replace(result, status=group_status(trajectories), trajectories=trajectories)
 
 
-def rendered_in_steps(group: TrajectoryGroup, settings: Settings) -> Steps[RenderedGroup]:
-    """Render what the judge sees of a group before judging it, in steps."""
-    graded = settings.grading is not None
-    return render_in_steps(
-        group,
-        rubric=settings.rubric,
-        reasoning=settings.question.reasoning,
-        graded=graded,
-        artifacts=bool(settings.tools.names),
-    )
-
-
 def find_attacks_in_group(group: TrajectoryGroup, view: RenderedGroup) -> Attacks:
-    """Before judging a group, return the attacks on the judge in each trajectory.
-
-    Identical trajectories share theirs.
-    """
-    return run_steps(attacks_in_group_in_steps(group, view))
+    """Return the attacks on the judge in each trajectory of a group. Identical trajectories share theirs."""
+    found = attacks_in(view, context=len(group.context), prepared=prepared_attacks(group, view))
+    return attacks_by_id(view, found)
 
 
-def attacks_in_group_in_steps(group: TrajectoryGroup, view: RenderedGroup) -> Steps[Attacks]:
-    """Before judging a group, return the attacks on the judge as ``find_attacks_in_group`` does, in steps."""
-    context = len(group.context)
-    found = yield from attacks_in_steps(
-        view, context=context, prepared=[_prepared_attacks(group, one, context) for one in view.candidates]
-    )
+def attacks_by_id(view: RenderedGroup, found: Mapping[int, tuple[Attack, ...]]) -> Attacks:
+    """Return the attacks by trajectory instead of by candidate."""
     return {view.ids[member]: hits for item, hits in found.items() for member in view.candidates[item].members}
 
 
-def _prepared_attacks(group: TrajectoryGroup, candidate: Candidate, context: int) -> tuple[Attack, ...] | None:
-    """Return the attacks that were found in a candidate before its group was complete; None if no search was made."""
-    prepared = group.trajectories[candidate.members[0]].prepared
-    if prepared is None or candidate.messages[context:] != prepared.transcript.messages:
-        return None
-    return prepared.attacks
+def prepared_attacks(group: TrajectoryGroup, view: RenderedGroup) -> list[tuple[Attack, ...] | None]:
+    """Return the attacks that were found in each candidate before its group was complete; None: it was not searched."""
+    attacks: list[tuple[Attack, ...] | None] = []
+    for candidate in view.candidates:
+        prepared = group.trajectories[candidate.members[0]].prepared
+        same = prepared is not None and candidate.messages[len(group.context) :] == prepared.transcript.messages
+        attacks.append(prepared.attacks if prepared is not None and same else None)
+    return attacks
 
 
 def without_attackers(group: TrajectoryGroup, attacks: Attacks, rule: OnAttack) -> TrajectoryGroup:
@@ -115,8 +90,6 @@ def restore_attackers(
     Trajectories that ``without_attackers`` removed are restored in their positions. Under "quarantine" they are
     abstained; under "floor" they have the reward ``floor`` and no score.
     """
-    if not attacks:
-        return result
     judged = {one.id: one for one in result.trajectories}
     trajectories = tuple(
         replace(judged[one.id], attacks=attacks.get(one.id, ()))
@@ -124,26 +97,19 @@ def restore_attackers(
         else _excluded(one, attacks[one.id], rule=rule, floor=floor)
         for one in group.trajectories
     )
-    warnings = tuple(
-        f"trajectory {name!r} {_WORDING[_most_certain(hits)]}: {_attack_positions(hits)}"
-        for name, hits in attacks.items()
-    )
+    wordings = list(_WORDING)
+    notes = []
+    for name, hits in attacks.items():
+        certainty = min((hit.certainty for hit in hits), key=wordings.index)
+        notes.append(f"trajectory {name!r} {_WORDING[certainty]}: {_attack_positions(hits)}")
     status = group_status(trajectories)
-    return replace(result, status=status, trajectories=trajectories, warnings=(*result.warnings, *warnings))
+    return replace(result, status=status, trajectories=trajectories, warnings=(*result.warnings, *notes))
 
 
 def _is_excluded(hits: Sequence[Attack], rule: OnAttack) -> bool:
-    match rule:
-        case "report":
-            return False
-        case "quarantine":
-            return any(hit.certainty == "certain" for hit in hits)
-        case "floor":  # a tool or a user may have written the text, for which the policy is not responsible
-            return any(hit.certainty == "certain" and hit.role == POLICY for hit in hits)
-
-
-def _most_certain(hits: Sequence[Attack]) -> Certainty:
-    return min((hit.certainty for hit in hits), key=tuple(_WORDING).index)
+    # A tool or a user may have written the text, for which the policy is not responsible: no floor then.
+    certain = [hit for hit in hits if hit.certainty == "certain" and (rule != "floor" or hit.role == POLICY)]
+    return rule != "report" and bool(certain)
 
 
 def _excluded(trajectory: Trajectory, hits: Sequence[Attack], *, rule: OnAttack, floor: float) -> TrajectoryResult:

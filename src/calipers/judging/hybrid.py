@@ -1,7 +1,7 @@
 """Combines rules that code checks with a judge's score into one reward.
 
-Rules are checked first, because they are free. The judge is asked only if it can still change the reward, and only
-about trajectories that passed the gates.
+Rules are checked first, because they are free. The judge is asked only about trajectories that passed the gates and
+whose rules have verdicts.
 
 VerIF: Peng et al., arXiv 2506.09942. Its paper averages two values in {0, 1}; its code multiplies the share of rules
 followed by the judge's bit. These are different rewards, so each has its own name here.
@@ -13,7 +13,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from calipers.config.arguments import require_one_of
@@ -27,16 +27,8 @@ from calipers.judging.streaming import readable_groups, stream_results
 from calipers.rewards.reliability import reliability_of
 from calipers.rubric import as_rubric
 from calipers.rubric.dataset_standards import STANDARDS_KEYS
-from calipers.types import (
-    GroupResult,
-    Reliability,
-    Rubric,
-    Scores,
-    Trajectory,
-    TrajectoryGroup,
-    TrajectoryResult,
-    Verdict,
-)
+from calipers.types import GroupResult, Rubric, Scores, Trajectory, TrajectoryGroup, TrajectoryResult, Verdict
+from calipers.types.encoding import finite_number
 from calipers.verifiers.constraints import Constraints
 from calipers.verifiers.group_checks import TrajectoryVerdicts, check_group
 
@@ -44,53 +36,17 @@ Combine: TypeAlias = Literal["product", "average", "min", "all", "verif_paper", 
 Code: TypeAlias = Literal["mean", "all"]
 Checks: TypeAlias = Sequence[Verifier] | Callable[[TrajectoryGroup], Constraints]
 
-_NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Literal["product", "average", "min"]]]] = {
+_NAMED_COMBINATIONS: Final[Mapping[str, tuple[Code, Combine]]] = {
     "all": ("all", "min"),  # the minimum of two values in {0, 1}
     "verif_code": ("mean", "product"),
     "verif_paper": ("all", "average"),
 }
 """Combinations that fix how the rules' score is computed, and in which the judge's part is 0 or 1."""
 
-
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """How a trajectory's reward (0-1) is computed from its rules' verdicts and the judge's reward. Pure."""
-
-    code: Code
-    how: Literal["product", "average", "min"]
-    threshold: float | None
-
-    def rules_score(self, verdicts: Sequence[Verdict]) -> float | Verdict | None:
-        """Return the score of the rules' verdicts, for judging by rules and a judge together; None without rules.
-
-        If a rule without a verdict could change the score, returns the verdict of that rule instead.
-        """
-        mets = [verdict.met for verdict in verdicts]
-        if self.code == "all" and False in mets:
-            return 0.0
-        if None in mets:
-            return verdicts[mets.index(None)]
-        return mets.count(True) / len(mets) if mets else None
-
-    def combined_reward(
-        self, rules: float | None, soft: float | None, stderr: float | None = None
-    ) -> tuple[float | None, float | None]:
-        """Return the reward of judging by both: from the rules' score and the judge's reward (``soft``).
-
-        Either may be missing. Also returns the reward's standard error, or None if it does not follow from that of the
-        judge's reward.
-        """
-        if soft is not None and self.threshold is not None:
-            soft, stderr = float(soft >= self.threshold), None
-        if rules is None or soft is None:  # a missing part is ignored; counting it as 1 would change averages
-            return (soft, stderr) if rules is None else (rules, None)
-        match self.how:
-            case "product":
-                return rules * soft, None if stderr is None else rules * stderr
-            case "average":
-                return (rules + soft) / 2, None if stderr is None else stderr / 2
-            case "min":
-                return min(rules, soft), None
+_RUBRIC: Final = (
+    "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
+    "full score, whatever else could be said about it:\n"
+)
 
 
 class Hybrid:
@@ -108,16 +64,13 @@ class Hybrid:
     given), else 0; with a ``threshold``, the other combinations use the bit as well.
 
     ``gates`` are checked before any token is spent. A trajectory that fails a gate is not shown to the judge and gets
-    ``floor``; with ``cap`` it is judged with the others and gets at most ``cap``. If a rule or a gate has no verdict,
-    the trajectory abstains and the judge is not asked about it: a broken rule never becomes a reward.
-
-    With ``only_open`` the judge is asked only about groups whose rules give no two trajectories different rewards; the
-    rewards of the other groups are those of the rules.
+    ``floor``. If a rule or a gate has no verdict, the trajectory abstains and the judge is not asked about it: a broken
+    rule never becomes a reward.
 
     Raises ConfigError for options that cannot work, before anything is asked.
     """
 
-    def __init__(  # noqa: PLR0913 - constructor arguments are the configuration
+    def __init__(
         self,
         judge: Judge | str | Backend | Sequence[str | Backend],
         *,
@@ -127,34 +80,35 @@ class Hybrid:
         threshold: float | None = None,
         gates: Sequence[Verifier] = (),
         floor: float = 0.0,
-        cap: float | None = None,
-        only_open: bool = False,
     ) -> None:
         require_one_of(get_args(Combine), combine=combine)
         if code not in (None, *get_args(Code)):
             raise ConfigError(f"code={code!r}: it must be mean or all")
         if combine in _NAMED_COMBINATIONS and code is not None:
             raise ConfigError(f"combine={combine!r} fixes how rules are counted: leave code= out")
-        _require_shares(threshold=threshold, floor=floor, cap=cap)
+        for name, value in {"threshold": threshold, "floor": floor}.items():
+            if value is not None and ((number := finite_number(value)) is None or not 0 <= number <= 1):
+                raise ConfigError(f"{name}={value!r}: it must be a number from 0 to 1")
         if not isinstance(gates, Sequence):
             raise ConfigError(f"gates={gates!r}: it must be a list of verifiers")
-        _require_verifiers(*gates, *(checks if isinstance(checks, Sequence) else (checks,)))
+        for verifier in (*gates, *(checks if isinstance(checks, Sequence) else (checks,))):
+            if not callable(verifier):
+                made = "calipers.verifiers.verifier_from makes one from a name"
+                raise ConfigError(f"{verifier!r} is not a verifier; {made}")
         self.judge = judge if isinstance(judge, Judge) else Judge(judge)
-        if tuple(self.judge.settings.reward.range) != (0.0, 1.0):
+        reward = self.judge.settings.reward
+        if tuple(reward.range) != (0.0, 1.0):
             raise ConfigError("Hybrid combines parts from 0 to 1: leave the judge's reward range at (0, 1)")
-        _require_no_standard_scores(self.judge)
-        if combine in _NAMED_COMBINATIONS:
-            of_rules, how = _NAMED_COMBINATIONS[combine]
-            self._combination = Combination(of_rules, how, 0.5 if threshold is None else threshold)
-        else:
-            assert combine in ("product", "average", "min")  # noqa: S101 - the others are readings
-            self._combination = Combination(code or "mean", combine, threshold)
-        self._checks = checks
-        self._gates = tuple(gates)
-        self._floor = float(floor)
-        self._cap = cap
-        self._only_open = _require_flag(only_open)
+        if reward.kind == "weighted":  # a product with a share of rules would mean nothing
+            raise ConfigError(
+                "Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with reward='weighted': leave "
+                "it out"
+            )
         self._combine = combine
+        self._code, self._how = _NAMED_COMBINATIONS.get(combine, (code or "mean", combine))
+        is_named = combine in _NAMED_COMBINATIONS
+        self._threshold = 0.5 if is_named and threshold is None else threshold
+        self._checks, self._gates, self._floor = checks, tuple(gates), float(floor)
 
     def __repr__(self) -> str:
         """Show the judge, how many checks and gates there are, and how they are combined."""
@@ -178,37 +132,40 @@ class Hybrid:
         weighs = isinstance(self._checks, Sequence) or bool(constraints.soft) or constraints.judged
         # Rules may block, so they run in a thread while other groups are judged.
         checked = await asyncio.to_thread(check_group, given, gates=self._gates, rules=tuple(constraints.rules))
-        decided = weighs and self._only_open and self._rules_decide(checked)
-        weighs = weighs and not decided
-        opened = [one for one, of in zip(given.trajectories, checked, strict=True) if self._is_open(of)]
+        scores = [rules_score(one.rules, self._code) for one in checked]
+        opened = [
+            trajectory
+            for trajectory, one, rules in zip(given.trajectories, checked, scores, strict=True)
+            if one.gate is None and not isinstance(rules, Verdict)
+        ]
         judged: GroupResult | None = None
         if weighs and opened:
             rubric = self._rubric(constraints.soft) if constraints.soft else given.rubric
             # This class checks the rules, so the judge must not warn that it ignores them.
-            extra = {
-                key: item for key, item in given.extra.items() if key not in STANDARDS_KEYS and key != "constraints"
-            }
+            own = STANDARDS_KEYS | {"constraints"}
+            extra = {key: item for key, item in given.extra.items() if key not in own}
             judged = await self.judge.score_group(
                 replace(given, trajectories=tuple(opened), rubric=rubric, extra=extra)
             )
         soft = {} if judged is None else {one.id: one for one in _with_errors_of_rewards(judged.trajectories)}
         results = tuple(
-            self._result(trajectory, of, soft.get(trajectory.id), weighs=weighs)
-            for trajectory, of in zip(given.trajectories, checked, strict=True)
+            self._result(trajectory, one, rules, soft.get(trajectory.id), weighs=weighs)
+            for trajectory, one, rules in zip(given.trajectories, checked, scores, strict=True)
         )
         unasked = len(checked) - len(opened) if weighs else 0
-        note = [f"{unasked} of {len(checked)} trajectories were not shown to the judge"] if unasked else []
-        note += [_DECIDED] if decided else []
-        note += constraints.skipped
+        notes = [f"{unasked} of {len(checked)} trajectories were not shown to the judge"] if unasked else []
+        notes += constraints.skipped
         if given.rubric is not None and (constraints.soft or not weighs):
-            note.append("not used: the group's rubric, beside constraints of its own")
+            notes.append("not used: the group's rubric, beside constraints of its own")
         base = judged or GroupResult(given.group_id, "scored", ())
+        basis = None if base.reliability.basis == "unknown" else base.reliability.basis
+        values, stderrs = tuple(one.score for one in results), tuple(one.stderr for one in results)
         return replace(
             base,
             status=group_status(results),
             trajectories=results,
-            warnings=tuple(dict.fromkeys([*base.warnings, *note])),
-            reliability=_reliability(results, base.reliability),
+            warnings=tuple(dict.fromkeys([*base.warnings, *notes])),
+            reliability=reliability_of(Scores(values, stderrs, basis, base.reliability.freedom)),
             extra={**given.extra, **base.extra},
         )
 
@@ -224,131 +181,91 @@ class Hybrid:
         Raises InputError for a group that cannot be read.
         """
         limit = concurrency or self.judge.concurrency
-        readable = readable_groups(groups, None)
-        work = stream_results(readable, self._begin, limit=limit, ordered=ordered)
-        async with aclosing(work):
+        async with aclosing(
+            stream_results(readable_groups(groups, None), self._begin, limit=limit, ordered=ordered)
+        ) as work:
             async for result in work:
                 yield result
 
     def _rubric(self, soft: Sequence[str]) -> str | Rubric:
         """Return the soft constraints as the group's rubric: criteria for a checklist, else text."""
-        return _constraints_as_rubric(soft) if self.judge.settings.grading is None else as_rubric(soft)
-
-    def _rules_decide(self, checked: Sequence[TrajectoryVerdicts]) -> bool:
-        """Whether the rules alone give two trajectories different rewards."""
-        found: set[float] = set()
-        for one in checked:
-            rules = self._combination.rules_score(one.rules)
-            if one.gate is not None and one.gate.met is False and self._cap is None:
-                found.add(self._floor)
-            elif isinstance(rules, float | int) and (one.gate is None or one.gate.met is not None):
-                found.add(float(rules) if one.gate is None or self._cap is None else min(float(rules), self._cap))
-        return len(found) > 1
-
-    def _is_open(self, checked: TrajectoryVerdicts) -> bool:
-        """Whether the judge's answer can still change the trajectory's reward."""
-        if checked.gate is not None and (checked.gate.met is None or self._cap is None):
-            return False
-        return not isinstance(self._combination.rules_score(checked.rules), Verdict)
+        if self.judge.settings.grading is not None:
+            return as_rubric(soft)
+        return _RUBRIC + "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
 
     def _result(
-        self, trajectory: Trajectory, checked: TrajectoryVerdicts, soft: TrajectoryResult | None, *, weighs: bool
+        self,
+        trajectory: Trajectory,
+        checked: TrajectoryVerdicts,
+        rules: float | Verdict | None,
+        soft: TrajectoryResult | None,
+        *,
+        weighs: bool,
     ) -> TrajectoryResult:
-        gate, rules = checked.gate, self._combination.rules_score(checked.rules)
+        gate = checked.gate
         base = soft or TrajectoryResult(trajectory.id, "abstained")  # what else the judge found is copied to the result
-        extra = {**keys_carried_over(trajectory), **base.extra, "checks": _reward_parts(checked, rules, soft)}
-        if gate is not None and gate.met is False and self._cap is None:
+        parts = {
+            "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],
+            "gate": None if gate is None else {"met": gate.met, "reason": gate.reason},
+            "code": None if isinstance(rules, Verdict) else rules,
+            "judge": None if soft is None else soft.reward,
+        }
+        extra = {**keys_carried_over(trajectory), **base.extra, "checks": parts}
+        if gate is not None and gate.met is False:
             why = gate.reason or "a gate was not passed"
             return TrajectoryResult(trajectory.id, "scored", self._floor, self._floor, None, why, None, extra)
-        for unclear in (gate, rules):
-            if isinstance(unclear, Verdict) and unclear.met is None:
-                return TrajectoryResult(trajectory.id, "abstained", reason=unclear.reason or _CANNOT_TELL, extra=extra)
+        unclear = gate or (rules if isinstance(rules, Verdict) else None)
+        if unclear is not None:
+            reason = unclear.reason or "a rule or a gate gave no verdict"
+            return TrajectoryResult(trajectory.id, "abstained", reason=reason, extra=extra)
         if soft is not None and soft.reward is None:
             return replace(soft, extra=extra)
         assert not isinstance(rules, Verdict)  # noqa: S101 - looked at above
-        reward, stderr = self._combination.combined_reward(rules, base.reward, base.stderr)
+        reward, stderr = combined_reward(self._how, self._threshold, rules, base.reward, base.stderr)
         if reward is None or (weighs and soft is None):
             return replace(base, reason="there is nothing to check or to judge", extra=extra)
-        if gate is not None and self._cap is not None and reward > self._cap:
-            reward, stderr = float(self._cap), None
-        explanation = base.explanation or _broken_rules(checked)
+        broken = "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason)
+        explanation = base.explanation or broken or None
         return replace(
             base, status="scored", reward=reward, score=reward, stderr=stderr, explanation=explanation, extra=extra
         )
 
 
+def rules_score(verdicts: Sequence[Verdict], code: Code) -> float | Verdict | None:
+    """Return the score of the rules' verdicts, for judging by rules and a judge together; None without rules.
+
+    If a rule without a verdict could change the score, returns the verdict of that rule instead.
+    """
+    mets = [verdict.met for verdict in verdicts]
+    if code == "all" and False in mets:
+        return 0.0
+    if None in mets:
+        return verdicts[mets.index(None)]
+    return mets.count(True) / len(mets) if mets else None
+
+
+def combined_reward(
+    how: Combine, threshold: float | None, rules: float | None, soft: float | None, stderr: float | None = None
+) -> tuple[float | None, float | None]:
+    """Return the reward of judging by both: from the rules' score and the judge's reward (``soft``); either may miss.
+
+    Also returns the reward's standard error, or None if it does not follow from that of the judge's reward.
+    """
+    if soft is not None and threshold is not None:
+        soft, stderr = float(soft >= threshold), None
+    if rules is None or soft is None:  # a missing part is ignored; counting it as 1 would change averages
+        return (soft, stderr) if rules is None else (rules, None)
+    if how == "product":
+        return rules * soft, None if stderr is None else rules * stderr
+    if how == "average":
+        return (rules + soft) / 2, None if stderr is None else stderr / 2
+    return min(rules, soft), None
+
+
 def _with_errors_of_rewards(judged: Sequence[TrajectoryResult]) -> Sequence[TrajectoryResult]:
     """Return the judge's part; without standard errors unless its rewards are the scores that the errors are of."""
     if all(
-        one.reward is None or one.score is None or math.isclose(one.reward, one.score, abs_tol=_ROUNDING)
-        for one in judged
+        one.reward is None or one.score is None or math.isclose(one.reward, one.score, abs_tol=1e-9) for one in judged
     ):
         return judged
     return [replace(one, stderr=None) for one in judged]
-
-
-def _reliability(results: Sequence[TrajectoryResult], judged: Reliability) -> Reliability:
-    """Return the reliability of rewards that combine rules with the judge's scores; unknown if any error is."""
-    basis = None if judged.basis == "unknown" else judged.basis
-    values, stderrs = tuple(one.score for one in results), tuple(one.stderr for one in results)
-    return reliability_of(Scores(values, stderrs, basis, judged.freedom))
-
-
-def _require_no_standard_scores(judge: Judge) -> None:
-    """Raise ConfigError if the judge's rewards are around 0, where a product with a share of rules means nothing."""
-    if judge.settings.reward.kind == "weighted":
-        raise ConfigError(
-            "Hybrid combines parts from 0 to 1, and the judge's rewards are around 0 with reward='weighted': leave it "
-            "out"
-        )
-
-
-_ROUNDING: Final = 1e-9
-_DECIDED = "the rules tell the trajectories apart, so no judge was asked: only_open"
-_CANNOT_TELL = "a rule or a gate gave no verdict"
-
-
-def _constraints_as_rubric(soft: Sequence[str]) -> str:
-    """Return a group's soft constraints as a rubric that replaces the judge's own."""
-    listed = "\n".join(f"- {' '.join(constraint.split())}" for constraint in soft)
-    return (
-        "Judge by these requirements only. Each weighs the same, and an answer that satisfies all of them gets the "
-        f"full score, whatever else could be said about it:\n{listed}"
-    )
-
-
-def _reward_parts(
-    checked: TrajectoryVerdicts, rules: float | Verdict | None, soft: TrajectoryResult | None
-) -> dict[str, Any]:
-    """Return the parts of a trajectory's reward as an object of the result file."""
-    return {
-        "rules": [{"met": verdict.met, "reason": verdict.reason} for verdict in checked.rules],
-        "gate": None if checked.gate is None else {"met": checked.gate.met, "reason": checked.gate.reason},
-        "code": None if isinstance(rules, Verdict) else rules,
-        "judge": None if soft is None else soft.reward,
-    }
-
-
-def _broken_rules(checked: TrajectoryVerdicts) -> str | None:
-    """Return why a trajectory broke rules, as its explanation if the judge gives none."""
-    return "; ".join(verdict.reason for verdict in checked.rules if verdict.met is False and verdict.reason) or None
-
-
-def _require_shares(**values: float | None) -> None:
-    for name, value in values.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (number and 0 <= value <= 1):
-            raise ConfigError(f"{name}={value!r}: it must be a number from 0 to 1")
-
-
-def _require_verifiers(*verifiers: object) -> None:
-    for verifier in verifiers:
-        if not callable(verifier):
-            raise ConfigError(f"{verifier!r} is not a verifier; calipers.verifiers.verifier_from makes one from a name")
-
-
-def _require_flag(only_open: object) -> bool:
-    """Return the option of judging by rules and a judge. Raises ConfigError unless it is True or False."""
-    if not isinstance(only_open, bool):
-        raise ConfigError(f"only_open={only_open!r}: it must be true or false")
-    return only_open

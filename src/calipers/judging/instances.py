@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from calipers.backends.context_window import KnownWindow
 from calipers.backends.refusal_check import REFUSED, RefusalCheck
-from calipers.config.settings import RecordedJudge, Settings
+from calipers.config.settings import RecordedJudge
 from calipers.errors import ConfigError
 from calipers.interfaces import FullBackend, Store
-from calipers.types import Answered, Failure, Reading, Usage
+from calipers.types import Answered, Reading, Usage
+from calipers.types.encoding import as_sentence
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ class JudgeInstance:
     """Whether a call since the last call of ``require_answering`` failed for a reason that may pass."""
     refuses: str | None = None
     """Why the judge is known to refuse every question."""
-    _warned: bool = False
+    warned: bool = False
     _saved: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,19 +79,6 @@ class JudgeInstance:
             self._saved = learned
             store.learn(self.bare, learned)
 
-    def count_outcome(self, result: Reading | Failure) -> None:
-        """While judging, note how a question to this judge ended: answered, refused for good, or in another way."""
-        if (
-            isinstance(result, Reading) or result.kind == "refused"
-        ):  # a refusal in words shows that the key and the model's name are right
-            self.answered = True
-        elif result.kind in REFUSED:
-            self.refused = (
-                self.refused or result.reason
-            )  # the first reason, because later ones only say that calls are paused
-        else:
-            self.failed_otherwise = True
-
     async def check(self) -> list[str]:
         """Before judging, check this judge; return warnings. Raises ConfigError if every question would fail.
 
@@ -106,49 +94,32 @@ class JudgeInstance:
         return [*(warning for warning in warnings if warning not in settled), *refused]
 
 
-class JudgeInstances:
-    """All judges of a ``Judge``, by slot. Safe to use from several threads and event loops."""
+class JudgeInstances(tuple[JudgeInstance, ...]):  # noqa: SLOT001 - it has a few attributes
+    """All judges of a ``Judge``, by slot. Safe to use from several threads and event loops.
 
-    def __init__(
-        self,
-        instances: Sequence[JudgeInstance],
-        writer: JudgeInstance | None = None,
-        *,
-        around: AbstractAsyncContextManager[object] | None = None,
-    ) -> None:
-        """Hold the ``instances`` in the order of their slots, and the ``writer`` of criteria, of them or another.
+    ``around`` is entered while groups are judged.
+    """
 
-        ``around`` is entered while groups are judged.
-        """
-        self._all = tuple(instances)
-        self.writer = writer
-        self._lock = threading.Lock()
-        self.around: AbstractAsyncContextManager[object] = nullcontext() if around is None else around
-        self._all_answered = False  # read after every group, so it is not computed each time
+    around: AbstractAsyncContextManager[object]
+    _lock: threading.Lock
+    all_answered: bool
 
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __getitem__(self, slot: int) -> JudgeInstance:
-        return self._all[slot]
-
-    def __iter__(self) -> Iterator[JudgeInstance]:
-        return iter(self._all)
-
-    @property
-    def everyone(self) -> tuple[JudgeInstance, ...]:
-        """All judges, and the writer of criteria if that is none of them."""
-        return self._all if self.writer is None or self.writer in self._all else (*self._all, self.writer)
+    def __new__(
+        cls, instances: Iterable[JudgeInstance], *, around: AbstractAsyncContextManager[object] | None = None
+    ) -> Self:
+        """Hold the ``instances`` in the order of their slots."""
+        made = super().__new__(cls, instances)
+        made.around = nullcontext() if around is None else around
+        made._lock = threading.Lock()
+        made.all_answered = False  # read after every group, so it is not computed each time
+        return made
 
     async def check(self, *, all_needed: bool) -> list[str]:
-        """Before judging, check all judges, and the writer of criteria; return their warnings.
+        """Before judging, check all judges; return their warnings.
 
-        With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can, or if the
-        writer cannot.
+        With ``all_needed``, raises ConfigError if any judge cannot answer; otherwise only if no judge can.
         """
         warnings: list[str] = []
-        for writer in self.everyone[len(self) :]:
-            warnings += await writer.check()
         errors: list[ConfigError] = []
         for judge in self:
             try:
@@ -164,11 +135,16 @@ class JudgeInstances:
 
     def count_outcomes(self, answered: Sequence[Answered]) -> None:
         """After judging a group, note how its questions ended for each judge; a recorded answer counts as an answer."""
-        if not self._all_answered:
-            with self._lock:
-                for done in answered:
-                    self[done.ask.slot].count_outcome(done.result)
-                self._all_answered = all(judge.answered for judge in self)
+        with self._lock:
+            for done in answered:
+                judge, result = self[done.ask.slot], done.result
+                if isinstance(result, Reading) or result.kind == "refused":
+                    judge.answered = True  # a refusal in words shows that the key and the model's name are right
+                elif result.kind in REFUSED:
+                    judge.refused = judge.refused or result.reason  # later ones only say that calls are paused
+                else:
+                    judge.failed_otherwise = True
+            self.all_answered = all(judge.answered for judge in self)
 
     async def require_answering(self) -> None:
         """While judging, raise ConfigError if every judge refuses every question; log a warning if only some judges do.
@@ -177,38 +153,32 @@ class JudgeInstances:
         good, is asked one small question. If it refuses that as well, it is known to refuse every question. In all
         other cases the check is free.
         """
-        if self._all_answered:
+        if self.all_answered:
             return
         self._raise_if_all_refuse()
-        for judge, reason in self._suspects():
+        suspects = []
+        with self._lock:
+            for judge in self:
+                if judge.refused is not None and not (judge.failed_otherwise or judge.answered or judge.refuses):
+                    suspects.append((judge, judge.refused))
+                judge.refused, judge.failed_otherwise = None, False
+        for judge, reason in suspects:
             refusal = await judge.refusal_check.refusal(reason)
             with self._lock:
                 judge.answered = judge.answered or refusal == ""
                 judge.refuses = refusal or None
         self._raise_if_all_refuse()
         for judge in self:
-            if judge.refuses is not None and not judge._warned and len(self) > 1:  # noqa: SLF001 - of this module
-                judge._warned = True  # noqa: SLF001 - likewise
+            if judge.refuses is not None and not judge.warned and len(self) > 1:
+                judge.warned = True
                 _log.warning(
                     "%s refuses every question, and the panel judges without it: %s", judge.name, judge.refuses
                 )
-
-    def _suspects(self) -> list[tuple[JudgeInstance, str]]:
-        """Return the judges that refused all their calls since the last check, each with its first reason."""
-        found = []
-        with self._lock:
-            for judge in self:
-                if judge.refused is not None and not (judge.failed_otherwise or judge.answered or judge.refuses):
-                    found.append((judge, judge.refused))
-                judge.refused, judge.failed_otherwise = None, False
-        return found
 
     def _raise_if_all_refuse(self) -> None:
         with self._lock:
             reasons = [f"{judge.name}: {judge.refuses}" for judge in self if judge.refuses and not judge.answered]
         if reasons and len(reasons) == len(self):
-            from calipers.types.encoding import as_sentence  # noqa: PLC0415 - only where every question was refused
-
             raise ConfigError(
                 f"every question was refused, so nothing would be scored: {as_sentence('; '.join(reasons))} Check the "
                 "judge's name, its address and its key."
@@ -217,19 +187,5 @@ class JudgeInstances:
     @property
     def probed(self) -> tuple[int, Usage]:
         """Calls and usage of the calls that confirm a refusal; no group's result counts them."""
-        checks = [judge.refusal_check for judge in self.everyone]
+        checks = [judge.refusal_check for judge in self]
         return sum(one.calls for one in checks), Usage.total([one.usage for one in checks])
-
-    def settings_with_revealed_windows(self, settings: Settings, store: Store, *, begun: int) -> Settings:
-        """While judging, add the context windows that refusals revealed to ``settings``, and return the new settings.
-
-        They apply to groups after the first ``begun``. The new settings are recorded, so that a replay has them from
-        the beginning.
-        """
-        revealed = [judge.window.reported for judge in self]
-        if not any(revealed) or store.replays:
-            return settings
-        found = settings.with_revealed_windows(begun, revealed)
-        if found is not settings:
-            store.change_settings(found.to_dict())
-        return found

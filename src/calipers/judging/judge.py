@@ -8,29 +8,24 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Ma
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from calipers._version import __version__
 from calipers.config.flat_names import judge_arguments, options_of_settings, require_switched_on, takes_options
 from calipers.config.options import JudgeOptions
 from calipers.config.settings import Settings
 from calipers.errors import ConfigError, InputError
+from calipers.guard.injection import attacks_in_steps
 from calipers.inputs import group_in_steps
-from calipers.interfaces import AnswerWatcher, Store
-from calipers.judging.assembly import build_strategies, criteria_writer, observer_of
-from calipers.judging.configured import Configured
-from calipers.judging.connecting import (
-    connect_judges,
-    judges_in,
-    recorded_judges,
-    with_connected,
-    with_learned_priors,
-)
+from calipers.interfaces import Store
+from calipers.judging.assembly import build_strategies, criteria_writer, observers_of
+from calipers.judging.connecting import connect_judges, judges_in, recorded_judges, with_connected, with_learned_priors
 from calipers.judging.contradictions import checked_settings, require_abilities
 from calipers.judging.criteria import require_graded, with_gradable_rubrics
+from calipers.judging.describe import shown_options
 from calipers.judging.excluded import (
-    attacks_in_group_in_steps,
-    rendered_in_steps,
+    attacks_by_id,
+    prepared_attacks,
     restore_attackers,
     restore_empty,
     without_attackers,
@@ -43,24 +38,29 @@ from calipers.judging.results import (
     assemble_result,
     constant_result,
     is_judged,
-    replaced_rubric_warning,
+    unjudged_result,
     unused_content_warnings,
     with_panel_parts,
     with_reward_warnings,
 )
 from calipers.judging.streaming import readable_groups, stream_results
 from calipers.ledger import Recorder, Run, Unrecorded, WritableLedger, group_digest, has_answers, open_ledger
-from calipers.monitoring.monitor import combined_observer
 from calipers.pacing import pace_of_loop
 from calipers.protocols.question import Parse
-from calipers.types import GroupResult, RenderedGroup, TrajectoryGroup, Usage
+from calipers.render import render_in_steps
+from calipers.rubric import DEFAULT_RUBRIC
+from calipers.types import Answered, Failure, GroupResult, RenderedGroup, TrajectoryGroup, Usage
+from calipers.types.steps import Steps
 from calipers.verifiers.rubric_rules import with_rule_verdicts
 
-_MOST_AHEAD = 32
+_MOST_AHEAD: Final = 32
 """The largest number of groups that may be begun while the judge's calls in flight are about other groups."""
+_OFTEN: Final = 4
+_THEN_EVERY: Final = 16
+"""What answers teach about a judge is recorded after each of the first groups, and then after every 16th."""
 
 
-class Judge(Configured):
+class Judge:
     """A judge and how to ask it. Constructor arguments are the whole configuration; no request is sent before the first
     group.
 
@@ -73,7 +73,7 @@ class Judge(Configured):
 
     With several judges, ``base_url``, ``api_key`` and ``calls={"price": ...}`` are mappings by judge name. If a judge
     has several ``base_url``, the ledger names the judge by the first. ``ledger`` is a path, a ``sqlite:///`` or
-    ``postgresql://`` URL, an open ledger, a Run that several processes share, or a Store of your own. ``rubric`` is for
+    ``postgresql://`` URL, an open ledger, or a Store of your own. ``rubric`` is for
     groups that bring none: text or, for ``protocol="checklist"``, criteria (a Rubric, its object, or the Path of its
     file).
 
@@ -85,25 +85,22 @@ class Judge(Configured):
     def __init__(self, options: JudgeOptions) -> None:
         self._connect(options)
 
+    _options: JudgeOptions | None = None
+    """Its configuration; None: it was made for a replay, of settings."""
+
     def _connect(self, options: JudgeOptions) -> None:
-        self._options = options
         named = judges_in(options.judge)
         settings = checked_settings(options, named)
         judges = connect_judges(named, options, settings.calls)
         require_abilities(settings, judges)
-        self._assemble(
-            with_connected(settings, judges),
-            judges,
-            ledger=options.ledger,
-            parse=options.parse,
-            concurrency=options.concurrency,
-        )
+        settings = with_connected(settings, judges)
+        self._assemble(settings, judges, options.ledger, options.parse, options.concurrency)
+        self._options = options
 
     def _assemble(
         self,
         settings: Settings,
         judges: JudgeInstances,
-        *,
         ledger: str | Path | WritableLedger | Store | None,
         parse: Parse | None,
         concurrency: int,
@@ -117,10 +114,9 @@ class Judge(Configured):
         # Groups begun beyond the calls in flight keep the judge busy while answers are recorded. A group that waits for
         # its call uses up its deadline, so with a deadline no group is begun early.
         self._ahead = 0 if settings.deadline is not None else min(_MOST_AHEAD, concurrency // 2)
-        observers = [watcher.observe for watcher in settings.records.watchers if isinstance(watcher, AnswerWatcher)]
-        self._observer = combined_observer(observer_of(settings.records), *observers)
+        self._observers, self._watchers = observers_of(settings.records)
         self._lock = threading.RLock()
-        self._begun = 0
+        self._begun = self._finished = 0
         self._owns_ledger = isinstance(ledger, str | Path)
         found = open_ledger(ledger) if isinstance(ledger, str | Path) else ledger
         self._ledger = found if isinstance(found, WritableLedger) else None
@@ -149,10 +145,29 @@ class Judge(Configured):
                 "a parse= function read the replies of this run: replay it from Python, with that function"
             )
         judge = cls.__new__(cls)
-        judge._assemble(  # noqa: SLF001 - another constructor
-            settings, recorded_judges(settings), ledger=store, parse=parse, concurrency=1
-        )
+        judge._assemble(settings, recorded_judges(settings), store, parse, 1)  # noqa: SLF001 - another constructor
         return judge
+
+    def __repr__(self) -> str:
+        """Show the judge and the options that differ from their defaults, without keys and passwords."""
+        shown = "replaying" if self._options is None else ", ".join(shown_options(self._options))
+        return f"{type(self).__name__}({shown})"
+
+    def __copy__(self) -> Self:
+        return self  # its limits, its budget and its run stay one
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._options is None:
+            raise TypeError("a Judge that replays a ledger cannot be pickled: replay it in the other process")
+        if not isinstance(ledger := self._options.ledger, str | Path | None):
+            raise TypeError(
+                f"a Judge with an open {type(ledger).__name__} cannot be pickled: give ledger= a path or URL, which "
+                "every process opens for itself"
+            )
+        return _built, (type(self), self._options)
 
     @property
     def store(self) -> Store:
@@ -183,7 +198,7 @@ class Judge(Configured):
         """
         pace = pace_of_loop()
         await pace.enter()  # in the order of the calls, which numbers the groups
-        return await self._begin(await pace.run(group_in_steps(group)))
+        return await self._judge(await pace.run(group_in_steps(group)))
 
     def preparing(self, head: TrajectoryGroup, *, early: EarlySearch | None = None) -> Prepare:
         """Return a function that does part of the judging of each trajectory before the group is complete.
@@ -208,100 +223,130 @@ class Judge(Configured):
         ``on_error``, the InputError is raised. Memory use does not grow with the number of groups.
         """
         limit = concurrency or self.concurrency + self._ahead
-        results = stream_results(readable_groups(groups, on_error), self._begin, limit=limit, ordered=ordered)
+        results = stream_results(readable_groups(groups, on_error), self._judge, limit=limit, ordered=ordered)
         async with self._judges.around, aclosing(results):  # if the consumer stops early, no call stays in flight
             async for result in results:
                 yield result
 
-    async def _begin(self, group: TrajectoryGroup) -> GroupResult:
+    async def _judge(self, group: TrajectoryGroup) -> GroupResult:
+        """Judge a group: number it, hide what is not judged, render it, ask, assemble the result, and record it."""
         # Called in input order, and nothing is awaited before: a group's number in the ledger is its input position.
-        number = await self.begin_run_with(group).begin()
+        store = self._store or self._begin_run(group)
+        number = await store.begin()
         with self._lock:
             self._begun = max(self._begun, number + 1)
-            settings = self.settings.for_group(number)
+            settings = self.settings
+        settings = settings.for_group(number) if settings.windows else settings
         async with self._judges.around:
-            return await self._score(group, number, settings)
+            pace = pace_of_loop()
+            await pace.enter()
+            # A replay needs no deadline: the failures that the deadline caused are in the ledger.
+            started = asyncio.get_running_loop().time()
+            ends = None if settings.deadline is None or store.replays else started + settings.deadline
+            is_empty = is_prepared = False
+            for member in group.trajectories:
+                is_empty = is_empty or not member.messages
+                is_prepared = is_prepared or member.prepared is not None
+            judged = without_empty(group) if is_empty else group
+            view = await pace.run(_rendered_in_steps(judged, settings))
+            prepared = prepared_attacks(judged, view) if is_prepared else ()
+            found = await pace.run(attacks_in_steps(view, context=len(judged.context), prepared=prepared))
+            attacks = attacks_by_id(view, found) if found else {}
+            # Yield to the event loop here, and again before a question is sent, so that other groups reach the same
+            # stage. One stage for many groups in a row takes less CPU than all stages for each group, and answers
+            # arrive meanwhile.
+            await asyncio.sleep(0)
+            rule = settings.defence.on_attack
+            shown = without_attackers(judged, attacks, rule) if attacks else judged
+            if shown is not judged:
+                view = await pace.run(_rendered_in_steps(shown, settings))
+            result, answered = await self._ask(group, shown, view, number, settings, ends)
+            if attacks:
+                floor = settings.reward.range[0]
+                result = restore_attackers(result, judged, attacks, rule=rule, floor=floor)
+            result = restore_empty(result, group) if is_empty else result
+            self._learn(answered)
+            await store.finish(number, group, result)
+            for watcher in self._watchers:
+                result = watcher.seen(group, result)
+            return result
 
-    async def _score(self, group: TrajectoryGroup, number: int, settings: Settings) -> GroupResult:
-        pace = pace_of_loop()
-        await pace.enter()
-        # A replay needs no deadline: the failures that the deadline caused are in the ledger.
-        started = asyncio.get_running_loop().time()
-        ends = None if settings.deadline is None or self.store.replays else started + settings.deadline
-        judged = without_empty(group)
-        view = await pace.run(rendered_in_steps(judged, settings))
-        attacks = await pace.run(attacks_in_group_in_steps(judged, view))
-        # Yield to the event loop here, and again before a question is sent, so that other groups reach the same stage.
-        # One stage for many groups in a row takes less CPU than all stages for each group, and answers arrive
-        # meanwhile.
-        await asyncio.sleep(0)
-        shown = without_attackers(judged, attacks, settings.defence.on_attack)
-        if shown is not judged:
-            view = await pace.run(rendered_in_steps(shown, settings))
-        warnings = (*unused_content_warnings(group, settings), *settings.warnings)
-        found = None
-        if self._criteria is not None and is_judged(view, settings):
-            found, settings = await self._criteria.settings_for(shown, number, settings, self.store, ends)
-            view = await pace.run(rendered_in_steps(shown, settings))
-        if settings.grading is not None:
-            view, notes = with_gradable_rubrics(shown, view, settings.grading)
-            view = await with_rule_verdicts(shown, view, settings.grading)
-            warnings += notes
-        warnings += replaced_rubric_warning(group, settings)
-        result = found.result_instead(shown, view, settings, warnings) if found is not None else None
-        result = result or await self._judge(shown, view, number, settings, ends, warnings)
-        result = result if found is None else found.added_to(result)
-        if settings.grading is not None and settings.grading.on_missing == "raise":
-            require_graded(result)  # before excluded trajectories are restored, because these need no grade
-        floor = settings.reward.range[0]
-        result = restore_attackers(result, judged, attacks, rule=settings.defence.on_attack, floor=floor)
-        result = restore_empty(result, group)
-        await self._finish(group, number, result)
-        for watcher in settings.records.watchers:
-            result = watcher.seen(group, result)
-        return result
-
-    async def _judge(
+    async def _ask(
         self,
         group: TrajectoryGroup,
+        shown: TrajectoryGroup,
         view: RenderedGroup,
         number: int,
         settings: Settings,
         ends: float | None,
-        warnings: tuple[str, ...],
-    ) -> GroupResult:
-        """Ask the judge about the trajectories it may see, and return the group's result.
+    ) -> tuple[GroupResult, Sequence[Answered]]:
+        """Ask the judge about the trajectories that are ``shown`` to it; return their result, and all answers.
 
         If there is nothing to compare, the judge is not asked and the reward is constant.
         """
-        if not is_judged(view, settings):
-            return constant_result(group, view, settings.reward, warnings=warnings)
-        loop = QueryLoop(self._strategies, self._judges, self._observer, view, number, settings, self.store, ends)
-        answered, scores = await loop.run()
-        self._judges.count_outcomes(answered)
-        rewards, notes = self._strategies.rewards(scores, view)
-        warnings = (*notes, *warnings)
-        result = assemble_result(
-            group,
-            view,
-            answered,
-            scores=scores,
-            rewards=rewards,
-            warnings=warnings,
-            quorum=settings.quorum,
-        )
-        result = with_reward_warnings(result, settings.reward)
-        if len(settings.judges) > 1:
-            result = with_panel_parts(result, answered, settings.judges)
-        return result
+        warnings = (*unused_content_warnings(group, settings), *settings.warnings)
+        store, written = self.store, None
+        answered: tuple[Answered, ...] = ()
+        if self._criteria is not None and is_judged(view, settings):
+            written, settings = await self._criteria.settings_for(shown, number, settings, store, ends)
+            view = await pace_of_loop().run(_rendered_in_steps(shown, settings))
+        grading = None if settings.question.grading is None else settings.grading
+        if grading is not None:
+            view, notes = with_gradable_rubrics(shown, view, grading)
+            view = await with_rule_verdicts(shown, view, grading)
+            warnings += notes
+        if group.rubric is not None and settings.rubric not in ("", DEFAULT_RUBRIC, group.rubric):
+            warnings += ("not used: the judge's rubric; the group brings its own",)
+        why = None if written is None else written.why_unjudged(settings)
+        if why is not None:
+            result = unjudged_result(shown, view, *why, warnings=warnings)
+        elif not is_judged(view, settings):
+            result = constant_result(shown, view, settings.reward, warnings=warnings)
+        else:
+            loop = QueryLoop(self._strategies, self._judges, self._observers, view, number, settings, store, ends)
+            answered, scores = await loop.run()
+            rewards, lost = self._strategies.rewards(scores, view)
+            result = assemble_result(
+                shown,
+                view,
+                answered,
+                scores=scores,
+                rewards=rewards,
+                warnings=(*lost, *warnings),
+                quorum=settings.quorum,
+            )
+            if settings.reward.kind in ("shrunk", "weighted"):
+                result = with_reward_warnings(result, settings.reward)
+            if len(settings.judges) > 1:
+                result = with_panel_parts(result, answered, settings.judges)
+        if written is not None:
+            result, answered = written.added_to(result), (*written.answered, *answered)
+        if grading is not None and grading.on_missing == "raise":
+            require_graded(result)  # before excluded trajectories are restored, because these need no grade
+        return result, answered
 
-    async def _finish(self, group: TrajectoryGroup, number: int, result: GroupResult) -> None:
-        """Record the group's result, and what its calls revealed about the judges."""
+    def _learn(self, answered: Sequence[Answered]) -> None:
+        """Record what calls revealed about the judges: for later runs, and the context windows for this one as well.
+
+        The windows apply to groups that begin from now on. The changed settings are recorded, so that a replay has them
+        from the beginning.
+        """
+        is_due, store = False, self.store
+        if not self._judges.all_answered:
+            self._judges.count_outcomes(answered)
+        for done in answered:
+            is_due = is_due or isinstance(done.result, Failure) or done.failed.count > 0
         with self._lock:
-            self.settings = self._judges.settings_with_revealed_windows(self.settings, self.store, begun=self._begun)
-            for judge in self._judges:
-                judge.save_learned(self.store)
-        await self.store.finish(number, group, result)
+            self._finished += 1
+            if is_due and not store.replays:
+                revealed = [judge.window.reported for judge in self._judges]
+                found = self.settings.with_revealed_windows(self._begun, revealed)
+                if found is not self.settings:
+                    self.settings = found
+                    store.change_settings(found.to_dict())
+            if is_due or self._finished < _OFTEN or self._finished % _THEN_EVERY == 0:
+                for judge in self._judges:
+                    judge.save_learned(store)
 
     async def check(self) -> Sequence[str]:
         """Before judging, check whether the judge can be reached; return warnings. Usually free.
@@ -339,6 +384,25 @@ class Judge(Configured):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for judge in self._judges.everyone:
+        for judge in self._judges:
             await judge.aclose()
         self.close()
+
+
+def _built(kind: type[Judge], options: JudgeOptions) -> Judge:
+    """Build a Judge that was pickled as its options."""
+    judge = kind.__new__(kind)
+    judge._connect(options)  # noqa: SLF001 - another constructor
+    return judge
+
+
+def _rendered_in_steps(group: TrajectoryGroup, settings: Settings) -> Steps[RenderedGroup]:
+    """Render what the judge sees of a group before judging it, in steps."""
+    question = settings.question
+    return render_in_steps(
+        group,
+        rubric=settings.rubric,
+        reasoning=question.reasoning,
+        graded=question.grading is not None,
+        artifacts=bool(settings.tools.names),
+    )

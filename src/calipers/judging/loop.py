@@ -8,28 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
-from calipers.backends.limits.failed_calls import Meter
 from calipers.config.grouped_options import Observer
 from calipers.config.settings import Settings
 from calipers.errors import BackendError, CalipersError, ConfigError, PermanentError
-from calipers.interfaces import (
-    Aggregator,
-    GroupAggregator,
-    JudgingProtocol,
-    Planner,
-    RewardTransform,
-    Store,
-)
+from calipers.interfaces import Aggregator, GroupAggregator, JudgingProtocol, Planner, RewardTransform, Store
 from calipers.judging.instances import JudgeInstances
 from calipers.pacing import pace_of_loop
+from calipers.protocols.tools import window_beside
 from calipers.render import Unfit, fit_question, omission_lines, window_from_refusal
 from calipers.types import (
     NO_FAILED_CALLS,
     Answered,
     Ask,
     Completion,
+    FailedCall,
+    FailedCalls,
     Failure,
     JudgeRequest,
+    Judgment,
     PlanState,
     Reading,
     RenderedGroup,
@@ -57,9 +53,16 @@ class Strategies:
         given = self.reward(scores, view)
         if len(given) != len(scores.values):
             raise ConfigError(f"the reward gives {len(given)} rewards for {len(scores.values)} candidates")
-        found = [_finite(one) for one in given]
-        lost = [one for one, kept in zip(given, found, strict=True) if one is not None and kept is None]
-        return found, (f"the reward gives {lost[0]} for a candidate: no signal",) if lost else ()
+        found: list[float | None] = []
+        lost: tuple[str, ...] = ()
+        for one in given:
+            if one is not None and not isinstance(one, Real):
+                raise ConfigError(f"the reward gives {one!r:.80}, where a number or None (no signal) is needed")
+            number = one if one is None or isinstance(one, int | float) else float(one)
+            if number is not None and not math.isfinite(number):
+                number, lost = None, lost or (f"the reward gives {one} for a candidate: no signal",)
+            found.append(number)
+        return found, lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,12 @@ class QueryLoop:
     """The loop that queries the judge about one group; ``number`` is the group's number in the run that ``store``
     records.
 
-    ``ends`` is when the group's deadline passes, by the event loop's clock.
+    ``observers`` see every answer. ``ends`` is when the group's deadline passes, by the event loop's clock.
     """
 
     strategies: Strategies
     judges: JudgeInstances
-    observer: Observer | None
+    observers: Sequence[Observer]
     view: RenderedGroup
     number: int
     settings: Settings
@@ -86,12 +89,18 @@ class QueryLoop:
         failures are in the answers.
         """
         answered: tuple[Answered, ...] = ()
+        scores = self._scores(()) if self.view.rubrics else no_scores(len(self.view.candidates))
+        late = False
         while True:
-            state = PlanState(self.view, answered, self.scores(answered), self.settings.seed)
-            asks = self.strategies.planner.next_asks(state)
-            if not asks or any(_is_deadline(done) for done in answered):
-                return answered, state.scores
-            answered += (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
+            state = PlanState(self.view, answered, scores, self.settings.seed)
+            asks = () if late else self.strategies.planner.next_asks(state)
+            if not asks:
+                return answered, scores
+            new = (await self._ask(asks[0]),) if len(asks) == 1 else await self._ask_all(asks)
+            for done in new:
+                late = late or (isinstance(done.result, Failure) and done.result.kind == "deadline")
+            answered += new
+            scores = self._scores(answered)
 
     async def _ask_all(self, asks: Sequence[Ask]) -> tuple[Answered, ...]:
         try:
@@ -103,122 +112,115 @@ class QueryLoop:
         return tuple(task.result() for task in running)
 
     async def _ask(self, ask: Ask) -> Answered:
+        """Ask one question, and read the answer.
+
+        A judge with tools may call them first: each of these turns is a request of its own, recorded like a question.
+        """
         pace = pace_of_loop()
         await pace.gather()
-        window = ask.window or self.settings.judges[ask.slot].window
-        whole = self.strategies.protocol.frame(ask, self.view)
-        if self.settings.tools.names and self.view.artifacts:
-            return await self._ask_with_tools(ask, whole, window)
-        fit = fit_question(whole, window, self.strategies.protocol.frame)
-        if isinstance(fit, Unfit):
-            await self.store.note(self.number, whole, fit.failure)
-            return Answered(ask, fit.failure, omitted=fit.omitted)
-        request = fit.request
+        protocol, known = self.strategies.protocol, self.settings.judges[ask.slot]
+        window = ask.window
+        if window is None and known.context_window is not None:
+            window = Window(known.context_window, known.bytes_per_token)
+        request = protocol.frame(ask, self.view)
+        omitted: Mapping[int, str] = {}
+        tools = self.settings.tools.names if self.view.artifacts else ()
+        beside, room = window_beside(window) if tools else (window, 0)
+        if beside is not None:
+            fit = fit_question(request, beside, protocol.frame)
+            if isinstance(fit, Unfit):
+                await self.store.note(self.number, request, fit.failure)
+                return Answered(ask, fit.failure, omitted=fit.omitted)
+            request, omitted = fit.request, fit.omitted
         await asyncio.sleep(0)  # yield, as in ``Judge``, so that other groups' questions are framed meanwhile
         await pace.pause()
-        meter = Meter()
-        answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
-        if isinstance(answer, Failure):
-            await self.store.note(self.number, request, answer)
-            return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted)
-        reading = self._read(request, answer, fit.omitted)
-        await self.store.note(self.number, request, reading)
-        return Answered(ask, reading, answer.usage, answer.failed or NO_FAILED_CALLS, question, fit.omitted)
-
-    async def _ask_with_tools(self, ask: Ask, whole: JudgeRequest, window: Window | None) -> Answered:
-        """Ask a question whose answer may call tools first: a turn after the other, each recorded like a question."""
-        from calipers.judging.inspection import Inspection, window_beside  # noqa: PLC0415 - few judges have tools
-
-        beside, room = window_beside(window)
-        fit = fit_question(whole, beside, self.strategies.protocol.frame)
-        if isinstance(fit, Unfit):
-            await self.store.note(self.number, whole, fit.failure)
-            return Answered(ask, fit.failure, omitted=fit.omitted)
-        seen = Inspection(fit.request, self.settings.tools.names, room)
-        while True:
-            request, meter = seen.request, Meter()
-            answer, question = await self._answer(replace(request, on_failed_call=meter.add), window, meter)
-            if isinstance(answer, Failure) or answer.finish_reason != "tool_calls":
-                break
-            outcome = await seen.follow(answer, question)
-            await self.store.note(self.number, request, seen.turns[-1].result)
-            if isinstance(outcome, Failure):
-                request, answer, question = seen.request, outcome, ""
-                break
-        turns = tuple(seen.turns)
-        if isinstance(answer, Failure):
-            await self.store.note(self.number, request, answer)
-            return Answered(ask, answer, failed=answer.failed, question=question, omitted=fit.omitted, turns=turns)
-        reading = self._read(fit.request, answer, fit.omitted)
-        await self.store.note(self.number, request, reading)
+        asked, turns = request, tuple[Answered, ...]()
+        if tools:
+            asked, answer, question, turns = await self._answer_with_tools(request, tools, room, window)
+        else:
+            answer, question = await self._answer(request, window)
         failed = answer.failed or NO_FAILED_CALLS
-        return Answered(ask, reading, answer.usage, failed, question, fit.omitted, turns)
+        if isinstance(answer, Failure):
+            await self.store.note(self.number, asked, answer)
+            return Answered(ask, answer, None, failed, question, omitted, turns)
+        reading = self._read(request, answer, omitted)
+        await self.store.note(self.number, asked, reading)
+        return Answered(ask, reading, answer.usage, failed, question, omitted, turns)
 
-    async def _answer(
-        self, request: JudgeRequest, window: Window | None, meter: Meter
-    ) -> tuple[Completion | Failure, str]:
+    async def _answer_with_tools(
+        self, request: JudgeRequest, tools: Sequence[str], room: int, window: Window | None
+    ) -> tuple[JudgeRequest, Completion | Failure, str, tuple[Answered, ...]]:
+        """Ask a judge that may call tools first; return its last request, the answer with its key, and the turns."""
+        from calipers.judging.toolbox import Inspection  # noqa: PLC0415 - few judges have tools
+
+        inspection = Inspection(request, tools, room)
+        while True:
+            asked = inspection.request
+            answer, question = await self._answer(asked, window)
+            if isinstance(answer, Failure) or answer.finish_reason != "tool_calls":
+                return asked, answer, question, tuple(inspection.turns)
+            outcome = await inspection.follow(answer, question)
+            await self.store.note(self.number, asked, inspection.turns[-1].result)
+            if isinstance(outcome, Failure):
+                return inspection.request, outcome, "", tuple(inspection.turns)
+
+    def _read(self, request: JudgeRequest, answer: Completion, omitted: Mapping[int, str]) -> Reading:
+        reading = self.strategies.protocol.read(request, answer)
+        if request.view is not self.view:
+            shortened = omission_lines(self.view, request.view, request.ask.order)
+            missing = {**reading.missing, **omitted}
+            reading = replace(reading, missing=missing, warnings=(*reading.warnings, *shortened))
+        for observe in self.observers:
+            observe(request, answer, reading)
+        return reading
+
+    async def _answer(self, asked: JudgeRequest, window: Window | None) -> tuple[Completion | Failure, str]:
         """Ask the judge; return its answer or a failure, either with its failed calls, and the question's key in the
         ledger.
 
         The key is empty if it is unknown.
         """
-        if self.ends is not None and asyncio.get_running_loop().time() >= self.ends:
-            return self._too_late(meter), ""  # a call now would be cancelled, and might be billed
+        calls: list[FailedCall] = []
+        judge = self.judges[asked.ask.slot]
+        request = replace(asked, on_failed_call=calls.append)
+        late = self.ends is not None and asyncio.get_running_loop().time() >= self.ends
         clock = None if self.ends is None else asyncio.timeout_at(self.ends)
         try:
-            answer = self.store.answer(self.number, request, self.judges[request.ask.slot].backend)
             if clock is None:
-                completion = await answer
-            else:
+                completion = await self.store.answer(self.number, request, judge.backend)
+            elif not late:  # a call now would be cancelled, and might be billed
                 async with clock:
-                    completion = await answer
+                    completion = await self.store.answer(self.number, request, judge.backend)
         except BackendError as error:
-            failure = replace(_failure(error, request, window), failed=error.failed or meter.total)
+            failure = _failure(error, request, window)
+            failure = replace(failure, failed=error.failed or FailedCalls.of(calls))
             if failure.window is not None:
-                self.judges[request.ask.slot].window.learn_from_refusal(failure.window)
+                judge.window.learn_from_refusal(failure.window)
             return failure, error.question
         except CalipersError:
             raise
         except Exception as error:  # noqa: BLE001 - a user's Backend may fail in any way; its failure is data here
-            if clock is not None and clock.expired():
-                return self._too_late(meter), ""
-            reason = f"the judge's backend raised {type(error).__name__}: {error}"
-            return Failure("internal", reason, failed=meter.total), ""
+            late = clock is not None and clock.expired()
+            if not late:
+                reason = f"the judge's backend raised {type(error).__name__}: {error}"
+                return Failure("internal", reason, failed=FailedCalls.of(calls)), ""
+        if late:
+            reason = f"the group's deadline of {self.settings.deadline} s passed"
+            return Failure("deadline", reason, failed=FailedCalls.of(calls)), ""
         if completion.failed is None:  # a user's own Store does not count failed calls
-            completion = replace(completion, failed=meter.total)
+            completion = replace(completion, failed=FailedCalls.of(calls))
         return completion, completion.question
 
-    def _too_late(self, meter: Meter) -> Failure:
-        return Failure("deadline", f"the group's deadline of {self.settings.deadline} s passed", failed=meter.total)
-
-    def _read(self, request: JudgeRequest, completion: Completion, too_long: Mapping[int, str]) -> Reading:
-        reading = self.strategies.protocol.read(request, completion)
-        if request.view is not self.view:
-            shortened = omission_lines(self.view, request.view, request.ask.order)
-            missing = {**reading.missing, **too_long}
-            reading = replace(reading, missing=missing, warnings=(*reading.warnings, *shortened))
-        if self.observer is not None:
-            self.observer(request, completion, reading)
-        return reading
-
-    def scores(self, answered: Sequence[Answered]) -> Scores:
+    def _scores(self, answered: Sequence[Answered]) -> Scores:
         """Return the scores that follow from some of the answers in judging a group."""
-        if not answered and not self.view.rubrics:
-            return no_scores(len(self.view.candidates))
-        readings = [done.result for done in answered if isinstance(done.result, Reading)]
-        judgments = [judgment for reading in readings for judgment in reading.judgments]
+        judgments: list[Judgment] = []
+        for done in answered:
+            if isinstance(done.result, Reading):
+                judgments += done.result.judgments
         aggregate = self.strategies.aggregate
         if self.view.rubrics and isinstance(aggregate, GroupAggregator):
             aggregate = aggregate.of(self.view)
         return aggregate(judgments, len(self.view.candidates))
-
-
-def _finite(reward: object) -> float | None:
-    """Return a reward that a user's transform gives as a finite number, or None."""
-    if reward is not None and not isinstance(reward, Real):
-        raise ConfigError(f"the reward gives {reward!r:.80}, where a number or None (no signal) is needed")
-    number = reward if reward is None or isinstance(reward, int | float) else float(reward)
-    return number if number is not None and math.isfinite(number) else None
 
 
 def _failure(error: BackendError, request: JudgeRequest, window: Window | None) -> Failure:
@@ -226,7 +228,3 @@ def _failure(error: BackendError, request: JudgeRequest, window: Window | None) 
         return Failure(error.kind, str(error))
     found = window_from_refusal(request, error.limit, error.prompt, window) if error.kind == "context_window" else None
     return Failure(error.kind, str(error), error.fatal, error.limit, error.prompt, found)
-
-
-def _is_deadline(done: Answered) -> bool:
-    return isinstance(done.result, Failure) and done.result.kind == "deadline"

@@ -5,10 +5,10 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from itertools import takewhile
+from typing import Any, Final
 
 from calipers.config.grouped_options import Reward
 from calipers.config.settings import RecordedJudge, Settings
@@ -20,9 +20,9 @@ from calipers.judging.criteria import (
 )
 from calipers.rewards.reliability import reliability_of
 from calipers.rewards.reliable import estimated
-from calipers.rubric import DEFAULT_RUBRIC
 from calipers.rubric.unused_standards import unused_standards
 from calipers.types import (
+    UNKNOWN_RELIABILITY,
     Answered,
     Comparison,
     FailedCalls,
@@ -30,7 +30,6 @@ from calipers.types import (
     FailureKind,
     GroupResult,
     GroupStatus,
-    Judgment,
     Rating,
     Reading,
     RenderedGroup,
@@ -43,8 +42,10 @@ from calipers.types import (
     Verdict,
 )
 
-_ABSTAINS: frozenset[FailureKind] = frozenset({"refused", "context_window"})
+_ABSTAINS: Final[frozenset[FailureKind]] = frozenset({"refused", "context_window"})
 """Failures that make a trajectory abstain: the judge works, but will not or cannot judge this group."""
+_MEANT_AS_CONTEXT: Final = ("context", "prompt", "prompts", "question", "input", "messages", "task", "query")
+_NOT_LINKED: Final = "no chain of comparisons links it to the members that have a score: "
 
 
 def assemble_result(
@@ -58,64 +59,74 @@ def assemble_result(
     quorum: int = 1,
 ) -> GroupResult:
     """After judging a group, build its result from the answers; identical trajectories share score and reward."""
-    explanations = _explanations(answered)
+    explanations: dict[int, str] = {}  # the first of each candidate
+    notes: dict[str, None] = {}
+    omitted: dict[int, str] = {}
+    complete = True
+    for done in answered:
+        complete = complete and isinstance(done.result, Reading) and bool(done.result.judgments)
+        omitted |= done.omitted
+        if isinstance(done.result, Reading):
+            explanations = {**done.result.explanations, **explanations}
+            notes |= dict.fromkeys(done.result.warnings)
     criteria = verdicts_by_criterion(view, answered) if view.rubrics else {}
-    gaps: list[str] = []
+    open_criteria: list[str] = []
     trajectories: dict[int, TrajectoryResult] = {}
     for index, candidate in enumerate(view.candidates):
-        reward = rewards[index]
-        status: TrajectoryStatus = "scored"
-        reason = None
+        reward, status, reason = rewards[index], "scored", None
         if reward is None:
             by_rule = why_rules_left_unscored(view, index, answered) if view.rubrics else None
-            others, has_score = any(one is not None for one in rewards), scores.values[index] is not None
-            why = _why_unscored(index, answered, quorum, others=others, has_score=has_score)
+            why = why_unscored(index, answered, quorum, scores, rewards)
             status, reason = ("abstained", by_rule) if by_rule else why
-        graded: dict[str, object] = {}
+        graded: dict[str, Any] = {}
         if index in criteria:
             graded = {"criteria": criteria[index]}
             explanations[index] = explain_verdicts(criteria[index])
             if reward is not None and (names := criteria_without_verdict(criteria[index])):
                 name = view.ids[candidate.members[0]]
-                gaps.append(f"trajectory {name!r} is scored with criteria open: {', '.join(names)}")
+                open_criteria.append(f"trajectory {name!r} is scored with criteria open: {', '.join(names)}")
         for member in candidate.members:
             trajectory = group.trajectories[member]
+            carried = keys_carried_over(trajectory) if trajectory.extra or trajectory.metadata else {}
             trajectories[member] = TrajectoryResult(
                 trajectory.id,
-                status,
+                status,  # type: ignore[arg-type]
                 reward,
                 scores.values[index],
                 scores.stderrs[index],
                 explanations.get(index),
                 reason,
-                {**keys_carried_over(trajectory), **graded},
+                {**carried, **graded},
             )
     paid, failed = usage_and_failed_calls(answered)
-    in_order = tuple(trajectories[member] for member in range(len(group.trajectories)))
+    attempts, unusable, unmetered = len(paid), 0, 0
+    for one in failed:
+        attempts, unusable, unmetered = attempts + one.count, unusable + one.unusable, unmetered + one.unmetered
+    in_order = tuple([trajectories[member] for member in range(len(group.trajectories))])
+    said = [*view.warnings, *([] if complete else _unanswered_warning(answered)), *notes]
+    said += [f"trajectory {_names(view, item)} was not shown to the judge: {omitted[item]}" for item in sorted(omitted)]
+    if unmetered:
+        calls, are = ("1 call", "it is") if unmetered == 1 else (f"{unmetered} calls", "they are")
+        said.append(f"{calls} brought no answer and may be billed: {are} not in the usage")
+    is_known = scores.stderrs.count(None) < len(scores.stderrs)
     return GroupResult(
         group.group_id,
         group_status(in_order),
         in_order,
         judge_calls=len(paid),
-        usage=Usage.total([*paid, *(one.usage for one in failed)]),
-        warnings=(
-            *view.warnings,
-            *_answer_warnings(answered),
-            *_omitted_warnings(view, answered),
-            *_unmetered_warning(failed),
-            *gaps,
-            *warnings,
-        ),
+        usage=total_usage(paid, failed),
+        warnings=(*said, *open_criteria, *warnings),
         extra=group.extra,
-        attempts=len(paid) + sum(one.count for one in failed),
-        unusable=sum(one.unusable for one in failed),
-        reliability=reliability_of(scores),
+        attempts=attempts,
+        unusable=unusable,
+        reliability=reliability_of(scores) if is_known else UNKNOWN_RELIABILITY,
     )
 
 
 def is_judged(view: RenderedGroup, settings: Settings) -> bool:
     """Return whether judging asks about a group: if there is something to compare, or a candidate to grade."""
-    compares = len(view.candidates) > 1 or settings.question.absolute or settings.grading is not None
+    question = settings.question
+    compares = len(view.candidates) > 1 or question.absolute or question.grading is not None
     return bool(view.candidates) and compares
 
 
@@ -139,11 +150,20 @@ def constant_result(
     )
 
 
+def unjudged_result(
+    group: TrajectoryGroup, view: RenderedGroup, status: TrajectoryStatus, reason: str, *, warnings: Sequence[str]
+) -> GroupResult:
+    """Build the result of a group that could not be judged: all of its trajectories have ``status`` and ``reason``."""
+    trajectories = tuple(
+        TrajectoryResult(one.id, status, reason=reason, extra=keys_carried_over(one)) for one in group.trajectories
+    )
+    every = (*view.warnings, *warnings)
+    return GroupResult(group.group_id, group_status(trajectories), trajectories, warnings=every, extra=group.extra)
+
+
 def with_reward_warnings(result: GroupResult, settings: Reward) -> GroupResult:
     """Add a warning of rewards that depend on a reliability that no answers show."""
-    if settings.kind not in {"shrunk", "weighted"} or len(result.trajectories) < 2:
-        return result
-    if estimated(result.reliability) is not None:
+    if len(result.trajectories) < 2 or estimated(result.reliability) is not None:
         return result
     why = "assumed, not estimated" if result.reliability.basis == "assumed" else "unknown"
     note = f"reward={settings.kind!r} had no effect of reliability: it is {why} (docs/rewards.md)"
@@ -159,24 +179,29 @@ def with_panel_parts(result: GroupResult, answered: Sequence[Answered], judges: 
     parts = []
     for slot, judge in enumerate(judges):
         own = [done for done in answered if done.ask.slot == slot]
-        readings = [done.result for done in own if isinstance(done.result, Reading)]
-        scored = {
-            item for reading in readings for judgment in reading.judgments for item in _judged_candidates(judgment)
-        }
+        scored: set[int] = set()
+        for done in own:
+            for one in done.result.judgments if isinstance(done.result, Reading) else ():
+                match one:
+                    case Rating():
+                        scored.add(one.item)
+                    case Comparison():
+                        scored |= {one.first, one.second}
+                    case Verdict(item=int(item), met=bool()):
+                        scored.add(item)
         paid, failed = usage_and_failed_calls(own)
-        usage = Usage.total([*paid, *(one.usage for one in failed)]).to_dict()
+        usage = total_usage(paid, failed).to_dict()
         parts.append({"judge": judge.judge, "answers": len(paid), "scored": len(scored), "usage": usage})
     return replace(result, extra={**result.extra, "judges": parts})
 
 
 def group_status(trajectories: Sequence[TrajectoryResult]) -> GroupStatus:
     """Return a group's status after judging it, which follows from the statuses of its trajectories."""
-    statuses = {trajectory.status for trajectory in trajectories}
-    if statuses <= {"scored"}:
+    statuses = [trajectory.status for trajectory in trajectories]
+    scored = statuses.count("scored")
+    if scored == len(statuses):
         return "scored"
-    if "scored" in statuses:
-        return "partial"
-    return "abstained" if "abstained" in statuses else "failed"
+    return "partial" if scored else "abstained" if "abstained" in statuses else "failed"
 
 
 def keys_carried_over(trajectory: Trajectory) -> dict[str, object]:
@@ -185,30 +210,42 @@ def keys_carried_over(trajectory: Trajectory) -> dict[str, object]:
     return {**trajectory.extra, **metadata}
 
 
-_MEANT_AS_CONTEXT = ("prompt", "prompts", "question", "input", "messages", "task", "query")
-_COLUMNS = ("content", "contents", "contest", "contexts")
-"""Columns of data sets whose names are close to 'context'."""
-
-
 def unused_content_warnings(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
     """Return warnings about what is odd in a group: rules or a task that judging does not use, or different prompts."""
     notes: list[str] = []
-    if group.extra or group.rubric is not None or any(one.extra or one.rubric for one in group.trajectories):
-        notes = unused_standards(group, checklist=settings.grading is not None and settings.grading.mode != "holistic")
+    openings: list[list[Any]] = []  # what users say before the agent's first message; system prompts may name the time
+    has_rubrics, has_artifacts = group.rubric is not None or bool(group.extra), bool(group.artifacts)
+    for member in group.trajectories:
+        has_rubrics = has_rubrics or member.rubric is not None or bool(member.extra)
+        has_artifacts = has_artifacts or bool(member.artifacts)
+        opening: list[Any] = []
+        for message in member.messages:
+            if message["role"] == "assistant":
+                break
+            if message["role"] == "user":
+                opening.append(message.get("content"))
+        openings.append(opening)
+    if has_rubrics:
+        grading = settings.grading
+        notes = unused_standards(group, checklist=grading is not None and grading.mode != "holistic")
     if not group.context:
         notes += _tasks_elsewhere(group) if group.extra else []
-        notes += _different_prompts(group)
-    if settings.tools.names and not group.artifacts and not any(one.artifacts for one in group.trajectories):
+        notes += _different_prompts(group, openings) if openings.count(openings[0]) < len(openings) else []
+    if settings.tools.names and not has_artifacts:
         notes.append("tools= had no effect: neither the group nor its trajectories have 'artifacts'")
     return tuple(notes)
 
 
-def _different_prompts(group: TrajectoryGroup) -> list[str]:
-    """Return a warning if the trajectories begin with different prompts: GRPO compares answers to the same one.
-
-    Only what users say counts: system prompts may name the time.
-    """
-    prompts = [(member.id, prompt) for member in group.trajectories if (prompt := _first_request(member))]
+def _different_prompts(group: TrajectoryGroup, openings: Sequence[Sequence[Any]]) -> list[str]:
+    """Return a warning if the trajectories begin with different prompts: GRPO compares answers to the same one."""
+    prompts = []
+    for member, opening in zip(group.trajectories, openings, strict=True):
+        parts = [part for content in opening for part in (content if isinstance(content, list) else [content])]
+        texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+        words: list[Any] = []
+        for part, text in zip(parts, texts, strict=True):
+            words += text.split() if isinstance(text, str) else [part]
+        prompts += [(member.id, words)] if words else []
     for name, prompt in prompts[1:]:
         if prompt != prompts[0][1]:
             names = f"{prompts[0][0]!r} and {name!r}"
@@ -217,53 +254,20 @@ def _different_prompts(group: TrajectoryGroup) -> list[str]:
     return []
 
 
-def _first_request(member: Trajectory) -> list[object]:
-    """Return what users say before the agent's first message: words, and what is no text."""
-    begin = takewhile(lambda one: one["role"] != "assistant", member.messages)
-    contents = [one.get("content") for one in begin if one["role"] == "user"]
-    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return [
-        piece
-        for part, text in zip(parts, texts, strict=True)
-        for piece in (text.split() if isinstance(text, str) else [part])
-    ]
-
-
 def _tasks_elsewhere(group: TrajectoryGroup) -> list[str]:
-    """Return a warning for each unknown key that is 'context' misspelt, or that probably holds the task.
+    """Return a warning for each unknown key that probably holds the task or a part of it.
 
-    Keys of the second kind are columns of data sets, too: trajectories that begin with the task have it already.
+    That is a key spelt like 'context' with messages and, if the trajectories begin without a task, any column that data
+    sets have for it.
     """
     begun = any(message.get("role") != "assistant" for one in group.trajectories for message in one.messages[:2])
-    meant = [
-        key
-        for key in group.extra
-        if (get_close_matches(key, ["context"], cutoff=0.8) and not (begun and _is_column(key, group.extra[key])))
-        or (key in _MEANT_AS_CONTEXT and not begun)
-    ]
+    meant = []
+    for key, value in group.extra.items():
+        is_near = bool(get_close_matches(key, ["context"], cutoff=0.8))
+        has_messages = isinstance(value, list) and any(isinstance(one, dict) and "role" in one for one in value)
+        if (is_near and has_messages) or (not begun and (is_near or key in _MEANT_AS_CONTEXT)):
+            meant.append(key)
     return [f"the judge was not shown {key!r}: what all trajectories begin with goes into 'context'" for key in meant]
-
-
-def _is_column(key: str, value: object) -> bool:
-    """Return whether a key that is spelt like 'context' is a word of its own, and holds no messages."""
-    listed = value if isinstance(value, list) else []
-    return key in _COLUMNS and not any(isinstance(one, dict) and "role" in one for one in listed)
-
-
-def replaced_rubric_warning(group: TrajectoryGroup, settings: Settings) -> tuple[str, ...]:
-    """Return a warning if judging a group uses the group's rubric instead of the judge's."""
-    if group.rubric is None or settings.rubric in ("", DEFAULT_RUBRIC, group.rubric):
-        return ()
-    return ("not used: the judge's rubric; the group brings its own",)
-
-
-def _answer_warnings(answered: Sequence[Answered]) -> list[str]:
-    """Return every warning of the answers once; before them, a warning if planned questions were left unanswered."""
-    readings = [done.result for done in answered if isinstance(done.result, Reading)]
-    complete = len(readings) == len(answered) and all(reading.judgments for reading in readings)
-    warnings = dict.fromkeys(warning for reading in readings for warning in reading.warnings)
-    return [*warnings] if complete else [*_unanswered_warning(answered), *warnings]
 
 
 def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
@@ -272,63 +276,46 @@ def _unanswered_warning(answered: Sequence[Answered]) -> list[str]:
     The presentation orders are then no longer balanced.
     """
     parents = {done.ask.number: done.ask.parent for done in answered}
-    useful = {done.ask.number for done in answered if isinstance(done.result, Reading) and done.result.judgments}
     reached = set()
-    for number in useful:
-        root = number
-        while (parent := parents[root]) is not None:
-            root = parent
-        reached.add(root)
+    for done in answered:
+        if isinstance(done.result, Reading) and done.result.judgments:
+            root = done.ask.number
+            while (parent := parents[root]) is not None:
+                root = parent
+            reached.add(root)
     planned = sum(parent is None for parent in parents.values())
     short = 0 < len(reached) < planned
     return [f"only {len(reached)} of {planned} questions were answered"] if short else []
 
 
-def _omitted_warnings(view: RenderedGroup, answered: Sequence[Answered]) -> list[str]:
-    """Return a warning for each candidate that was omitted from at least one question."""
-    why = {item: reason for done in answered for item, reason in done.omitted.items()}
-    return [
-        f"trajectory {', '.join(repr(view.ids[member]) for member in view.candidates[item].members)} was not shown "
-        f"to the judge: {why[item]}"
-        for item in sorted(why)
-    ]
-
-
-def _unmetered_warning(failed: Sequence[FailedCalls]) -> list[str]:
-    count = sum(one.unmetered for one in failed)
-    if not count:
-        return []
-    calls, are = ("1 call", "it is") if count == 1 else (f"{count} calls", "they are")
-    return [f"{calls} brought no answer and may be billed: {are} not in the usage"]
+def _names(view: RenderedGroup, item: int) -> str:
+    return ", ".join(repr(view.ids[member]) for member in view.candidates[item].members)
 
 
 def usage_and_failed_calls(answered: Sequence[Answered]) -> tuple[list[Usage], list[FailedCalls]]:
     """Return the usage of each answer, and the failed calls; asks with the same question are answered once."""
-    every = [one for done in answered for one in (*done.turns, done)]
-    asked = {done.question or done.ask.number: done for done in reversed(every)}.values()
-    return [done.usage for done in asked if done.usage is not None], [done.failed for done in asked]
-
-
-def _explanations(answered: Sequence[Answered]) -> dict[int, str]:
-    """Return the first explanation of each candidate; later, verdicts replace the explanation of a graded candidate."""
-    explanations: dict[int, str] = {}
+    asked: dict[str | int, Answered] = {}
     for done in answered:
-        if isinstance(done.result, Reading):
-            for item, text in done.result.explanations.items():
-                explanations.setdefault(item, text)
-    return explanations
+        for one in (*done.turns, done):
+            asked.setdefault(one.question or one.ask.number, one)
+    failed = [done.failed for done in asked.values()]
+    return [done.usage for done in asked.values() if done.usage is not None], failed
 
 
-_NOT_LINKED = "no chain of comparisons links it to the members that have a score: "
+def total_usage(paid: Sequence[Usage], failed: Sequence[FailedCalls]) -> Usage:
+    """Return the usage of answers and of failed calls together."""
+    if len(paid) == 1 and len(failed) == 1 and not failed[0].count:
+        return paid[0]
+    return Usage.total([*paid, *(one.usage for one in failed)])
 
 
-def _why_unscored(
-    index: int, answered: Sequence[Answered], quorum: int, *, others: bool, has_score: bool
+def why_unscored(
+    index: int, answered: Sequence[Answered], quorum: int, scores: Scores, rewards: Sequence[float | None]
 ) -> tuple[TrajectoryStatus, str]:
     """Return the status and reason of a candidate without a reward, from the last answer about it.
 
-    The status is abstained if the judge answered, else failed. ``others`` have a score: a compared candidate has none
-    if no chain of comparisons links it to them. ``has_score``: of its score, the reward made no number.
+    The status is abstained if the judge answered, else failed. A compared candidate has no score if no chain of
+    comparisons links it to the others.
     """
     about = [done for done in answered if index in done.ask.members]
     if not about:
@@ -340,37 +327,38 @@ def _why_unscored(
         others_said = "".join(f"; {reason}" for reason in reasons)
         return "abstained", f"{judges} scored it, and the quorum is {quorum}{others_said}"
     followed = {done.ask.parent for done in about}
-    poor = [done for done in about if done.ask.number not in followed and _is_open(done, index)]
+    poor = [
+        done
+        for done in about
+        if done.ask.number not in followed and (isinstance(done.result, Failure) or index in done.result.missing)
+    ]
     deciding = (poor or about)[-1]
     last = deciding.result
     if index in deciding.omitted:
         return "abstained", deciding.omitted[index]
-    linked = "" if not others or not _is_compared(index, answered) else _NOT_LINKED
-    if isinstance(last, Failure):
-        return ("abstained" if last.kind in _ABSTAINS else "failed"), linked + last.reason
-    why = "its reward is no number" if has_score else "the judge's answers about it cannot be put on one scale"
-    return "abstained", linked + (last.missing.get(index) or last.reason or why)
-
-
-def _is_open(done: Answered, index: int) -> bool:
-    return isinstance(done.result, Failure) or index in done.result.missing
-
-
-def _is_compared(index: int, answered: Sequence[Answered]) -> bool:
-    """Whether any answer compares the candidate with another."""
-    return any(
+    linked = ""
+    if any(one is not None for one in rewards) and any(
         isinstance(one, Comparison) and index in (one.first, one.second)
         for done in answered
         if isinstance(done.result, Reading)
         for one in done.result.judgments
+    ):
+        linked = _NOT_LINKED
+    if isinstance(last, Failure):
+        return ("abstained" if last.kind in _ABSTAINS else "failed"), linked + last.reason
+    has_score = scores.values[index] is not None
+    why = "its reward is no number" if has_score else "the judge's answers about it cannot be put on one scale"
+    return "abstained", linked + (last.missing.get(index) or last.reason or why)
+
+
+def with_added_calls(result: GroupResult, answered: Sequence[Answered], **extra: Mapping[str, Any]) -> GroupResult:
+    """Return the result of a group with the calls and tokens of further ``answered`` questions, and further keys."""
+    paid, failed = usage_and_failed_calls(answered)
+    return replace(
+        result,
+        judge_calls=result.judge_calls + len(paid),
+        usage=Usage.total([result.usage, total_usage(paid, failed)]) if answered else result.usage,
+        attempts=result.attempts + len(paid) + sum(one.count for one in failed),
+        unusable=result.unusable + sum(one.unusable for one in failed),
+        extra={**result.extra, **extra},
     )
-
-
-def _judged_candidates(judgment: Judgment) -> tuple[int, ...]:
-    match judgment:
-        case Rating():
-            return (judgment.item,)
-        case Comparison():
-            return (judgment.first, judgment.second)
-        case Verdict():
-            return () if judgment.item is None or judgment.met is None else (judgment.item,)

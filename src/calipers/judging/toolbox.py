@@ -1,20 +1,34 @@
-"""The tools with which a judge reads what candidates left behind: read-only, over texts in memory.
+"""The tools with which a judge reads what candidates left behind, and the turns of a question to a judge with tools.
 
-A policy under training wrote the artifacts, so what is returned is escaped like a transcript and bounded, and a program
-that the judge writes runs in the sandbox.
+Tools are read-only, over texts in memory, and return the same result for the same call. So every turn is recorded and
+replayed like a question, and the recorded answers lead through the same turns again. A policy under training wrote the
+artifacts, so what is returned is escaped like a transcript and bounded, and a program that the judge writes runs in the
+sandbox.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import unified_diff
 from itertools import islice
 from typing import Any, Final
 
-from calipers.protocols.tools import TASK
+from calipers.protocols.tools import TASK, TURNS, with_results, with_tools
 from calipers.render.escapes import escape
-from calipers.types import JudgeRequest, ToolCall
+from calipers.types import (
+    NO_FAILED_CALLS,
+    Answered,
+    Ask,
+    Completion,
+    Failure,
+    JudgeRequest,
+    Reading,
+    ToolCall,
+    said_and_calls,
+)
 from calipers.verifiers.sandbox import Job, shared_sandbox
 
 MOST_RESULT: Final = 16_384
@@ -29,6 +43,11 @@ _MOST_COMPARED = 2_000
 """The most lines of a file that ``diff`` compares, because the time grows with the square of their number."""
 
 _PROGRAM: Final = "import json, sys\nfiles = json.load(sys.stdin)\ndel json, sys\n"
+_MOST_CALLS: Final = 16
+"""The most calls of one turn that are answered; further ones are left out of the conversation."""
+_NUMBERS: Final = 10_000_000
+"""How far apart the numbers of a question's turns are in the ledger, more than a group has questions."""
+_LAST: Final = "\n(There are no more turns with tools: answer now, without a call.)"
 
 
 class ToolError(Exception):
@@ -64,16 +83,13 @@ class Toolbox:
         A call that cannot be answered returns a text that begins with "error: ". May take a second, so that an event
         loop runs it in a thread. Raises ConfigError if this system has no sandbox for programs.
         """
+        tool = self._tools.get(call.name)
         try:
-            text = self._tool(call.name)(_arguments(call))
+            text = f"error: there is no tool {call.name[:100]!r}; the tools are {', '.join(self._tools)}"
+            text = text if tool is None else tool(_arguments(call))
         except ToolError as error:
             text = f"error: {error}"
         return bounded(escape(text), most)
-
-    def _tool(self, name: str) -> Callable[[Mapping[str, Any]], str]:
-        if name not in self._tools:
-            raise ToolError(f"there is no tool {name[:100]!r}; the tools are {', '.join(self._tools)}")
-        return self._tools[name]
 
     def _list_files(self, given: Mapping[str, Any]) -> str:
         only = _text(given, "attempt") if given.get("attempt") is not None else None
@@ -84,7 +100,7 @@ class Toolbox:
         for name, files in listed.items():
             shown = list(islice(files.items(), first - 1, first - 1 + count))
             lines.append(f"{name}:" if files else f"{name}: no files")
-            lines += [f"  {_line(path)} ({_count(text)} lines, {len(text)} characters)" for path, text in shown]
+            lines += [f"  {_line(path)} ({len(_lines(text))} lines, {len(text)} characters)" for path, text in shown]
             if len(shown) < len(files):
                 last = first + len(shown) - 1
                 what = f"files {first} to {last} of {len(files)}" if shown else f"only {len(files)} files"
@@ -112,18 +128,17 @@ class Toolbox:
         only = _text(given, "attempt") if given.get("attempt") is not None else None
         if only is not None:
             self._files_of(only)
-        hits = list(islice(self._hits(wanted, only), _MOST_HITS + 1))
-        if not hits:
-            return "found nowhere"
+        every = (
+            f"{name}, {_line(path)}, line {number}: {_line(line)}"
+            for name, files in self._files.items()
+            if only in (None, name)
+            for path, text in files.items()
+            for number, line in enumerate(_lines(text), start=1)
+            if wanted in line.casefold()
+        )
+        hits = list(islice(every, _MOST_HITS + 1))
         more = [f"... only the first {_MOST_HITS} lines are shown"] if len(hits) > _MOST_HITS else []
-        return "\n".join([*hits[:_MOST_HITS], *more])
-
-    def _hits(self, wanted: str, only: str | None) -> Iterator[str]:
-        for name, files in self._files.items():
-            for path, text in files.items() if only in (None, name) else ():
-                for number, line in enumerate(_lines(text), start=1):
-                    if wanted in line.casefold():
-                        yield f"{name}, {_line(path)}, line {number}: {_line(line)}"
+        return "\n".join([*hits[:_MOST_HITS], *more]) or "found nowhere"
 
     def _diff(self, given: Mapping[str, Any]) -> str:
         name = _text(given, "attempt")
@@ -185,10 +200,6 @@ def _number(given: Mapping[str, Any], key: str, default: int) -> int:
     return value
 
 
-def _count(text: str) -> int:
-    return len(_lines(text))
-
-
 def _lines(text: str) -> list[str]:
     """Return the lines of an artifact, which end at a line feed and at nothing else, as for a compiler."""
     return text.removesuffix("\n").split("\n") if text else []
@@ -213,3 +224,59 @@ def bounded(text: str, most: int) -> str:
         return data.decode()
     note = f"\n... cut: {len(data)} bytes are more than the {most} that are left"
     return data[: max(0, most - len(note))].decode("utf-8", "ignore") + note if most > len(note) else "error: cut"
+
+
+class Inspection:
+    """The turns of one question to a judge with tools. ``room`` is how many bytes the tools may return in all."""
+
+    def __init__(self, question: JudgeRequest, names: Sequence[str], room: int) -> None:
+        self._toolbox = Toolbox(question, names)
+        self._room = room
+        self._number = question.ask.number
+        self.request = with_tools(question, names)
+        self.turns: list[Answered] = []
+
+    async def follow(self, completion: Completion, question: str) -> Reading | Failure:
+        """Run the tools that ``completion`` calls; ``request`` is then the next one to send to the judge.
+
+        Returns what is noted of the turn, or a failure if no further turn is allowed. ``question`` is the turn's key in
+        the ledger.
+        """
+        said, calls = said_and_calls(completion)
+        names = ", ".join(dict.fromkeys(call.name for call in calls)) or "nothing that can be read"
+        reading = Reading((), "strict", f"called {names}"[:300])
+        ask = self.request.ask
+        failed = completion.failed or NO_FAILED_CALLS
+        self.turns.append(Answered(ask, reading, completion.usage, failed, question))
+        turn = len(self.turns)
+        if turn > TURNS or not calls:
+            # A number of its own, for the last turn's number has the last answer.
+            self.request = replace(self.request, ask=self._numbered(turn))
+            return self._failure(turn, calls)
+        answered = calls[:_MOST_CALLS]
+        results = [await self._result(call) for call in answered]
+        if len(calls) > _MOST_CALLS:
+            results[-1] += f"\n(A turn may have {_MOST_CALLS} calls; {len(calls) - _MOST_CALLS} more were not made.)"
+        if turn == TURNS:
+            results[-1] += _LAST
+        following = with_results(self.request, said, answered, results, turn=turn)
+        self.request = replace(following, ask=self._numbered(turn))
+        return reading
+
+    async def _result(self, call: ToolCall) -> str:
+        if self._room <= 0:
+            return "error: the tools have returned all that they may about this question; answer now, without a call"
+        result = await asyncio.to_thread(self._toolbox.run, call, min(self._room, MOST_RESULT))
+        self._room -= len(result.encode())
+        return result
+
+    def _numbered(self, turn: int) -> Ask:
+        return replace(self.request.ask, number=self._number + turn * _NUMBERS, cause="tools")
+
+    def _failure(self, turn: int, calls: Sequence[ToolCall]) -> Failure:
+        if not calls:
+            return Failure("bad_reply", "the judge called tools in a form that cannot be read")
+        return Failure(
+            "bad_reply",
+            f"the judge called tools in {turn} answers and gave no verdict; it may call them in {TURNS}",
+        )

@@ -84,7 +84,7 @@ class Monitor:
         self._printed: set[Alarm] = set()
 
     def observe(self, request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        """Record a judge's answer for the health metrics; usable as ``Judge(records={"observer": ...})``."""
+        """Record a judge's answer for the health metrics; of a Judge that has it in ``watchers``."""
         answer = answer_for_metrics(request, completion, reading)
         with self._lock:
             self._pending[answer.group_id].append(answer)
@@ -167,16 +167,3 @@ def _health_in_steps(seen: Sequence[_Seen], disagreements: Sequence[float]) -> S
         answers += [replace(answer, group_id=name) for answer in finished.answers]
         yield
     return (yield from health_in_steps(results, answers, disagreements=disagreements))
-
-
-def combined_observer(*observers: Observer | None) -> Observer | None:
-    """Return a single observer for monitoring that calls every observer given in turn; None if there are none."""
-    present = [observer for observer in observers if observer is not None]
-    if len(present) <= 1:
-        return present[0] if present else None
-
-    def call_all(request: JudgeRequest, completion: Completion, reading: Reading) -> None:
-        for observer in present:
-            observer(request, completion, reading)
-
-    return call_all

@@ -16,7 +16,7 @@ INSTALL = "pip install 'calipers[otel]'"
 
 
 class Spans:
-    """An observer (``Judge(records={"observer": Spans()})``) that writes a span for each answer of the judge.
+    """An observer (``Judge(records={"watchers": [Spans()]})``) that writes a span for each answer of the judge.
 
     ``tracer`` is an OpenTelemetry tracer; by default the global provider's. Raises ConfigError if OpenTelemetry is not
     installed. ``clock`` returns nanoseconds since 1970.

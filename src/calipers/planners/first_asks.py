@@ -35,7 +35,10 @@ class FirstAsks(ABC):
         """Plan which questions to ask next: the first ``count`` presentations in one batch; none if any is answered."""
         if state.answered:
             return ()
-        return number_asks((ask for index in range(self.count) for ask in self.presentation(state, index)), 0)
+        asks: list[Ask] = []
+        for index in range(self.count):
+            asks += self.presentation(state, index)
+        return asks if len(asks) == 1 else number_asks(asks, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,11 @@ class FollowUps:
     def next_asks(self, state: PlanState) -> Sequence[Ask]:
         """Plan which questions to ask next: the inner planner's, then a follow-up to each answer that needs one."""
         asks = list(self.inner.next_asks(state))
-        due = [done for done in state.answered if _may_need_follow_up(done.result)]
+        due: list[Answered] = []
+        for done in state.answered:  # most answers need no follow-up
+            result = done.result
+            if result.window is not None if isinstance(result, Failure) else result.missing or result.canary:
+                due.append(done)
         if not due:
             return asks
         followed = {done.ask.parent for done in state.answered}
@@ -125,13 +129,6 @@ def _ask_within_window(done: Answered, number: int, state: PlanState) -> Ask | N
     return (
         _follow_up(ask, number, "window", window=window) if _consecutive_asks(ask, "window", state) < _REFITS else None
     )
-
-
-def _may_need_follow_up(result: Reading | Failure) -> bool:
-    """Return whether an answer may need a follow-up question. This check is cheap, because most answers need none."""
-    if isinstance(result, Failure):
-        return result.window is not None
-    return bool(result.missing) or result.canary is not None
 
 
 def _follow_up(ask: Ask, number: int, cause: Cause, **changes: Any) -> Ask:

@@ -73,9 +73,15 @@ class ScoreProtocol:
         """
         keys = draw_candidate_keys(view, len(ask.order), str(ask.number))
         explained, scored = self.reply_fields(keys)
+        explanations = f'"explanations": {{{_form(explained)}}}, ' if explained else ""
+        lines = [f"Score these attempts: {', '.join(keys)}."]
+        if ask.anchors or ask.note:
+            lines += _follow_up_lines(ask, keys, self.top)
+        lines.append(f'Answer in JSON: {{{explanations}"scores": {{{_form(scored)}}}}}')
+        closing = "\n" + "\n".join(lines)
         messages: tuple[Message, ...] = (
-            self.instructions(view.rubric or self.rubric),
-            {"role": "user", "content": message_content(compose(view, ask.order, keys, self._closing(ask, keys)))},
+            system_message(self.before, view.rubric or self.rubric, self.after, self.answer),
+            {"role": "user", "content": message_content(compose(view, ask.order, keys, closing))},
         )
         limit = None if self.max_tokens is None else self.max_tokens * ask.max_tokens_factor
         schema = score_schema(explained, scored, self.top)
@@ -87,10 +93,6 @@ class ScoreProtocol:
         ratings = reply.ratings()
         return reply.reading(ratings, reply.values)
 
-    def instructions(self, rubric: str) -> Message:
-        """Return this protocol's wording: the system message, the same for all questions with the same rubric."""
-        return system_message(self.before, rubric, self.after, self.answer)
-
     def reply_fields(self, keys: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """Return the field names of this protocol's reply form: those with an explanation, and those with a score."""
         return keys, keys
@@ -99,20 +101,18 @@ class ScoreProtocol:
         """Return the scores that a reply in this protocol's form gives the candidates shown."""
         # Most reasoning is text, which contains no probabilities and need not be searched.
         spreads = spreads_from_probabilities(completion, request.keys) if completion.reasoning.startswith("{") else None
-        return ScoredReply(request, self.scores_by_key(request, completion), spreads)
-
-    def scores_by_key(self, request: JudgeRequest, completion: Completion) -> ScoreReading:
-        """Return the scores in a reply in this protocol's form, by candidate key."""
         keys = request.keys
         if completion.finish_reason == "refused":
-            return rejected_reading(keys, REFUSED)
-        if self.parse is None:
-            return self.extract_scores_of(request, keys, completion)
-        try:
-            parsed = self.parse(completion.text, keys)
-            return parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
-        except Exception as error:  # noqa: BLE001 - a user's function may raise anything; here that is a failed reply
-            return rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
+            reading = rejected_reading(keys, REFUSED)
+        elif self.parse is None:
+            reading = self.extract_scores_of(request, keys, completion)
+        else:
+            try:
+                parsed = self.parse(completion.text, keys)
+                reading = parsed if isinstance(parsed, ScoreReading) else validate_parsed_scores(parsed, keys)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything: a failed reply
+                reading = rejected_reading(keys, f"parse= raised {type(error).__name__}: {error}")
+        return ScoredReply(request, reading, spreads)
 
     def extract_scores_of(self, request: JudgeRequest, names: Sequence[str], completion: Completion) -> ScoreReading:
         """Return the numbers from 0 to ``top`` that a reply in this protocol's form gives under ``names``."""
@@ -123,16 +123,6 @@ class ScoreProtocol:
             finish_reason=completion.finish_reason,
         )
         return confirmed(request.ask, reading, takes_low=self.is_comparison or len(request.keys) == 1)
-
-    def _closing(self, ask: Ask, keys: Sequence[str]) -> str:
-        explained, scored = self.reply_fields(keys)
-        explanations = f'"explanations": {{{_form(explained)}}}, ' if explained else ""
-        lines = [
-            f"Score these attempts: {', '.join(keys)}.",
-            *_follow_up_lines(ask, keys, self.top),
-            f'Answer in JSON: {{{explanations}"scores": {{{_form(scored)}}}}}',
-        ]
-        return "\n" + "\n".join(lines)
 
 
 def _form(names: Sequence[str]) -> str:
@@ -158,9 +148,10 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
 
     They have no order or meaning, and none occurs in the content. Each ``salt`` gives other keys.
     """
-    texts: list[bytes] = []
-    for parts in (view.head, *[candidate.body for candidate in view.candidates]):
-        texts += [part.encode("ascii", "ignore") for part in parts if isinstance(part, str)]
+    whole = list(view.head)
+    for candidate in view.candidates:
+        whole += candidate.body
+    texts = [part.encode("ascii", "ignore") for part in whole if isinstance(part, str)]
     # The content's letters of the key alphabet, joined together, contain every key that occurs in the content.
     taken = b"".join(texts).translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}

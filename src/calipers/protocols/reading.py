@@ -41,9 +41,12 @@ class ScoredReply:
         self._items = dict(zip(request.keys, request.ask.order, strict=False))
         # A reply that was truncated inside its answer is asked for again with a higher token limit; its scores are not
         # used.
-        scores = {} if reading.truncated and reading.missing else reading.scores
-        self.values = {self._items[key]: value / SCALE[1] for key, value in scores.items()}
-        self._spreads = {self._items[key]: spread for key, spread in (spreads or {}).items()}
+        self.values: dict[int, float] = {}
+        self._spreads: dict[int, float] = {}
+        for key, value in ({} if reading.truncated and reading.missing else reading.scores).items():
+            self.values[self._items[key]] = value / SCALE[1]
+        for key, spread in (spreads or {}).items():
+            self._spreads[self._items[key]] = spread
         self._notes = notes
 
     def ratings(self) -> tuple[Rating, ...]:
@@ -66,16 +69,21 @@ class ScoredReply:
         reading, named = self._reading, self._named
         reason = None if reading.reason is None else named(reading.reason)
         cut = reading.truncated and bool(reading.missing)
-        why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items and not cut}
         fallback = "the reply was cut off" if cut else reason or "the reply has no score for it"
+        missing = {item: fallback for item in self.ask.members if item not in covered}
+        if missing and not cut:
+            why = {self._items[key]: named(text) for key, text in reading.missing.items() if key in self._items}
+            missing = {item: why.get(item) or fallback for item in missing}
+        explanations: dict[int, str] = {}
+        for key, text in reading.explanations.items():
+            if key in self._items:
+                explanations[self._items[key]] = named(text)
         return Reading(
             tuple(judgments),
             reading.outcome if judgments else "rejected",
             reason,
-            missing={item: why.get(item) or fallback for item in self.ask.members if item not in covered},
-            explanations={
-                self._items[key]: named(text) for key, text in reading.explanations.items() if key in self._items
-            },
+            missing=missing,
+            explanations=explanations,
             truncated=cut,
             warnings=(f"scores outside the scale were read with out_of_range={reading.adjusted!r}",)
             * bool(reading.adjusted)

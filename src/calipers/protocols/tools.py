@@ -9,10 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from calipers.types import JudgeRequest, Message, Tool, ToolCall
+from calipers.types import JudgeRequest, Message, Tool, ToolCall, Window
 
 TASK: Final = "task"
 """What the tools call the files that all candidates began with. Keys of candidates are capital letters."""
+TURNS: Final = 8
+"""How many answers about one question may call tools."""
+_MOST_BYTES: Final = 65_536
+"""How many bytes the tools may return about one question."""
+_AROUND: Final = 1_500
+"""Tokens for the definitions of the tools, and for the instructions."""
 
 _INSTRUCTIONS = """\
 Besides the record, each attempt has files: what it left behind, such as the files it changed, diffs, test logs or the \
@@ -82,14 +88,26 @@ _DEFINITIONS: Final[Mapping[str, Tool]] = {
 }
 
 
-def with_tools(request: JudgeRequest, names: Sequence[str], turns: int) -> JudgeRequest:
-    """Return a protocol's ``request`` with the tools ``names``, and instructions for up to ``turns`` turns.
+def window_beside(window: Window | None) -> tuple[Window | None, int]:
+    """Return the part of the judge's context window that is for the first turn, and how many bytes tools may return.
+
+    The results of tools get at most half of the window.
+    """
+    if window is None:
+        return None, _MOST_BYTES
+    room = min(_AROUND + int(_MOST_BYTES / window.bytes_per_token), window.tokens // 2)
+    left = max(0, int((room - _AROUND) * window.bytes_per_token))
+    return replace(window, tokens=window.tokens - room), min(left, _MOST_BYTES)
+
+
+def with_tools(request: JudgeRequest, names: Sequence[str]) -> JudgeRequest:
+    """Return a protocol's ``request`` with the tools ``names``, and instructions for up to ``TURNS`` turns.
 
     No output format is required of the server, because many servers cannot call tools while it is enforced. The
     question still states the form.
     """
     first, *rest = request.messages
-    text = _INSTRUCTIONS.format(turns=turns)
+    text = _INSTRUCTIONS.format(turns=TURNS)
     told: Message = {**first, "content": f"{first['content']}\n\n{text}"}
     return replace(request, messages=(told, *rest), schema=None, tools=tuple(_DEFINITIONS[name] for name in names))
 

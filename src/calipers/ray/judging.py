@@ -19,7 +19,7 @@ from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
 from calipers.inputs import as_group
 from calipers.inputs.records import row_as_object
 from calipers.judging.judge import Judge
-from calipers.judging.remote import Asked, Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.judging.remote import Batch, Note, Outcome, SharedJudge, judge_of_batch
 from calipers.protocols.question import Parse
 from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup
 from calipers.types.encoding import without_lone_surrogates
@@ -130,9 +130,9 @@ class JudgeActor:
         self._numbered = max(self._numbered, first + groups)
         return Batch(self._judge.begin(first + groups - 1), range(first, first + groups))
 
-    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+    async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
-        return await self._judge.answer(number, request, asked)
+        return await self._judge.answer(number, request)
 
     async def finish(
         self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]
@@ -165,9 +165,9 @@ class Worker:
         results = iter(asyncio.run(self._judged(groups)) if groups else ())
         return _table([next(results) if isinstance(one, TrajectoryGroup) else one for one in read])
 
-    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+    async def answer(self, number: int, request: JudgeRequest) -> Outcome:
         """Return the answer to a request about group ``number``, or the error."""
-        reference = self._actor.answer.remote(number, request, asked)
+        reference = self._actor.answer.remote(number, request)
         try:
             outcome: Outcome = await self._of_actor(reference)
         except asyncio.CancelledError:

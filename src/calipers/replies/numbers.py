@@ -85,17 +85,22 @@ def _value(number: float, top: float | None, scale: Scale) -> Value | str:
 def why_off_scale(values: Mapping[str, Value], scale: Scale) -> str | None:
     """Return why the scores of a verdict may be on another scale than the one asked for, or None."""
     low, high = scale
-    bare = [value.number for value in values.values() if value.top is None]
-    off = next((value.number for value in values.values() if not low <= value.number <= high), None)
-    if off is not None:
-        return f"scale: {off:g} is not between {low:g} and {high:g}"
+    bare: list[float] = []
+    tops: list[float] = []
+    has_fraction = False
+    for value in values.values():
+        if not low <= value.number <= high:
+            return f"scale: {value.number:g} is not between {low:g} and {high:g}"
+        if value.top is None:
+            bare.append(value.number)
+            has_fraction = has_fraction or 0 < value.number < 1
+        elif value.top != high:
+            tops.append(value.top)
     asked = f"where {low:g} to {high:g} was asked for"
-    tops = {value.top for value in values.values() if value.top not in (None, high)}
-    if any(low < number <= top for top in tops if top for number in bare):
+    if tops and any(low < number <= top for top in tops for number in bare):
         return f"scale: a score with another scale beside one without {asked}"
     if not bare or not any(bare) or high < 10:
         return None
-    has_fraction = any(0 < number < 1 for number in bare)
     if (high >= 100 and max(bare) <= high / 10) or (has_fraction and (high >= 100 or max(bare) <= 1)):
         return f"scale: {min(bare):g} to {max(bare):g} {asked}"
     return None

@@ -99,13 +99,14 @@ def extract_scores(
     a format without scores, a ``scale`` that is not two finite numbers, the lower one first, an unknown
     ``out_of_range``, and ids or a reply that are no texts.
     """
-    text = reply_text(text)
+    text = text if isinstance(text, str) else reply_text(text)
     if scale is None and format is None:
         scale = (0, 1)
     _require_options(scale, out_of_range)
     known = dict.fromkeys(ids)
-    if not all(isinstance(id_, str) for id_ in known):
-        raise ConfigError(f"ids={list(known)!r:.80}: they must be texts; give list(map(str, ids))")
+    for id_ in known:
+        if not isinstance(id_, str):
+            raise ConfigError(f"ids={list(known)!r:.80}: they must be texts; give list(map(str, ids))")
     ids = tuple(known)
     cut = finish_reason == "length"
     try:
@@ -189,8 +190,10 @@ def _checked(found: _Found, ids: tuple[str, ...], scale: Scale, rule: OutOfRange
     if not values:
         raise Rejected("no verdict in the reply")
     told = {id_: words for id_, words in found.explanations.items() if id_ in ids}
-    missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     scores = {id_: value.number for id_, value in values.items()}
+    missing: dict[str, str] = {}
+    if len(values) < len(ids):
+        missing = {id_: str(found.values.get(id_) or "not in the reply") for id_ in ids if id_ not in values}
     off = why_off_scale(values, scale)
     if off is not None:
         adjusted = adjusted_scores(values, scale, rule, complete=not missing)

@@ -19,9 +19,9 @@ class Identity:
 
     def __call__(self, scores: Scores, view: RenderedGroup) -> tuple[float | None, ...]:  # noqa: ARG002 - the seam
         """Return one reward per candidate."""
-        return map_to_reward_range(
-            (None if one is None else min(max(one, 0.0), 1.0) for one in scores.values), self.reward_range
-        )
+        low, high = self.reward_range
+        wide = high - low
+        return tuple([None if one is None else low + wide * min(max(one, 0.0), 1.0) for one in scores.values])
 
 
 def map_to_reward_range(shares: Iterable[float | None], reward_range: tuple[float, float]) -> tuple[float | None, ...]:

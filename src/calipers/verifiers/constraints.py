@@ -140,7 +140,7 @@ _UNASKED: Final = "the group's rules decide alone, and no judge is asked"
 _OWN: Final = ("rules", "soft")
 _OF_ROWS: Final = ("checkers", "functions", "instruction_id_list")
 """Keys of rules as data sets state them, which ``constraints.read_constraints`` reads."""
-_SETTINGS: Final = ("combine", "code", "threshold", "floor", "cap", "only_open")
+_SETTINGS: Final = ("combine", "code", "threshold", "floor")
 _T = TypeVar("_T")
 
 

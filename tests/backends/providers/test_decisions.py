@@ -296,7 +296,7 @@ async def test_a_real_decision_model_compares_pairs(deciding: str, options: dict
             "judge": "systemone/m",
             "base_url": deciding,
             "protocol": "pairwise",
-            "observer": lambda _, said, __: shown.append(said.reasoning),
+            "watchers": [lambda _, said, __: shown.append(said.reasoning)],
             **options,
         }
     )

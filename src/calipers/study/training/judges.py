@@ -33,7 +33,7 @@ NOT_IN_A_STUDY: Final = {
     "ledger": "set learn, for what a ledger teaches about the judge",
     "api_key": "set the provider's environment variable: keys are not written to files",
     "tools": "a study file may come from a stranger, and this acts on the machine",
-    **dict.fromkeys(("watchers", "observer", "parse"), "it is an object of Python, which TOML cannot hold"),
+    **dict.fromkeys(("watchers", "parse"), "it is an object of Python, which TOML cannot hold"),
 }
 """Options of Judge that a study's TOML may not set, and what to do instead."""
 _FIRST_CAUSES: Final = ("first", "order", "sample", "unresolved")

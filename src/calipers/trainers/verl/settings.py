@@ -18,7 +18,7 @@ from calipers.verifiers.constraints import RulesAs
 CONCURRENCY: Final = 128
 """The most concurrent judge calls in the whole run, unless ``concurrency`` is given."""
 
-_PYTHON_ONLY: Final = frozenset({"parse", "observer", "watchers"})
+_PYTHON_ONLY: Final = frozenset({"parse", "watchers"})
 _DIVIDED: Final = ("concurrency", "requests_per_minute")
 
 Recipe: TypeAlias = Literal["rubric_batch", "verif"]
