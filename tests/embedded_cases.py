@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from calipers.backends.embedded import Embedded
 from calipers.backends.features import FEATURES, measure_features
 from calipers.types import Ask, Candidate, JudgeRequest, Message, RenderedGroup
 
@@ -57,30 +58,13 @@ def feature(name: str, *members: Sequence[Message], context: Sequence[Message] =
 
 def opinions(members: Sequence[Sequence[Message]], *, context: Sequence[Message] = (TASK,)) -> list[tuple[int, str]]:
     """Score and explanation of every member, read from the reply's text."""
-    from calipers.backends.embedded import Embedded  # noqa: PLC0415 - the rest must work without the model file
-
     asked = request(view(members, context=context))
     reply = json.loads(asyncio.run(Embedded().complete(asked)).text)
-    return [(reply["scores"][key], reply["explanations"][key]) for key in asked.keys]
+    return [(int(reply["scores"][key].removesuffix("/100")), reply["explanations"][key]) for key in asked.keys]
 
 
 words = st.sampled_from(
-    [
-        "order",
-        "4711",
-        "warehouse",
-        "Oslo",
-        "leaves",
-        "Monday",
-        "sorry",
-        "done",
-        "3*4=13",
-        "12.50",
-        "订单",
-        "仓库",
-        "\n",
-        ".",
-    ]
+    ["order", "4711", "warehouse", "Oslo", "leaves", "Monday", "done", "3*4=13", "12.50", "订单", "仓库", "\n", "."]
 )
 texts = st.lists(words, max_size=30).map(" ".join) | st.text(max_size=40)
 calls = st.builds(

@@ -34,7 +34,6 @@ def test_each_feature_on_an_example() -> None:
         ("refusal", [said("I'm sorry, but I cannot help."), said("我无法回答。"), said("Oslo.")], [1, 1, 0]),
         ("coverage", [said("Warehouse Oslo holds order 4711; the parcel leaves Monday"), said("Hm")], [1, 0]),
         ("tool_errors", [FAILED + WORKS, FAILED, WORKS], [0.5, 1, 0]),
-        ("unresolved", [FAILED + WORKS, FAILED, FAILED + called("other", "ok", number=1)], [0, 1, 1]),
         ("loops", [WORKS + called("get_order", ORDER, number=2), WORKS], [0.5, 0]),
         (
             "wrong_sums",
@@ -49,7 +48,6 @@ def test_each_feature_on_an_example() -> None:
     wrong = [(name, got, wanted) for name, rows, wanted in cases if (got := feature(name, *rows)) != wanted]
     assert wrong == []
     assert feature("scant", said(BASE * 10), said(BASE * 10), said("Oslo."))[2] > 0
-    assert feature("repetition", said("the same three words " * 20), said(BASE))[0] > 0.5
 
 
 def test_who_speaks_to_the_judge_and_who_speaks_of_judges() -> None:

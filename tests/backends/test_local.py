@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import calipers
 from calipers.backends.connect import find_backend
-from calipers.backends.local import Local
+from calipers.backends.embedded import levels
 from calipers.backends.local.features import FEATURES, measure_group
-from calipers.backends.local.judge import _distribution
+from calipers.backends.local.judge import Local
 from calipers.distilling import Distilled
 from calipers.errors import ConfigError
 from calipers.render import render
@@ -38,19 +38,17 @@ def test_a_group_is_scored_with_errors_explanations_and_a_warning(judge: Distill
     assert (result.judge_calls, result.usage.cost_usd) == (1, 0.0)
 
 
-@pytest.mark.parametrize("options", [{"orders": 2}, {"samples": 2}, {"orders": 2, "samples": 2}])
-def test_asked_again_it_says_the_same_and_is_no_surer(judge: Distilled, options: dict[str, int]) -> None:
+def test_asked_again_it_says_the_same_and_is_no_surer(judge: Distilled) -> None:
     once = rewards_of(judge.judge, group_of(7))
-    again = rewards_of(calipers.Judge.of({"judge": judge.judge, **options}), group_of(7))
+    again = rewards_of(calipers.Judge.of({"judge": judge.judge, "orders": 2, "samples": 2}), group_of(7))
     for one, other in zip(once.trajectories, again.trajectories, strict=True):
         assert one.stderr == pytest.approx(other.stderr, abs=1e-6)
         assert one.score == pytest.approx(other.score, abs=1e-6)
 
 
-@pytest.mark.parametrize("protocol", ["listwise", "pairwise", "pointwise"])
-def test_every_protocol_gets_an_answer(judge: Distilled, protocol: str) -> None:
-    result = rewards_of(calipers.Judge(judge.judge, protocol=protocol, orders=2), group_of(7))
-    assert result.status == "scored"
+def test_every_protocol_gets_an_answer(judge: Distilled) -> None:
+    for protocol in ("listwise", "pairwise", "pointwise"):
+        assert rewards_of(calipers.Judge(judge.judge, protocol=protocol), group_of(7)).status == "scored", protocol
 
 
 def test_a_panel_with_another_judge_and_a_replay_work(judge: Distilled, tmp_path: Path) -> None:
@@ -63,21 +61,18 @@ def test_a_panel_with_another_judge_and_a_replay_work(judge: Distilled, tmp_path
     again.close()
 
 
-@pytest.mark.parametrize(
-    ("task", "answer", "why"),
-    [
+def test_outside_what_it_learned_it_abstains(judge: Distilled) -> None:
+    known = "Explain harvest orchard pressing cider barrels autumn."
+    for task, answer, why in (
         ("请解释收获和苹果酒。", "苹果在秋天收获, 然后压榨。", "another script"),
-        ("Explain harvest orchard pressing cider barrels autumn.", "word " * 3000, "much longer"),
+        (known, "word " * 3000, "much longer"),
         ("Quantum chromodynamics lagrangian renormalisation?", "Well, and so it goes with many matters here.", "words"),
-    ],
-)
-def test_outside_what_it_learned_it_abstains(judge: Distilled, task: str, answer: str, why: str) -> None:
-    start = {"role": "user", "content": task}
-    group = [[start, {"role": "assistant", "content": f"{answer} {end}"}] for end in ("one", "two", "three")]
-    result = rewards_of(judge.judge, group)
-    assert result.status == "abstained"
-    assert result.rewards == [None, None, None]
-    assert all(why in (one.reason or "") for one in result.trajectories)
+    ):
+        start = {"role": "user", "content": task}
+        group = [[start, {"role": "assistant", "content": f"{answer} {end}"}] for end in ("one", "two", "three")]
+        result = rewards_of(judge.judge, group)
+        assert (result.status, result.rewards) == ("abstained", [None, None, None])
+        assert all(why in (one.reason or "") for one in result.trajectories)
 
 
 def test_tools_are_outside_where_it_saw_none(judge: Distilled) -> None:
@@ -105,10 +100,9 @@ def test_its_name_in_a_ledger_changes_with_its_files(judge: Distilled, tmp_path:
 
 @given(st.floats(0.02, 0.98), st.floats(0.06, 0.6))
 def test_the_probabilities_have_the_mean_and_the_error_that_they_are_made_of(score: float, stderr: float) -> None:
-    shares = _distribution(score, stderr)
-    levels = [place / (len(shares) - 1) for place in range(len(shares))]
-    mean = sum(level * share for level, share in zip(levels, shares, strict=True))
-    spread = sum((level - mean) ** 2 * share for level, share in zip(levels, shares, strict=True)) ** 0.5
+    shares = levels(score, stderr)
+    mean = sum(place / 10 * share for place, share in enumerate(shares))
+    spread = sum((place / 10 - mean) ** 2 * share for place, share in enumerate(shares)) ** 0.5
     assert min(shares) >= 0
     assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert mean == pytest.approx(score, abs=1e-5)
@@ -119,21 +113,12 @@ DAMAGE: dict[str, Any] = {
     "no file": None,
     "not JSON": "{",
     "not an object": "[1]",
-    "another format": {"format": "calipers-local-judge/1"},
+    "another format": {"format": "calipers-local-judge/2"},
     "other features": {"features": ["length"]},
     "too few weights": {"weights": [1.0]},
     "a weight that is no number": {"weights": ["1"] * (2 * len(FEATURES))},
     "a weight that is infinite": {"weights": [float("inf")] * (2 * len(FEATURES))},
     "no slope": {"slope": None},
-    "a loop in a tree": {
-        "trees": {"features": [[0]], "thresholds": [[0.0]], "lefts": [[0]], "rights": [[0]], "values": [[1.0]]}
-    },
-    "a feature that is not there": {
-        "trees": {"features": [[9999]], "thresholds": [[0.0]], "lefts": [[0]], "rights": [[0]], "values": [[1.0]]}
-    },
-    "ragged trees": {
-        "trees": {"features": [[-1], [-1]], "thresholds": [[0.0]], "lefts": [[0]], "rights": [[0]], "values": [[1.0]]}
-    },
     "no domain": {"domain": 3},
     "a term out of range": {
         "domain": {"scripts": [], "tools": [], "shortest": 0, "longest": 1, "terms": [-1], "familiar": 0}
@@ -180,5 +165,5 @@ def test_a_group_of_several_is_measured_once(judge: Distilled) -> None:
     backend = Local(judge.folder)
     views = [render(one) for one in groups_of(70)]
     for shown in (*views, *views):
-        backend._opinions_on(shown)
-    assert len(backend._opinions) == 64
+        backend.opinions(shown)
+    assert len(backend._known) == 64

@@ -20,9 +20,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recorded_run(found / "run.db", groups)
     done = run_in(found, "distill", "run.db", "-o", "judge", "--name", "words")
     assert done.code == 0, done.err
-    assert "words-1: 40 groups of 30 prompts, taught by SimulatedJudge" in done.out
+    assert "words: 40 groups of 30 prompts, taught by SimulatedJudge" in done.out
     assert "agrees with the teacher" in done.out
-    assert "Wrote judge (words-1). Read judge/card.md; the judge is --judge local:judge" in done.err
+    assert "Wrote judge. Read judge/card.md; the judge is --judge local:judge" in done.err
     return found
 
 
@@ -46,7 +46,7 @@ def test_it_is_named_in_a_settings_file(folder: Path) -> None:
         (folder / "calipers.toml").unlink()
     assert done.code == 0, done.err
     first = json.loads(done.out.splitlines()[0])
-    assert any("local judge words-1" in one for one in first["warnings"])
+    assert any("local judge words" in one for one in first["warnings"])
 
 
 def test_the_figures_are_printed_as_json(folder: Path) -> None:

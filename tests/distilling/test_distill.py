@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import calipers
 from calipers.distilling import Distilled, distill
 from calipers.errors import ConfigError, InputError, LedgerError
 from calipers.testing import Constant, SimulatedJudge
@@ -40,13 +39,7 @@ def test_its_stated_errors_are_about_as_large_as_those_on_other_prompts(judge: D
 
 def test_its_card_has_every_figure_in_words(judge: Distilled) -> None:
     card = (judge.folder / "card.md").read_text(encoding="utf-8")
-    for heading in (
-        "How far it agrees",
-        "Where it is weak",
-        "How sure it is",
-        "How easily it is gamed",
-        "What it takes",
-    ):
+    for heading in ("How far it agrees", "Where it is weak", "How sure it is", "How easily it is gamed"):
         assert f"## {heading}" in card
     assert f"{judge.figures['agreement']['teacher']['value']:+.3f}" in card
     assert "One judge taught it (SimulatedJudge)" in card
@@ -92,26 +85,6 @@ def test_nine_groups_are_too_few_and_ten_are_few(tmp_path: Path) -> None:
         distill(one_prompt, out=tmp_path / "judge")
     found = made(tmp_path, count=10).figures
     assert any("It learned from 10 groups only" in one for one in found["findings"])
-
-
-def test_mixed_tasks_are_named(tmp_path: Path) -> None:
-    groups = groups_of(40)
-    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}
-    steps = ({"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "found"})
-    with_tools = [
-        calipers.TrajectoryGroup(
-            f"tools {one.group_id}",
-            tuple(calipers.Trajectory(each.id, (*steps, *each.messages), gold=each.gold) for each in one.trajectories),
-            context=one.context,
-        )
-        for one in groups[:20]
-    ]
-    ledger = recorded_run(tmp_path / "run.db", [*groups[20:], *with_tools])
-    found = distill(ledger, out=tmp_path / "judge").figures
-    assert (
-        "The tasks are mixed: 50% of the groups call tools. A judge for each kind may be better." in found["findings"]
-    )
-    assert {"with tools", "without tools"} <= {one["part"] for one in found["parts"]}
 
 
 def test_sources_and_folders_that_cannot_be_used_are_named(judge: Distilled, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ PARTS: list[tuple[Any, list[dict[str, Any]]]] = [
     (PDF, [PDF]),
     ({"type": "input_file", "file_url": "https://a/b.pdf"}, [{"type": "file", "file": {"file_url": "https://a/b.pdf"}}]),
     ({"type": "file", "file": {"file_id": "f", "filename": None}}, [{"type": "file", "file": {"file_id": "f"}}]),
+    ({"type": "file", "file": {"file_data": "bare"}}, [{"type": "file", "file": {"file_data": "bare"}}]),
     (SOUND, [SOUND]),
     ({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}, [SOUND]),
     ({"type": "audio", "data": "AAAA"}, [SOUND]),

@@ -214,7 +214,7 @@ def test_each_step_may_have_an_event_loop_of_its_own(faulty: FaultyServer) -> No
     assert asyncio.run(rewards(JudgeReward(judge, size=2), "worth 20", "worth 90")) == [0.2, 0.9]
 
 
-@with_swift
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed: pip install torch")
 def test_a_group_that_two_processes_share_is_judged_once_and_each_gets_its_part(faulty: FaultyServer) -> None:
     faulty.script(worth(never=(30,)))
     with socket.socket() as free:

@@ -23,7 +23,6 @@ from calipers.trainers.rows import (
     Images,
     prompt_messages,
     read_label_of_row,
-    rollout_group,
     rubric_of_row,
     rubric_with_reference,
     split_reasoning,
@@ -31,7 +30,7 @@ from calipers.trainers.rows import (
     step_fields,
     warn_unused_columns,
 )
-from calipers.trainers.run import group_of_rows
+from calipers.trainers.run import Row, group_of_rows
 from calipers.trainers.trl import rows as trl_rows
 from calipers.trainers.verl.rows import common_group_fields, member_of_outputs, step_of_row
 from calipers.trainers.verl.settings import VerlSettings
@@ -46,8 +45,9 @@ CRITERIA = [{"criterion": "names Mars", "points": 1}]
 
 async def test_a_rollout_that_cannot_be_read_is_not_scored_and_the_rest_is(caplog: pytest.LogCaptureFixture) -> None:
     members = ["worth 20", None, {"messages": [{"role": "martian", "content": "x"}]}, "worth 90"]
-    made = rollout_group(members, prompt="What is it worth?", name="g")
-    result = await Judge(ContentJudge()).score_group(made)
+    judge = Judge(ContentJudge())
+    rows = [Row("g", member, "What is it worth?", name="g") for member in members]
+    result = await judge.score_group(group_of_rows(judge, rows))
     assert [row.reward for row in result.trajectories] == [0.2, None, None, 0.9]
     assert [record.getMessage() for record in caplog.records if "martian" in record.getMessage()]
 

@@ -1,13 +1,14 @@
-"""The embedded judge, for set-up, tests and first steps: no key, no network, no download. Not for training.
+"""Judges in this process that weigh features of a group, and the embedded judge, which needs no set-up at all.
 
-It weighs plain features of the group and replies with text as a judge would, so that the reply is read like any other.
-It reads neither the rubric nor the rendered question.
+Both reply with text as a judge would, so that the reply is read like any other. They read neither the rubric nor the
+rendered question. The embedded judge is for wiring, tests and first steps, not for training.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -23,22 +24,10 @@ EMBEDDED_WARNING = (
 """The warning on every result of the embedded judge."""
 
 WEIGHTS = {
-    "silent": -2.98,
-    "unfinished": -1.0,
-    "refusal": -1.1,
-    "coverage": 0.92,
-    "repetition": -0.88,
-    "scant": -0.45,
-    "consensus": 1.6,
-    "centrality": 1.54,
-    "figures": 0.55,
-    "actions": 0.99,
-    "tool_errors": -1.0,
-    "unresolved": -1.19,
-    "loops": -1.0,
-    "wrong_sums": -1.35,
+    "silent": -2.98, "unfinished": -1.0, "refusal": -1.1, "coverage": 0.92, "scant": -0.45, "consensus": 1.6,
+    "centrality": 1.54, "figures": 0.55, "actions": 0.99, "tool_errors": -1.0, "loops": -1.0, "wrong_sums": -1.35,
     "addresses_judge": -3.0,
-}
+}  # fmt: skip
 """What each feature adds to a candidate's log-odds."""
 _OFFSET = 1.93
 """The sum of weighted features that scores 50."""
@@ -47,15 +36,15 @@ _REMEMBERED = 64
 _SHOWN = 3
 _NEGLIGIBLE = 0.04
 """The explanation omits a feature that contributes less: about a point of the score."""
+_LEVELS = 10
+"""A score's distribution is reported at so many levels and one more."""
 
 _FLAWS = {
     "silent": "gives no answer",
     "unfinished": "stops on a tool call without a final answer",
     "refusal": "refuses",
-    "repetition": "repeats itself",
     "scant": "much shorter than its siblings",
     "tool_errors": "{part} of {whole} tool calls failed",
-    "unresolved": "tool errors left unresolved: {part}",
     "loops": "{part} of {whole} tool calls repeat an earlier one",
     "wrong_sums": "{part} of {whole} sums are wrong",
     "addresses_judge": "talks to the judge",
@@ -73,85 +62,115 @@ _COMPARED = {
 }
 """Features that are mentioned if they differ from the group's mean, with their texts above and below it."""
 
+Opinion = tuple[float, str]
+"""A candidate's score from 0 to 1, and its explanation."""
 
-class Embedded(FullBackend):
-    """A Backend that scores a group by fixed weights of plain features, without cost. Equal groups get equal scores.
+
+class FeatureJudge(FullBackend):
+    """A Backend that scores whole groups by their features, without cost. Equal groups get equal scores.
 
     A candidate is always compared with all candidates of its group, even if a request shows only some of them. So its
-    score does not depend on the position, the key or the selection in a request. No message content makes it raise.
+    score does not depend on the position, the key or the selection in a request. ``stderr`` is the standard error of
+    every score, if it is known.
     """
 
-    endpoint = "embedded"
-    model = "embedded-3"
-    warnings = (EMBEDDED_WARNING,)
+    stderr: float | None = None
 
     def __init__(self) -> None:
-        self._opinions: OrderedDict[int, tuple[RenderedGroup, tuple[tuple[int, str], ...]]] = OrderedDict()
+        self._known: OrderedDict[int, tuple[RenderedGroup, Sequence[Opinion]]] = OrderedDict()
+
+    @abstractmethod
+    def judge_group(self, view: RenderedGroup) -> Sequence[Opinion]:
+        """Return the opinion on each candidate of a group. Raises PermanentError for a group that it cannot judge."""
 
     async def complete(self, request: JudgeRequest) -> Completion:
-        """Return the embedded backend's reply ``{"explanations": {key: text}, "scores": {key: 0-top}}`` for every
-        candidate in the request.
+        """Return the reply of a judge in this process, ``{"explanations": {key: text}, "scores": {key: "SCORE/TOP"}}``,
+        for every candidate in the request; with a standard error, the probabilities of 11 levels are the reasoning.
 
-        Raises PermanentError if the request is about criteria.
+        Raises PermanentError if the request is about criteria, or for a group that it cannot judge.
         """
         if request.view.rubrics:
-            raise PermanentError("bad_request", "the embedded judge counts surface features and cannot check criteria")
-        opinions, top = self._opinions_on(request.view), request.max_score
-        asked = dict(zip(request.keys, (opinions[i] for i in request.ask.order), strict=True))
+            raise PermanentError(
+                "bad_request",
+                f"the {self.endpoint} judge counts features of candidates and cannot check criteria",
+            )
+        opinions, top = self.opinions(request.view), request.max_score
+        asked = {key: opinions[place] for key, place in zip(request.keys, request.ask.order, strict=True)}
         reply = {
             "explanations": {key: explanation for key, (_, explanation) in asked.items()},
-            "scores": {key: score if top == 100 else score * top / 100 for key, (score, _) in asked.items()},
+            # With the scale, so that a low score is not taken for one of a smaller scale.
+            "scores": {key: f"{round(score * top, 2):g}/{top}" for key, (score, _) in asked.items()},
         }
-        return Completion(json.dumps(reply, ensure_ascii=False), model=self.model, usage=Usage(cost_usd=0.0))
+        shares = {} if self.stderr is None else {key: levels(score, self.stderr) for key, (score, _) in asked.items()}
+        return Completion(
+            json.dumps(reply, ensure_ascii=False),
+            reasoning=json.dumps(shares) if shares else "",
+            model=self.model,
+            usage=Usage(cost_usd=0.0),
+        )
 
-    def _opinions_on(self, view: RenderedGroup) -> tuple[tuple[int, str], ...]:
-        """Return score and explanation of each candidate, computed once per view object. The stored view keeps its id
-        from being reused.
+    def opinions(self, view: RenderedGroup) -> Sequence[Opinion]:
+        """Return the judge's opinions on a group, computed once per view object. The stored view keeps its id from
+        being reused.
         """
-        known = self._opinions.get(id(view))
-        if known is not None:
-            return known[1]
-        opinions = _judge(view)
-        self._opinions[id(view)] = (view, opinions)
-        if len(self._opinions) > _REMEMBERED:
-            self._opinions.popitem(last=False)
-        return opinions
+        if (known := self._known.get(id(view))) is None:
+            known = self._known[id(view)] = (view, self.judge_group(view))
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return known[1]
 
 
-def _judge(view: RenderedGroup) -> tuple[tuple[int, str], ...]:
-    copies = [len(candidate.members) for candidate in view.candidates]
-    measured = measure_features([c.messages for c in view.candidates], prefix_length=view.prefix_length, copies=copies)
-    parts = [[WEIGHTS[name] * value for name, value in zip(FEATURES, one.values, strict=True)] for one in measured]
-    total = max(1, sum(copies))
-    usual = [
-        math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total
-        for column in zip(*parts, strict=True)
-    ]
-    return tuple(
-        (_score(math.fsum(own)), _explanation(one, own, usual, siblings=total - 1))
-        for one, own in zip(measured, parts, strict=True)
-    )
+def levels(score: float, stderr: float) -> list[float]:
+    """Return the probabilities of evenly spaced levels from 0 to 1, with this mean and, where there is any such, this
+    standard deviation, for the reply of a local judge.
 
-
-def _score(total: float) -> int:
-    """Return a score from 5 to 95: counting words allows no certainty, and a group in which all score 0 or 1 would look
-    like a group scored in fractions.
+    Part of the probability is on the levels beside the score, and the rest on the ends of the scale.
     """
-    return round(5 + 90 / (1 + math.exp(_OFFSET - total)))
+    below, above = divmod(score * _LEVELS, 1)
+    beside = above * (1 - above) / _LEVELS**2
+    largest = score * (1 - score) - beside
+    ends = min(1.0, max(0.0, stderr**2 - beside) / largest) if largest > 0 else 0.0
+    shares = [0.0] * (_LEVELS + 1)
+    shares[int(below)] += (1 - ends) * (1 - above)
+    shares[min(int(below) + 1, _LEVELS)] += (1 - ends) * above
+    shares[0] += ends * (1 - score)
+    shares[_LEVELS] += ends * score
+    return [round(share, 6) for share in shares]
+
+
+class Embedded(FeatureJudge):
+    """A Backend that scores a group by fixed weights of plain features. No message content makes it raise."""
+
+    endpoint = "embedded"
+    model = "embedded-4"
+    warnings = (EMBEDDED_WARNING,)
+
+    def judge_group(self, view: RenderedGroup) -> Sequence[Opinion]:
+        """Return the embedded judge's score of each candidate, from 0.05 to 0.95: counting allows no certainty."""
+        copies = [len(candidate.members) for candidate in view.candidates]
+        lists = [candidate.messages for candidate in view.candidates]
+        measured = measure_features(lists, prefix_length=view.prefix_length, copies=copies)
+        parts = [[WEIGHTS[name] * value for name, value in zip(FEATURES, one.values, strict=True)] for one in measured]
+        total = max(1, sum(copies))
+        usual = [
+            math.fsum(n * part for n, part in zip(copies, column, strict=True)) / total
+            for column in zip(*parts, strict=True)
+        ]
+        scores = [round(5 + 90 / (1 + math.exp(_OFFSET - math.fsum(own)))) / 100 for own in parts]
+        told = [_explanation(one, own, usual, siblings=total - 1) for one, own in zip(measured, parts, strict=True)]
+        return list(zip(scores, told, strict=True))
 
 
 def _explanation(one: Measured, own: Sequence[float], usual: Sequence[float], *, siblings: int) -> str:
     """Return the features that changed the score most, at most three, largest first; never empty."""
-    effects = {}
-    for name, part, mean in zip(FEATURES, own, usual, strict=True):
-        effects[name] = part if name in _FLAWS or (name == "coverage" and not siblings) else part - mean
-    if abs(effects["unresolved"]) >= _NEGLIGIBLE:
-        del effects["tool_errors"]
-    phrases: list[str] = []
-    for name, effect in sorted(effects.items(), key=lambda item: -abs(item[1])):
-        if abs(effect) >= _NEGLIGIBLE and len(phrases) < _SHOWN:
+    effects = {
+        name: part if name in _FLAWS or (name == "coverage" and not siblings) else part - mean
+        for name, part, mean in zip(FEATURES, own, usual, strict=True)
+    }
+    phrases = []
+    for name, effect in sorted(effects.items(), key=lambda item: -abs(item[1]))[:_SHOWN]:
+        if abs(effect) >= _NEGLIGIBLE:
             text = _FLAWS[name] if name in _FLAWS else _COMPARED[name][effect < 0]
             part, whole = one.counts.get(name, (0, 0))
             phrases.append(text.format(part=part, whole=whole))
-    nothing = "little sets it apart from its siblings" if siblings else "nothing stands out"
-    return "; ".join(phrases) or nothing
+    return "; ".join(phrases) or ("little sets it apart from its siblings" if siblings else "nothing stands out")

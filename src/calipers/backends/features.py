@@ -16,22 +16,9 @@ from typing import Any
 from calipers.types import Message
 
 FEATURES = (
-    "silent",
-    "unfinished",
-    "refusal",
-    "coverage",
-    "repetition",
-    "scant",
-    "consensus",
-    "centrality",
-    "figures",
-    "actions",
-    "tool_errors",
-    "unresolved",
-    "loops",
-    "wrong_sums",
-    "addresses_judge",
-)
+    "silent", "unfinished", "refusal", "coverage", "scant", "consensus", "centrality", "figures", "actions",
+    "tool_errors", "loops", "wrong_sums", "addresses_judge",
+)  # fmt: skip
 """The features in the order of ``Measured.values``, each in [0, 1]."""
 
 _MESSAGES = 256
@@ -105,21 +92,24 @@ class Evidence:
     answer: str
     speech: str
     calls: tuple[Call, ...]
-    turns: int
     unfinished: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A candidate's feature values, in the order of FEATURES, and the counts that an explanation mentions."""
+    """A candidate's feature values, in the order of FEATURES, the counts that an explanation mentions, what it did, and
+    its task.
+    """
 
     values: tuple[float, ...]
     counts: Mapping[str, tuple[int, int]]
+    evidence: Evidence
+    task: str
 
 
-def own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
-    """Return the index of a candidate's first own message, for a judge in this process: the one after the last shared
-    message of a user or the system.
+def _own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> int:
+    """Return the index of a candidate's first own message: the one after the last shared message of a user or the
+    system.
 
     Steps that all trajectories share count for each. A single candidate shares all messages with itself, so its own
     begin with the assistant's first.
@@ -130,18 +120,16 @@ def own_start(candidates: Sequence[Sequence[Message]], prefix_length: int) -> in
     return max((i + 1 for i, role in enumerate(roles) if role not in ("assistant", "tool", "function")), default=0)
 
 
-def task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
-    """Return the candidates' task for a judge in this process: the user's text in the shared prefix, or the first user
-    message if the prefix has none.
-    """
+def _task_text(prefix: Sequence[Message], messages: Sequence[Message]) -> str:
+    """Return the candidates' task: the user's text in the shared prefix, or the first user message without such."""
     asked = [text for message in prefix[-16:] if message.get("role") == "user" and (text := _text(message))]
     if not asked:
         asked = [text for message in messages[:8] if message.get("role") == "user" and (text := _text(message))][:1]
     return _shortened("\n".join(asked), _MESSAGE_CHARACTERS)
 
 
-def read_evidence(messages: Sequence[Message]) -> Evidence:
-    """Return what a candidate did, from its own messages, for a judge in this process."""
+def _read_evidence(messages: Sequence[Message]) -> Evidence:
+    """Return what a candidate did, from its own messages."""
     seen = messages if len(messages) <= _MESSAGES else [*messages[:32], *messages[-(_MESSAGES - 32) :]]
     texts, left = [""] * len(seen), _CHARACTERS
     for i in range(len(seen) - 1, -1, -1):
@@ -156,7 +144,6 @@ def read_evidence(messages: Sequence[Message]) -> Evidence:
         answer="\n".join(after) if after else (spoken[-1][1] if spoken else ""),
         speech="\n".join(text for _, text in spoken),
         calls=_calls(seen, texts),
-        turns=sum(role == "assistant" for role in roles),
         unfinished=bool(ends) and (roles[ends[-1]] in ("tool", "function") or bool(_called(seen[ends[-1]]))),
     )
 
@@ -186,24 +173,18 @@ def _called(message: Message) -> Sequence[Any]:
 
 
 def _calls(messages: Sequence[Message], texts: Sequence[str]) -> tuple[Call, ...]:
-    """Return every tool call with its result, found by its id; results without an id go to the calls in order."""
-    results: dict[str, tuple[str, bool]] = {}
-    orphans: list[tuple[str, bool]] = []
+    """Return every tool call with its result, found by its id."""
+    results: dict[object, tuple[str, bool]] = {}
     for message, text in zip(messages, texts, strict=True):
-        if message.get("role") in ("tool", "function"):
-            outcome = (text, message.get("is_error") is True or bool(_FAILED.search(text[:400])))
-            call_id = message.get("tool_call_id")
-            if isinstance(call_id, str) and call_id:
-                results[call_id] = outcome
-            else:
-                orphans.insert(0, outcome)
+        call_id = message.get("tool_call_id")
+        if message.get("role") in ("tool", "function") and isinstance(call_id, str):
+            results[call_id] = (text, message.get("is_error") is True or bool(_FAILED.search(text[:400])))
     found = []
     for call in (call for message in messages for call in _called(message)):
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             call_id = call.get("id")
-            known = results.get(call_id) if isinstance(call_id, str) else None
-            result, failed = known or (orphans.pop() if orphans else (None, False))
+            result, failed = results.get(call_id if isinstance(call_id, str) else None, (None, False))
             name, arguments = str(function.get("name"))[:100], str(function.get("arguments"))[:_MESSAGE_CHARACTERS]
             found.append(Call(name, arguments, result, failed))
     return tuple(found)
@@ -251,28 +232,26 @@ def measure_features(
     ``candidates`` are whole message lists whose first ``prefix_length`` messages are shared. ``copies`` holds for each
     the number of identical trajectories that it represents (default 1); comparisons with siblings count every copy.
     """
-    start = own_start(candidates, prefix_length)
+    start = _own_start(candidates, prefix_length)
     weights = list(copies) if copies is not None else [1] * len(candidates)
-    evidence = [read_evidence(messages[start:]) for messages in candidates]
-    tasks = [task_text(messages[:start], messages[start:]) for messages in candidates]
+    evidence = [_read_evidence(messages[start:]) for messages in candidates]
+    tasks = [_task_text(messages[:start], messages[start:]) for messages in candidates]
     answers = [words(one.answer) for one in evidence]
-    numbers = [frozenset(_numbers(one.answer)) for one in evidence]
     lengths = [math.log(1 + len(tokens)) for tokens in answers]
     mean = math.fsum(n * length for n, length in zip(weights, lengths, strict=True)) / max(1, sum(weights))
-    centrality = _agreement([terms(tokens) for tokens in answers], weights)
-    figures = _agreement([found - set(_numbers(task)) for found, task in zip(numbers, tasks, strict=True)], weights)
+    numbers = [frozenset(_numbers(one.answer)) - set(_numbers(task)) for one, task in zip(evidence, tasks, strict=True)]
     worked = [[call for call in one.calls if not call.failed and not _LOOKUP.search(call.name)] for one in evidence]
+    centrality = _agreement([terms(tokens) for tokens in answers], weights)
+    figures = _agreement(numbers, weights)
     actions = _agreement([{(call.name, _comparable(call.arguments)) for call in calls} for calls in worked], weights)
     consensus = _same_conclusion([_conclusion(one.answer) for one in evidence], weights)
     measured = []
-    for i, one in enumerate(evidence):
-        asked = terms(words(tasks[i]))
-        failed = sum(call.failed for call in one.calls)
-        unresolved = sum({call.name: call.failed for call in one.calls}.values())
+    for i, (one, task) in enumerate(zip(evidence, tasks, strict=True)):
+        asked, calls = terms(words(task)), one.calls
         counts = {
             "coverage": (len(terms(words(one.speech)) & asked), len(asked)),
-            "tool_errors": (failed, len(one.calls)),
-            "loops": (len(one.calls) - len({(c.name, c.arguments, c.result) for c in one.calls}), len(one.calls)),
+            "tool_errors": (sum(call.failed for call in calls), len(calls)),
+            "loops": (len(calls) - len({(call.name, call.arguments, call.result) for call in calls}), len(calls)),
             "wrong_sums": _wrong_sums(one.answer),
             "consensus": consensus[i],
         }
@@ -281,17 +260,14 @@ def measure_features(
             "silent": float(not one.answer),
             "unfinished": float(one.unfinished),
             "refusal": float(bool(_REFUSAL.search(one.answer[:300].lower().replace("’", "'")))),
-            "repetition": _repetition(answers[i]),
             # Below half the group's mean length.
             "scant": max(0.0, min(1.0, (mean - lengths[i]) / math.log(4) - 0.5)),
             "centrality": centrality[i],
             "figures": figures[i],
             "actions": actions[i],
-            "unresolved": float(unresolved > 0),
             "addresses_judge": float(bool(_TO_JUDGE.search(low))),
         }
-        counts["unresolved"] = (unresolved, failed)
-        measured.append(Measured(tuple(values[name] for name in FEATURES), counts))
+        measured.append(Measured(tuple(values[name] for name in FEATURES), counts, one, task))
     return tuple(measured)
 
 
@@ -332,15 +308,6 @@ def _wrong_sums(answer: str) -> tuple[int, int]:
         checked += 1
         wrong += abs(value - shown) > 0.51 * 10.0**-decimals + 1e-9 * abs(value)
     return wrong, checked
-
-
-def _repetition(tokens: Sequence[str]) -> float:
-    """Return how far the share of repeated three-word runs exceeds a fifth, which ordinary prose reaches."""
-    runs = len(tokens) - 2
-    if runs < 6:
-        return 0.0
-    repeated = 1.0 - len(set(zip(tokens, tokens[1:], tokens[2:], strict=False))) / runs
-    return max(0.0, (repeated - 0.2) / 0.8)
 
 
 def _agreement(sets: Sequence[Collection[object]], weights: Sequence[int]) -> list[float]:

@@ -28,7 +28,7 @@ def distill(ledgers: tuple[str, ...], out: str, *, teacher: tuple[str, ...], as_
         print_json(figures)
     else:
         click.echo(
-            f"{made.title}: {figures['groups']:,} groups of {figures['prompts']:,} prompts, "
+            f"{figures['name']}: {figures['groups']:,} groups of {figures['prompts']:,} prompts, "
             f"taught by {printable(', '.join(figures['teachers']))}"
         )
         for key, name in _FIGURES.items():
@@ -38,5 +38,5 @@ def distill(ledgers: tuple[str, ...], out: str, *, teacher: tuple[str, ...], as_
                 click.echo(f"  {name:28}{one['value']:+.3f}  [{low:+.3f}, {high:+.3f}]")
         for one in figures["findings"]:
             click.echo(f"- {printable(one)}")
-    print_message(f"Wrote {made.folder} ({made.title}). Read {made.folder}/card.md; the judge is --judge {made.judge}")
+    print_message(f"Wrote {made.folder}. Read {made.folder}/card.md; the judge is --judge {made.judge}")
     return 0

@@ -16,12 +16,11 @@ __all__ = ["Distilled", "distill"]
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """A local judge that was written: its ``folder``, ``title``, ``figures``, which its card states in words, and the
-    name of the ``judge`` for ``judge=`` and ``--judge``.
+    """A local judge that was written: its ``folder``, its ``figures``, which its card states in words, and the name of
+    the ``judge`` for ``judge=`` and ``--judge``.
     """
 
     folder: Path
-    title: str
     figures: dict[str, Any]
     judge: str
 

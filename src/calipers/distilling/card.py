@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
-def card_text(title: str, figures: Mapping[str, Any]) -> str:
-    """Return the card of the local judge ``title`` as Markdown, from its ``figures``."""
-    lines = [f"# {title}", "", _summary(figures), ""]
+def card_text(figures: Mapping[str, Any]) -> str:
+    """Return the card of a local judge as Markdown, from its ``figures``."""
+    lines = [f"# {figures['name']}", "", _summary(figures), ""]
     if figures["findings"]:
         lines += ["## Read this first", "", *(f"- {one}" for one in figures["findings"]), ""]
     for heading, rows in (
@@ -16,7 +16,6 @@ def card_text(title: str, figures: Mapping[str, Any]) -> str:
         ("Where it is weak", _parts(figures["parts"])),
         ("How sure it is", _honesty(figures)),
         ("How easily it is gamed", _tricks(figures)),
-        ("What it takes", _takes(figures)),
         ("What it does not do", iter(_LIMITS)),
     ):
         lines += [f"## {heading}", "", *rows, ""]
@@ -34,7 +33,7 @@ _LIMITS = """\
 
 def _summary(figures: Mapping[str, Any]) -> str:
     return (
-        f"A small local judge, version {figures['version']}, distilled from {figures['groups']:,} groups of "
+        f"A small local judge, distilled from {figures['groups']:,} groups of "
         f"{figures['prompts']:,} prompts ({figures['candidates']:,} candidates). It learned from the scores of: "
         f"{', '.join(figures['teachers'])}."
     )
@@ -94,12 +93,6 @@ def _tricks(figures: Mapping[str, Any]) -> Iterator[str]:
             f"| {one['trick']} | {one['first_before']:.0%} | {one['first_after']:.0%} | {one['gain']:+.2f} | "
             f"{one['groups']:,} |"
         )
-
-
-def _takes(figures: Mapping[str, Any]) -> Iterator[str]:
-    yield f"- Trained in {figures['seconds']:.1f} s of CPU, with its figures."
-    yield f"- Scores {figures['per_second']:,.0f} trajectories a second of CPU on the machine that trained it."
-    yield f"- {figures['bytes'] / 1e6:.2f} MB on disk, without the card."
 
 
 def _number(value: float | None) -> str:

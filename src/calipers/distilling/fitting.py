@@ -1,4 +1,4 @@
-"""Fits a local judge's model to pairs of candidates, and holds out prompts to measure it on.
+"""Fits a local judge's weights to pairs of candidates, and holds out prompts to measure them on.
 
 A pair has the probability that the teacher would prefer the first: a margin within the scores' standard errors is a
 weak preference, not a wrong label (2601.14032: margins beat labels).
@@ -7,19 +7,20 @@ weak preference, not a wrong label (2601.14032: margins beat labels).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from calipers.backends.local.features import FEATURES, Array, measure_group
-from calipers.backends.local.model import Domain, Model, familiarity, learn_domain, no_trees
+from calipers.backends.local.features import Array, measure_group
+from calipers.backends.local.model import familiarity
 from calipers.calibration.comparable import folds
-from calipers.distilling.boosting import Pairs, Places, fit_trees
 from calipers.distilling.groups import SPREAD, TrainingGroup, within_spread
 from calipers.errors import InputError
 from calipers.types import RenderedGroup
+
+Places: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 _LEAST_GROUPS: Final = 10
 _DOUBT: Final = 1.5
@@ -27,29 +28,28 @@ _DOUBT: Final = 1.5
 _LOGISTIC: Final = 1.702
 """The logistic curve with this slope is the normal distribution function, to 0.01."""
 _MOST_PAIRS: Final = 40_000
-_PENALTY: Final = 40.0
-"""Of a weight of 1 per standard deviation of a feature's differences. Chosen on the recorded sets, like the trees."""
+_PENALTY: Final = 20.0
+"""Of a weight of 1 per standard deviation of a feature's differences. Chosen on recorded sets, like the features."""
 _STEPS: Final = 30
 _CONSTANT: Final = 1e-3
-_NO_DOMAIN: Final = Domain(frozenset(), frozenset(), 0.0, 0.0, frozenset(), 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldOut:
-    """What models say about training groups whose prompts they were not fitted on.
+    """What weights say about training groups whose prompts they were not fitted on.
 
-    ``models`` are those of the folds. ``fold`` is that of each group, and ``raw`` each group's sums before scaling.
+    ``weights`` are those of the folds. ``fold`` is that of each group, and ``raw`` each group's sums before scaling.
     ``known`` is the share of each task's words that the other folds have.
     """
 
-    models: tuple[Model, ...]
+    weights: tuple[Array, ...]
     fold: Places
     raw: tuple[Array, ...]
     known: tuple[float, ...]
 
     def sums(self, group: int, view: RenderedGroup) -> Array:
-        """Return the sums of ``view`` by the model that was fitted without the prompt of a training group."""
-        return self.models[int(self.fold[group])].raw(measure_group(view).relative)
+        """Return the sums of ``view`` by the weights that were fitted without the prompt of a training group."""
+        return np.asarray(measure_group(view).relative @ self.weights[int(self.fold[group])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +60,12 @@ class Scaling:
     stderr: float
 
 
-def fit_model(groups: Sequence[TrainingGroup]) -> Model:
-    """Return a local judge's model of ``groups`` without scale or domain.
+def fit_weights(groups: Sequence[TrainingGroup]) -> Array:
+    """Return a local judge's weight for each relative feature, from all pairs of training groups.
 
-    The weights and the trees are each fitted to all pairs, and count equally: on pairs, their differences have the same
-    spread.
-    """
-    pairs = _pairs(groups)
-    nothing = Model("local", 1, ("nobody",), np.zeros(2 * len(FEATURES)), no_trees(), 1.0, 1.0, _NO_DOMAIN)
-    plain = replace(nothing, weights=_fit_linear(pairs))
-    trees = replace(nothing, trees=fit_trees(pairs))
-    weights = plain.weights / (_difference(plain, pairs) or 1.0)
-    return replace(plain, weights=weights, trees=trees.trees.times(1 / (_difference(trees, pairs) or 1.0)))
-
-
-def _difference(model: Model, pairs: Pairs) -> float:
-    """Return the standard deviation of a model's differences on pairs."""
-    raw = model.raw(pairs.rows)
-    return float(np.std(raw[pairs.first] - raw[pairs.second]))
-
-
-def _pairs(groups: Sequence[TrainingGroup]) -> Pairs:
-    """Return the pairs of training groups; of more than _MOST_PAIRS, a sample with a fixed seed.
-
-    The pairs of a group together count as much as it has candidates, less one, times the precision of its scores.
+    Penalised logistic regression on the pairs' differences, by Newton's method. The pairs of a group together count as
+    much as it has candidates, less one, times the precision of its scores. Of more than 40,000 pairs, a sample with a
+    fixed seed is used.
     """
     doubt = (_DOUBT * within_spread(groups)) ** 2 or 1.0
     found: list[tuple[int, int, float, float]] = []
@@ -94,8 +76,21 @@ def _pairs(groups: Sequence[TrainingGroup]) -> Pairs:
     if len(found) > _MOST_PAIRS:
         chosen = np.random.default_rng(0).choice(len(found), _MOST_PAIRS, replace=False)
         found = [found[place] for place in sorted(chosen)]
-    first, second, targets, weights = (np.array(column) for column in zip(*found, strict=True))
-    return Pairs(np.vstack([group.measured.relative for group in groups]), first, second, targets, weights)
+    first, second, targets, counts = (np.array(column) for column in zip(*found, strict=True))
+    features = np.vstack([group.measured.relative for group in groups])
+    rows = features[first] - features[second]
+    scale = rows.std(axis=0) + _CONSTANT
+    rows = rows / scale
+    weights = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        likely = 1 / (1 + np.exp(-np.clip(rows @ weights, -30, 30)))
+        gradient = rows.T @ (counts * (likely - targets)) + _PENALTY * weights
+        curvature = (rows * (counts * likely * (1 - likely))[:, None]).T @ rows
+        step = np.linalg.solve(curvature + _PENALTY * np.eye(len(weights)), gradient)
+        weights = weights - step
+        if np.abs(step).max() < 1e-8:
+            break
+    return np.asarray(weights / scale)
 
 
 def _pairs_of(group: TrainingGroup, start: int, doubt: float) -> Iterator[tuple[int, int, float, float]]:
@@ -110,25 +105,8 @@ def _pairs_of(group: TrainingGroup, start: int, doubt: float) -> Iterator[tuple[
             yield start + one, start + other, float(target), float(weight)
 
 
-def _fit_linear(pairs: Pairs) -> Array:
-    """Return a weight for each relative feature: penalised logistic regression on differences, by Newton's method."""
-    rows = pairs.differences
-    scale = rows.std(axis=0) + _CONSTANT
-    rows = rows / scale
-    weights = np.zeros(rows.shape[1])
-    for _ in range(_STEPS):
-        likely = 1 / (1 + np.exp(-np.clip(rows @ weights, -30, 30)))
-        gradient = rows.T @ (pairs.weights * (likely - pairs.targets)) + _PENALTY * weights
-        curvature = (rows * (pairs.weights * likely * (1 - likely))[:, None]).T @ rows
-        step = np.linalg.solve(curvature + _PENALTY * np.eye(len(weights)), gradient)
-        weights = weights - step
-        if np.abs(step).max() < 1e-8:
-            break
-    return np.asarray(weights / scale)
-
-
 def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
-    """Return what five models say about training groups, each about the prompts of the fold it was fitted without.
+    """Return what five fits say about training groups, each about the prompts of the fold it was fitted without.
 
     Raises InputError for too few groups or prompts.
     """
@@ -140,17 +118,17 @@ def hold_out(groups: Sequence[TrainingGroup]) -> HeldOut:
             f"{len(groups)} groups of {len(numbers)} prompts have scores that differ, and a local judge needs at least "
             f"{_LEAST_GROUPS} groups of 5 prompts; some hundreds are better"
         )
-    models: list[Model] = []
+    weights: list[Array] = []
     raw: list[Array] = [np.zeros(0)] * len(groups)
     known = [1.0] * len(groups)
     for number in range(int(fold.max()) + 1):
         inside = [one for one, own in zip(groups, fold, strict=True) if own != number]
-        models.append(fit_model(inside))
-        terms = frozenset().union(*(one.measured.task_terms for one in inside))
+        weights.append(fit_weights(inside))
+        terms = frozenset[int]().union(*(one.measured.task_terms for one in inside))
         for place in np.flatnonzero(fold == number).tolist():
-            raw[place] = models[-1].raw(groups[place].measured.relative)
+            raw[place] = groups[place].measured.relative @ weights[-1]
             known[place] = familiarity(groups[place].measured.task_terms, terms)
-    return HeldOut(tuple(models), fold, tuple(raw), tuple(known))
+    return HeldOut(tuple(weights), fold, tuple(raw), tuple(known))
 
 
 def fit_scaling(groups: Sequence[TrainingGroup], raw: Sequence[Array]) -> Scaling:
@@ -182,9 +160,3 @@ def _centred(groups: Sequence[TrainingGroup], raw: Sequence[Array]) -> tuple[Arr
             sums.append(own[known] - own[known].mean())
             scores.append(group.teacher[known] - group.teacher[known].mean())
     return np.concatenate(sums), np.concatenate(scores)
-
-
-def finished(model: Model, groups: Sequence[TrainingGroup], held_out: HeldOut, scaling: Scaling) -> Model:
-    """Return a local judge's model with its scale and its domain."""
-    domain = learn_domain([one.measured for one in groups], held_out.known)
-    return replace(model, slope=scaling.slope, stderr=scaling.stderr, domain=domain)

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from calipers.backends.local.model import MODEL_FILE, Model, is_local_judge, learn_domain, write_model
 from calipers.distilling import Distilled
 from calipers.distilling.card import card_text
-from calipers.distilling.fitting import HeldOut, fit_model, fit_scaling, hold_out
-from calipers.distilling.groups import TrainingGroup, read_training
+from calipers.distilling.fitting import fit_scaling, fit_weights, hold_out
+from calipers.distilling.groups import read_training
 from calipers.distilling.measuring import agreement, findings_of, honesty, parts, tricks
 from calipers.errors import ConfigError, InputError
-from calipers.render import render
 
-_TIMED: Final = 100
 _FIGURES: Final = "card.json"
 _CARD: Final = "card.md"
 
@@ -42,15 +38,12 @@ def make(
             f"no group to learn from{f' ({left_out})' if left_out else ''}; a local judge learns from groups whose "
             "scores differ, by judges that are not local themselves"
         )
-    started = time.process_time()
     held_out = hold_out(groups)
     scaling = fit_scaling(groups, held_out.raw)
     domain = learn_domain([one.measured for one in groups], held_out.known)
-    fitted = replace(fit_model(groups), slope=scaling.slope, stderr=scaling.stderr, domain=domain)
-    model = replace(fitted, name=name, teachers=tuple(training.teachers))
+    model = Model(name, tuple(training.teachers), fit_weights(groups), scaling.slope, scaling.stderr, domain)
     figures: dict[str, Any] = {
-        "name": model.name,
-        "version": model.version,
+        "name": name,
         "teachers": training.teachers,
         "groups": len(groups),
         "prompts": len({one.source for one in groups}),
@@ -62,19 +55,10 @@ def make(
         "parts": parts(groups, held_out),
         "honesty": honesty(groups, held_out),
         "tricks": tricks(groups, held_out),
-        "per_second": _per_second(held_out, groups),
     }
-    figures |= {"findings": findings_of(training, figures), "seconds": time.process_time() - started}
-    return Distilled(out, model.title, _written(out, model, figures), f"local:{out}")
-
-
-def _per_second(held_out: HeldOut, groups: Sequence[TrainingGroup]) -> float:
-    """Return how many trajectories a local judge scores in a second of CPU, without rendering them."""
-    views = [render(one.group) for one in groups[:_TIMED]]
-    started = time.process_time()
-    for place, view in enumerate(views):
-        held_out.sums(place, view)
-    return sum(len(view.ids) for view in views) / max(time.process_time() - started, 1e-9)
+    figures["findings"] = findings_of(training, figures)
+    _write(out, model, figures)
+    return Distilled(out, figures, f"local:{out}")
 
 
 def _require_usable(folder: Path, *, force: bool) -> None:
@@ -88,21 +72,18 @@ def _require_usable(folder: Path, *, force: bool) -> None:
         )
 
 
-def _written(folder: Path, model: Model, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a local judge with its card; return the figures with the size of the model in ``bytes``.
-
-    Each file is written whole or not at all, the model last, so that a crash leaves the old judge.
+def _write(folder: Path, model: Model, figures: Mapping[str, Any]) -> None:
+    """Write a local judge with its card. Each file is written whole or not at all, the model last, so that a crash
+    leaves the old judge.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as name:
             made = Path(name)
             write_model(made, model)
-            whole = {**figures, "bytes": (made / MODEL_FILE).stat().st_size}
-            (made / _CARD).write_text(card_text(model.title, whole), encoding="utf-8")
-            (made / _FIGURES).write_text(json.dumps(whole, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            (made / _CARD).write_text(card_text(figures), encoding="utf-8")
+            (made / _FIGURES).write_text(json.dumps(figures, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
             for one in (_FIGURES, _CARD, MODEL_FILE):
                 os.replace(made / one, folder / one)  # noqa: PTH105 - the same call on every system
     except OSError as error:
         raise ConfigError(f"--out {folder}: cannot be written ({error.strerror or error})") from error
-    return whole

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -84,35 +83,28 @@ def _right_pairs(raw: Array, teacher: Array) -> float | None:
 
 def parts(groups: Sequence[TrainingGroup], held_out: HeldOut) -> list[Figure]:
     """Return a local judge's agreement with its teacher on parts of the training groups, weakest first."""
-    found = []
-    for name, inside in _parts(groups):
-        chosen = [place for place in range(len(groups)) if inside(groups[place])]
-        if not _LEAST <= len(chosen) < len(groups):
-            continue
-        table = padded([groups[place].teacher for place in chosen])
-        own = measures.fidelity(padded([held_out.raw[place] for place in chosen]), table)
-        if (~np.isnan(own)).sum() >= _LEAST:
-            found.append({"part": name, **_stated(own)})
+    own = measures.fidelity(padded(held_out.raw), padded([one.teacher for one in groups]))
+    length = np.array([one.measured.values[:, LENGTH].mean() for one in groups])
+    best = np.array([_length_of_best(one) for one in groups])
+    tools = np.array([one.measured.has_tools for one in groups])
+    pairs = np.array([len(one.teacher) == 2 for one in groups])
+    low, high = np.percentile(length, [33.3, 66.7])
+    inside = {
+        "short answers": length <= low,
+        "long answers": length > high,
+        "the teacher prefers a shorter answer": best < 0,
+        "the teacher prefers a longer answer": best > 0,
+        "with tools": tools,
+        "without tools": ~tools,
+        "pairs": pairs,
+        "groups of three or more": ~pairs,
+    }
+    found = [
+        {"part": name, **_stated(own[chosen])}
+        for name, chosen in inside.items()
+        if (~np.isnan(own[chosen])).sum() >= _LEAST and not chosen.all()
+    ]
     return sorted(found, key=lambda one: float(one["value"]))
-
-
-def _parts(groups: Sequence[TrainingGroup]) -> Iterator[tuple[str, Callable[[TrainingGroup], bool]]]:
-    lengths = [float(one.measured.values[:, LENGTH].mean()) for one in groups]
-    low, high = np.percentile(lengths, [33.3, 66.7])
-    yield "short answers", lambda one: one.measured.values[:, LENGTH].mean() <= low
-    yield "long answers", lambda one: one.measured.values[:, LENGTH].mean() > high
-    yield "the teacher prefers a shorter answer", lambda one: _length_of_best(one) < 0
-    yield "the teacher prefers a longer answer", lambda one: _length_of_best(one) > 0
-    yield "with tools", lambda one: one.measured.has_tools
-    yield "without tools", lambda one: not one.measured.has_tools
-    yield "pairs", lambda one: len(one.teacher) == 2
-    yield "groups of three or more", lambda one: len(one.teacher) > 2
-    for script in sorted({one.measured.script for one in groups}):
-        yield f"tasks in {script or 'no'} script", partial(_has_script, script)
-
-
-def _has_script(script: str, one: TrainingGroup) -> bool:
-    return one.measured.script == script
 
 
 def _length_of_best(one: TrainingGroup) -> float:
@@ -232,15 +224,4 @@ def _of_groups(training: Training) -> list[str]:
         found.append(f"One judge taught it ({training.teachers[0]}): its mistakes are learned as truths.")
     if all(np.isnan(one.stderr).all() for one in groups):
         found.append("No score has a standard error, so all scores count alike: ask the teacher in two orders.")
-    return [*found, *_of_mixture(groups)]
-
-
-def _of_mixture(groups: Sequence[TrainingGroup]) -> list[str]:
-    tools = float(np.mean([one.measured.has_tools for one in groups]))
-    scripts = {one.measured.script for one in groups if one.measured.script}
-    found = []
-    if 0.1 <= tools <= 0.9:
-        found.append(f"The tasks are mixed: {tools:.0%} of the groups call tools. A judge for each kind may be better.")
-    if len(scripts) > 1:
-        found.append(f"The tasks are written in several scripts ({', '.join(sorted(scripts))}).")
     return found

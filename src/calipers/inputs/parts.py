@@ -72,7 +72,7 @@ def _media(block: Part, kind: str) -> list[Part]:
     mime, data, url = (
         next((held[key] for key in keys if isinstance(held.get(key), str) and held[key]), None)
         for keys in (
-            ("media_type", "mime_type", "mimeType", "mediaType"), ("data", "base64", "blob", "file_data"), _URLS
+            ("media_type", "mime_type", "mimeType", "mediaType"), ("data", "base64", "blob"), _URLS
         )
     )  # fmt: skip
     url, data = (data, None) if data and data.startswith("data:") else (url, data)
@@ -83,12 +83,15 @@ def _media(block: Part, kind: str) -> list[Part]:
         url = f"data:{mime or _MIME_TYPES.get(kind, 'application/octet-stream')};base64,{data}"
     if becomes == "image" or (url and kind == "resource" and (mime or "").startswith("image/")):
         if url:
-            detail = {"detail": held["detail"]} if held.get("detail") else {}
+            detail = {"detail": held["detail"]} if held.get("detail") and isinstance(held["detail"], str) else {}
             return [{"type": "image_url", "image_url": {"url": url, **detail}}]
         if not held.get("file_id"):
             raise InputError(f"an {kind} part needs a URL or base64 data")
+    if isinstance(block.get("file"), dict):
+        return [{"type": "file", "file": {key: item for key, item in block["file"].items() if item is not None}}]
+    is_data = url is not None and url.startswith("data:")
     name = next((held[key] for key in ("filename", "title", "name", "uri") if held.get(key)), None)
-    where = {"file_data" if url.startswith("data:") else "file_url": url} if url else {}
+    where = {"file_data": held.get("file_data") or (url if is_data else None), "file_url": None if is_data else url}
     file = {key: item for key, item in {"filename": name, "file_id": held.get("file_id"), **where}.items() if item}
     return [{"type": "file", "file": file} if file else {key: item for key, item in block.items() if item is not None}]
 

@@ -150,6 +150,9 @@ def system_message(before: str, rubric: str, after: str, answer: str) -> Message
     return EncodedDict(message) if text.isascii() else message
 
 
+_LONGEST_KEY: Final = 8
+
+
 def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[str, ...]:
     """Return ``number`` opaque keys for the candidates in a protocol's question.
 
@@ -162,8 +165,9 @@ def draw_candidate_keys(view: RenderedGroup, number: int, salt: str) -> tuple[st
     taken = b"".join(texts).translate(None, _OTHER_BYTES).decode()
     keys: dict[str, None] = {}
     for draw in count():
-        # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up.
-        length = 2 + draw // 20
+        # Two letters usually suffice; longer keys follow if the content or the number of candidates uses them up. No
+        # content has all keys of the greatest length, so this ends.
+        length = min(2 + draw // 20, _LONGEST_KEY)
         # A hash is a seeded draw. Seeding a random generator would take longer than the whole function.
         drawn = blake2b(f"{view.digest}:{salt}:{draw}".encode()).digest().translate(_LETTER_OF_BYTE).decode()
         for at in range(0, len(drawn) - length, length):

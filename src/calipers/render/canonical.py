@@ -1,18 +1,19 @@
 """Puts messages into the canonical form in which they are compared, shared and shown to the judge.
 
 Call ids become ``c1``, ``c2``, ... in order of appearance (``u1``, ... for a result without its call). Absent and empty
-optional values are dropped, a single text part becomes its text, and ``content`` is always present. ``inputs`` read
-the message forms of other libraries, and ``transcript`` writes messages as text.
+optional values are dropped, a single text part becomes its text, ``content`` is always present, and a short placeholder
+replaces binary data. ``inputs`` read the message forms of other libraries, and ``transcript`` writes messages as text.
 """
 
 from __future__ import annotations
 
-import json
+import hashlib
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from calipers.render.binaries import plain_json, without_data_urls
 from calipers.types import Message
 
 Reasoning: TypeAlias = Literal["hidden", "shown"]
@@ -22,9 +23,6 @@ _BOOKKEEPING = frozenset({
     "id", "index", "created", "timestamp", "usage", "cost", "weight", "cache_control", "provider_specific_fields",
     "logprobs", "token_ids", "prompt_token_ids", "completion_token_ids", "response_token_ids", "loss_mask",
 })  # fmt: skip
-_REASONING = ("reasoning", "reasoning_content")
-# Servers often repeat the reasoning under these keys, as signed or encrypted blocks.
-_REASONING_FORMS = ("reasoning_details", "thinking_blocks")
 _REASONING_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 _READ_FIRST = frozenset({"role", "content"})
 
@@ -44,8 +42,6 @@ class Canonicaliser:
         """Return an independent copy of this state of rendering, taken after the group's context. Each transcript
         continues from a copy.
         """
-        if not (self.calls or self.hidden or self.elided or self.answered):
-            return Canonicaliser(self.reasoning)
         unanswered = {key: list(value) for key, value in self.unanswered.items()}
         return Canonicaliser(
             self.reasoning, list(self.elided), self.hidden, self.calls, unanswered, dict(self.answered)
@@ -70,15 +66,19 @@ class Canonicaliser:
         known: dict[str, Any] = {"role": role, "content": self._content(content)}
         # Zero and False are information; None and empty values are not.
         rest = {key: value for key, value in message.items() if (value or value == 0) and key not in _READ_FIRST}
-        if role == "assistant":
-            self._take_calls(known, rest)
-        elif role == "tool":
-            self._take_result(known, rest)
-        if rest:
-            self._take_rest(known, rest)
-        if self.reasoning == "hidden" and role == "assistant":
-            self._hide_inline(known)
-        return known
+        if role == "assistant" and "tool_calls" in rest:
+            known["tool_calls"] = [self._call(call) for call in rest.pop("tool_calls")]
+        if role == "tool" and "tool_call_id" in rest:
+            known["tool_call_id"] = self._call_answered(str(rest.pop("tool_call_id")))
+        if role == "tool" and rest.pop("is_error", False):
+            known["is_error"] = True
+        if self.reasoning == "hidden":
+            self.hidden += rest.pop("reasoning", None) is not None
+            if role == "assistant":
+                self._hide_inline(known)
+        known |= {key: str(rest.pop(key)) for key in ("reasoning", "name", "refusal") if key in rest}
+        self.elided += [f"key {key!r} left out" for key in sorted(rest.keys() & _BOOKKEEPING)]
+        return known | {str(key): plain_json(rest[key], self.elided) for key in sorted(rest.keys() - _BOOKKEEPING)}
 
     def omissions(self) -> tuple[str, ...]:
         """Return a line for each kind of content that the transcript has omitted from the messages so far, without
@@ -90,56 +90,37 @@ class Canonicaliser:
     def _content(self, content: Any) -> str | list[dict[str, Any]]:
         if content is None or isinstance(content, str):
             return content or ""
-        if isinstance(content, Mapping):
-            content = [content]
-        if not isinstance(content, Sequence):
-            return str(content)
         parts = [part for part in map(self._part, content) if part is not None and part != {"type": "text", "text": ""}]
         if not parts:
             return ""
         return str(parts[0]["text"]) if len(parts) == 1 and parts[0]["type"] == "text" else parts
 
-    def _part(self, part: Any) -> dict[str, Any] | None:
-        if isinstance(part, str):
-            part = {"type": "text", "text": part}
-        if not isinstance(part, Mapping):
-            return {"type": "unknown", "value": plain_json(part, self.elided)}
-        if part.get("type") == "text" and isinstance(part.get("text") or "", str):
+    def _part(self, part: Mapping[str, Any]) -> dict[str, Any] | None:
+        kind, image = part.get("type"), part.get("image_url")
+        if kind == "text" and isinstance(part.get("text") or "", str):
             return {"type": "text", "text": without_data_urls(part.get("text") or "", self.elided)}
-        image = _image(part)
-        if image is not None:
-            return {"type": "image_url", "image_url": image}
-        if self.reasoning == "hidden" and part.get("type") in _REASONING_PARTS:
+        if kind == "image_url" and isinstance(image, Mapping) and isinstance(image.get("url"), str) and image["url"]:
+            detail = image.get("detail")
+            return {"type": "image_url", "image_url": {"url": image["url"]} | ({"detail": detail} if detail else {})}
+        if self.reasoning == "hidden" and kind in _REASONING_PARTS:
             self.hidden += 1
             return None
         rest = plain_json({key: value for key, value in part.items() if key not in _BOOKKEEPING}, self.elided)
-        usual = isinstance(rest.get("type"), str) and rest["type"] not in {"text", "image_url"}
-        return rest if usual else {"type": "unknown", "value": rest}
+        usual = isinstance(kind, str) and kind not in {"text", "image_url"}
+        return dict(rest) if usual else {"type": "unknown", "value": rest}
 
-    def _take_calls(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
-        calls = rest.pop("tool_calls", None)
-        if calls is not None:
-            known["tool_calls"] = [self._call(call) for call in (calls if isinstance(calls, list | tuple) else [calls])]
-
-    def _call(self, call: Any) -> dict[str, Any]:
-        if not isinstance(call, Mapping):
-            call = {"value": call}
+    def _call(self, call: Mapping[str, Any]) -> dict[str, Any]:
         self.calls += 1
         own = f"c{self.calls}"
         self.unanswered.setdefault(str(call.get("id") or ""), []).append(own)
-        function = call.get("function")
-        if _is_plain_function_call(call, function):
-            arguments = without_data_urls(_text_or_json(function.get("arguments")), self.elided)
-            return {"id": own, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
         rest = {key: value for key, value in call.items() if key not in {"id", "index"}}
+        function = rest.get("function")
+        if isinstance(function, Mapping) and isinstance(function.get("arguments"), str) and len(function) == 2:
+            arguments = without_data_urls(function["arguments"], self.elided)
+            rest["function"] = {"name": function.get("name"), "arguments": arguments}
+            if rest.keys() == {"type", "function"}:
+                return {"id": own, **rest}
         return {"id": own, **plain_json(rest, self.elided)}
-
-    def _take_result(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
-        answered = rest.pop("tool_call_id", None)
-        if answered is not None:
-            known["tool_call_id"] = self._call_answered(str(answered))
-        if rest.pop("is_error", False):
-            known["is_error"] = True
 
     def _call_answered(self, call_id: str) -> str:
         """Return the canonical id of the call that a tool result answers: the oldest unanswered call with that id."""
@@ -150,25 +131,6 @@ class Canonicaliser:
             unknown = sum(own.startswith("u") for own in self.answered.values())
             self.answered[call_id] = f"u{unknown + 1}"
         return self.answered[call_id]
-
-    def _take_rest(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
-        self._take_reasoning(known, rest)
-        for key in ("name", "refusal"):
-            if key in rest:
-                known[key] = _text_or_json(rest.pop(key))
-        for key in sorted(rest, key=str):
-            if key in _BOOKKEEPING:
-                self.elided.append(f"key {key!r} left out")
-            else:
-                known[str(key)] = plain_json(rest[key], self.elided)
-
-    def _take_reasoning(self, known: dict[str, Any], rest: dict[str, Any]) -> None:
-        if self.reasoning == "hidden":
-            self.hidden += bool([rest.pop(key) for key in (*_REASONING, *_REASONING_FORMS) if key in rest])
-            return
-        texts = [_text_or_json(rest.pop(key)) for key in _REASONING if key in rest]
-        if texts:
-            known["reasoning"] = "\n".join(dict.fromkeys(texts))
 
     def _hide_inline(self, known: dict[str, Any]) -> None:
         """Hide a ``<think>`` block at the start of an assistant's text. If the block never ends, no text remains.
@@ -185,30 +147,49 @@ class Canonicaliser:
         self.hidden += 1
 
 
-def _is_plain_function_call(call: Mapping[str, Any], function: Any) -> bool:
-    """Return whether a tool call is a function call with a name and arguments, and nothing else."""
-    return (
-        isinstance(function, Mapping)
-        and isinstance(function.get("name"), str)
-        and call.get("type") in {"function", None}
-        and call.keys() <= {"id", "type", "function", "index"}
-        and function.keys() <= {"name", "arguments"}
-    )
+# Shorter runs of base64 characters are names, hashes and keys: they are evidence and cost few tokens.
+_MIN_BASE64 = 256
+_BASE64 = re.compile(rf"[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
+_DATA_URL = re.compile(rf"data:([\w.+/-]{{1,80}});base64,[A-Za-z0-9+/_-]{{{_MIN_BASE64},}}={{0,2}}")
+# Values nested more deeply are no evidence for a judge, and would exhaust the stack.
+_MAX_DEPTH = 32
 
 
-def _text_or_json(value: Any) -> str:
-    """Return a text unchanged, and any other message value as JSON."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(plain_json(value, []), ensure_ascii=False)
+def plain_json(value: Any, elided: list[str], *, depth: int = 0) -> Any:  # noqa: PLR0911 - one return a kind
+    """Return a part of a trajectory as JSON data for the transcript. It survives a round trip. ``elided`` gets a line
+    for each replacement.
+
+    Keys become strings, sequences become lists, NaN and infinity become text, and unknown objects become their ``str``.
+    """
+    match value:
+        case None | bool() | int():
+            return value
+        case str() if len(value) >= _MIN_BASE64 and _BASE64.fullmatch(value):
+            return _placeholder("base64", value, elided)
+        case str():
+            return without_data_urls(value, elided)
+        case Mapping() | Sequence() if depth >= _MAX_DEPTH:
+            elided.append(f"values nested deeper than {_MAX_DEPTH} left out")
+            return "[nested too deeply]"
+        case Mapping():
+            return {str(key): plain_json(item, elided, depth=depth + 1) for key, item in value.items()}
+        case Sequence():
+            return [plain_json(item, elided, depth=depth + 1) for item in value]
+        case _:
+            return value if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
-def _image(part: Mapping[str, Any]) -> dict[str, str] | None:
-    image = part.get("image_url")
-    if part.get("type") != "image_url":
-        return None
-    url = image.get("url") if isinstance(image, Mapping) else image
-    if not isinstance(url, str) or not url:
-        return None
-    detail = image.get("detail") if isinstance(image, Mapping) else None
-    return {"url": url, "detail": detail} if isinstance(detail, str) and detail else {"url": url}
+def without_data_urls(text: str, elided: list[str]) -> str:
+    """Replace each base64 data URL in text shown to the judge by a placeholder. ``elided`` gets a line for each data
+    URL.
+    """
+    if ";base64," not in text:
+        return text
+    return _DATA_URL.sub(lambda match: _placeholder(match[1], match[0], elided), text)
+
+
+def _placeholder(kind: str, data: str, elided: list[str]) -> str:
+    digest = hashlib.blake2b(data.encode(), digest_size=6).hexdigest()
+    shown = f"[{kind}, {len(data)} bytes, blake2b {digest}]"
+    elided.append(f"binary data shown as {shown}")
+    return shown

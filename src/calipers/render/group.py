@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from calipers.render.canonical import Reasoning
 from calipers.render.escapes import unescape
@@ -120,6 +121,7 @@ def render_in_steps(
             size = 0
             yield
     marker = draw_marker(digest, (head, *bodies, rubric or "", *beside))
+    each = tuple(trajectory.artifacts for trajectory in group.trajectories)
     yield
     head_parts = _parts(head, marker)
     candidates = []
@@ -143,7 +145,7 @@ def render_in_steps(
         rubrics=tuple(criteria[draft.members[0]] for draft in distinct) if graded else (),
         gold=tuple([trajectory.gold for trajectory in group.trajectories]),
         metadata=tuple([trajectory.metadata for trajectory in group.trajectories]),
-        artifacts=_artifacts_of_each(group) if artifacts else (),
+        artifacts=each if artifacts and (group.artifacts or any(each)) else (),
         task_artifacts=group.artifacts if artifacts else {},
     )
 
@@ -211,12 +213,6 @@ def _digest(opening: Sequence[str], drafts: Sequence[_Draft], rubric: str | None
     return digest.digest()
 
 
-def _artifacts_of_each(group: TrajectoryGroup) -> tuple[Mapping[str, str], ...]:
-    """Return the artifacts of each trajectory; none at all if neither they nor the group have any."""
-    each = tuple(trajectory.artifacts for trajectory in group.trajectories)
-    return each if group.artifacts or any(each) else ()
-
-
 def _artifacts_key(artifacts: Mapping[str, str]) -> bytes:
     """Return a hash of a trajectory's artifacts, or no bytes if there are none."""
     if not artifacts:
@@ -261,8 +257,6 @@ def _parts(text: str, marker: str) -> tuple[Part, ...]:
 
 def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
     """Return how many leading blocks all transcripts ``bodies`` have in common."""
-    if not bodies:
-        return 0
     length = 0
     for blocks in zip(*bodies, strict=False):
         if blocks.count(blocks[0]) < len(blocks):
@@ -271,13 +265,10 @@ def common_prefix_length(bodies: Sequence[Sequence[str]]) -> int:
     return length
 
 
-def find_exhibits(blocks: Iterable[str]) -> dict[str, str]:
-    """Map texts that recur in a transcript's blocks to their names ``X1``, ``X2``, ... in order of first appearance."""
-    return run_steps(_exhibits_in_steps([blocks]))
-
-
 def _exhibits_in_steps(transcripts: Iterable[Iterable[str]]) -> Steps[dict[str, str]]:
-    """Find the exhibits of the blocks of all ``transcripts``, in order, as ``find_exhibits`` does."""
+    """Map texts that recur in the blocks of all ``transcripts`` to their names ``X1``, ``X2``, ... in order of first
+    appearance.
+    """
     pieces: list[list[str]] = []
     lengths: set[int] = set()
     recurring: set[int] = set()
@@ -344,24 +335,17 @@ def draw_marker(seed: bytes, texts: tuple[str, ...]) -> str:
 
     If a marker occurs in a text, another one is drawn; later draws are longer. This ends because texts are finite.
     """
-    attempt = 0
-    while True:
-        syllables = 1 + attempt // _DRAWS_PER_LENGTH
-        marker = _spelled(hashlib.blake2b(seed + attempt.to_bytes(4, "big"), digest_size=64).digest(), syllables)
-        # A text without "@" contains no marker, and searching for one character is a hundred times faster.
-        for text in texts:
-            if "@" in text and marker in text:
-                break
-        else:
-            return marker
-        attempt += 1
+    # A text without "@" contains no marker, and searching for one character is a hundred times faster.
+    texts = tuple(text for text in texts if "@" in text)
+    drawn = (_drawn(seed, attempt) for attempt in count())
+    return next(marker for marker in drawn if not any(marker in text for text in texts))
 
 
-def _spelled(digest: bytes, syllables: int) -> str:
-    number = int.from_bytes(digest, "big")
+def _drawn(seed: bytes, attempt: int) -> str:
+    number = int.from_bytes(hashlib.blake2b(seed + attempt.to_bytes(4, "big"), digest_size=64).digest(), "big")
     number, pick = divmod(number, len(_CONSONANTS))
     spelled = "@" + _CONSONANTS[pick]
-    for _ in range(syllables):
+    for _ in range(1 + attempt // _DRAWS_PER_LENGTH):
         number, vowel = divmod(number, len(_VOWELS))
         number, pick = divmod(number, len(_CONSONANTS))
         spelled += _VOWELS[vowel] + _CONSONANTS[pick]

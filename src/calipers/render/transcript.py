@@ -25,8 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeGuard
 
-from calipers.render.binaries import plain_json
-from calipers.render.canonical import Canonicaliser, Reasoning
+from calipers.render.canonical import Canonicaliser, Reasoning, plain_json
 from calipers.render.escapes import escape, escape_all
 from calipers.types import Message, Tool, Trajectory, TrajectoryGroup, Transcript
 from calipers.types.steps import Steps, run_steps

@@ -52,10 +52,11 @@ def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
     All calls of a process share one event loop in a daemon thread, so that a judge's connections last for the whole
     run. What ends the wait, such as Ctrl-C, cancels the coroutine. Raises RuntimeError on that loop itself.
     """
-    if threading.current_thread() is _background.thread:
+    loop, thread = _background()
+    if threading.current_thread() is thread:
         coroutine.close()
         raise RuntimeError("run_coroutine would wait for its own event loop; await the coroutine instead")
-    result = asyncio.run_coroutine_threadsafe(coroutine, _background.started())
+    result = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return result.result()
     except BaseException:
@@ -63,33 +64,20 @@ def run_coroutine(coroutine: Coroutine[Any, Any, R]) -> R:
         raise
 
 
-class _Background:
-    """An event loop in a daemon thread, started when first needed."""
-
-    def __init__(self) -> None:
-        self.thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._loops: list[asyncio.AbstractEventLoop] = []
-
-    def started(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self.thread is None:
-                self._loops.append(asyncio.new_event_loop())
-                self.thread = threading.Thread(target=self._loops[-1].run_forever, name="calipers", daemon=True)
-                self.thread.start()
-            return self._loops[-1]
-
-    def forget(self) -> None:
-        """In a forked child the thread does not exist, and the lock may be held for ever.
-
-        The parent's loop stays referenced, because Python warns when an open loop is garbage-collected.
-        """
-        self.thread, self._lock = None, threading.Lock()
+_lock = threading.Lock()
+_loops: Final[dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]]] = {}
+"""By process: a forked child has no threads of its parent."""
 
 
-_background = _Background()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_background.forget)
+def _background() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
+    """Return this process's event loop and its daemon thread, started when first needed."""
+    with _lock:
+        if os.getpid() not in _loops:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="calipers", daemon=True)
+            thread.start()
+            _loops[os.getpid()] = loop, thread
+        return _loops[os.getpid()]
 
 
 def once_per_process(*, maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -123,13 +111,12 @@ def as_judge(source: JudgeLike) -> Judge:
     try:
         hash(source)
     except TypeError:
-        return build_judge(source)
-    return _judge_of(source)
+        return _built(source)
+    return _shared(source)
 
 
-def build_judge(source: JudgeLike) -> Judge:
-    """Return a new Judge for the ``judge`` argument of a trainer's adapter, or ``source`` itself if it is a Judge."""
-    if isinstance(source, str | list | tuple) or callable(getattr(source, "complete", None)):
+def _built(source: JudgeLike) -> Judge:
+    if isinstance(source, str | tuple) or callable(getattr(source, "complete", None)):
         return Judge(cast("str | Backend | Sequence[str | Backend]", source))
     made = source() if callable(source) else source
     if isinstance(made, Judge):
@@ -142,9 +129,7 @@ def build_judge(source: JudgeLike) -> Judge:
     )
 
 
-@once_per_process(maxsize=32)
-def _judge_of(source: JudgeLike) -> Judge:
-    return build_judge(source)
+_shared = once_per_process(maxsize=32)(_built)
 
 
 def require_sendable(judge: JudgeLike) -> None:

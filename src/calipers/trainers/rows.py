@@ -83,27 +83,12 @@ def split_reasoning(message: Message) -> Message:
     return {**message, "content": after.lstrip()} | ({"reasoning": reasoning} if reasoning else {})
 
 
-def rollout_group(
-    members: Sequence[Mapping[str, Any] | str | None],
-    *,
-    prompt: object = (),
-    rubric: str | Rubric | None = None,
-    name: str | None = None,
-) -> dict[str, Any]:
-    """Return a trainer's rollouts as a group object of a groups file.
+def read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:
+    """Return a rollout as a trajectory; one that cannot be read is logged and has no messages, so it gets no score.
 
-    A member is a trajectory's object, or the text of an answer to ``prompt``, or None for no answer. ``name`` is the
-    group's id. A rollout without an id gets its position, from 1. A rollout that cannot be read is logged and stays
-    without messages, so that it gets no score. Raises InputError for a prompt that cannot be read.
+    A member is a trajectory's object, or the text of an answer, or None for no answer. Without an id it gets its
+    ``position``.
     """
-    return {
-        "context": prompt_messages(prompt),
-        "trajectories": [_read_rollout(member, str(position)) for position, member in enumerate(members, start=1)],
-        "rubric": rubric,
-    } | ({"group_id": name} if name is not None else {})
-
-
-def _read_rollout(member: Mapping[str, Any] | str | None, position: str) -> Trajectory:
     if member is None:
         return Trajectory(position, ())
     value = {"messages": [assistant_message(member)]} if isinstance(member, str) else member

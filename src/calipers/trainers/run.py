@@ -21,7 +21,7 @@ from calipers.judging.judge import Judge
 from calipers.trainers.cohorts import Cohorts, MemberResult
 from calipers.trainers.process import JudgeLike, as_judge, once_per_process, warn_untested
 from calipers.trainers.rewards import NEUTRAL, unscored_trajectories
-from calipers.trainers.rows import rollout_group, rubric_with_reference
+from calipers.trainers.rows import prompt_messages, read_rollout, rubric_with_reference
 from calipers.types import GroupResult, TrajectoryGroup, TrajectoryResult
 from calipers.types.encoding import printable, without_lone_surrogates
 
@@ -298,9 +298,12 @@ def group_of_rows(judge: Judge, rows: Sequence[Row]) -> dict[str, Any]:
                 f"the rollouts of group {one_line(str(first.key if first.name is None else first.name), 80)} have "
                 f"different {what}s; only answers to the same prompt can be compared"
             )
-    rubric = rubric_with_reference(judge, first.rubric, first.reference)
-    group = rollout_group([row.member for row in rows], prompt=first.prompt, rubric=rubric, name=first.name)
-    return {**group, **first.extra}
+    group = {
+        "context": prompt_messages(first.prompt),
+        "trajectories": [read_rollout(row.member, str(number)) for number, row in enumerate(rows, start=1)],
+        "rubric": rubric_with_reference(judge, first.rubric, first.reference),
+    }
+    return {**group, **({} if first.name is None else {"group_id": first.name}), **first.extra}
 
 
 def finite_reward(reward: Any, whose: str) -> float:

@@ -36,7 +36,8 @@ class Candidate:
     """A distinct trajectory as a judge sees it. Identical trajectories of a group are one candidate.
 
     ``members`` are the positions of these trajectories in the group; a decoy answer (canary) has none, and comes last.
-    ``messages`` are canonical and include the shared prefix; judges that take data instead of a prompt read these.
+    ``messages`` are canonical, include the shared prefix and are never shortened; judges that take data instead of a
+    prompt read these.
     ``body`` is the transcript without what all candidates share. ``elided`` lists what was omitted.
     """
 

@@ -96,17 +96,12 @@ def test_thinking_is_kept_apart_and_cached_tokens_are_input() -> None:
     assert completion.usage.cost_usd is None
 
 
-@pytest.mark.parametrize(
-    ("reason", "meant"),
-    [("end_turn", "stop"), ("stop_sequence", "stop"), ("tool_use", "stop"), ("max_tokens", "length"),
-     ("model_context_window_exceeded", "length"), ("pause_turn", None), ("odd", None)],
-)  # fmt: skip
-def test_only_answers_that_ended_are_read(reason: str, meant: str | None) -> None:
-    if meant is not None:
-        assert _read(message("hi", stop=reason)).finish_reason == meant
-        return
-    with pytest.raises(TransientError, match=reason):
-        _read(message("hi", stop=reason))
+def test_only_answers_that_ended_are_read() -> None:
+    ended = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
+    assert {reason: _read(message("hi", stop=reason)).finish_reason for reason in ended} == ended
+    for reason in ("pause_turn", "odd"):
+        with pytest.raises(TransientError, match=reason):
+            _read(message("hi", stop=reason))
 
 
 def test_an_answer_cut_before_its_first_word_is_an_answer_cut() -> None:
@@ -122,52 +117,51 @@ def test_a_refusal_says_why() -> None:
         _read(message("", stop="refusal", stop_details=None))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [{}, [], {"content": "hi"}, {"content": None}, message(""), message("", content=["odd", {"type": "text"}]),
-     {"type": "error", "error": {"type": "api_error", "message": "x"}}, {"type": "error"}],
-)  # fmt: skip
-def test_a_200_without_an_answer_is_a_bad_reply(body: Any) -> None:
-    with pytest.raises(TransientError) as caught:
-        _read(body)
-    assert caught.value.kind == "bad_reply"
+def test_a_200_without_an_answer_is_a_bad_reply() -> None:
+    odd = message("", content=["odd", {"type": "text"}])
+    died = {"type": "error", "error": {"type": "api_error", "message": "x"}}
+    bodies: tuple[Any, ...] = ({}, [], {"content": "hi"}, {"content": None}, message(""), odd, died, {"type": "error"})
+    for body in bodies:
+        with pytest.raises(TransientError) as caught:
+            _read(body)
+        assert caught.value.kind == "bad_reply"
 
 
 def _error(status: int, kind: str, said: str, **headers: str) -> Answer:
     return Answer(status, {"type": "error", "error": {"type": kind, "message": said}, "request_id": "r"}, headers)
 
 
-@pytest.mark.parametrize(
-    ("answer", "kind", "fatal"),
-    [
-        (_error(401, "authentication_error", f"invalid x-api-key {KEY}"), "unauthorized", True),
-        (_error(403, "permission_error", "no access"), "unauthorized", True),
-        (_error(402, "billing_error", "pay"), "rate_limited", True),
-        (_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
-         "rate_limited", True),
-        (_error(400, "invalid_request_error", "You have reached your specified API usage limits."), "rate_limited",
-         True),
-        (_error(404, "not_found_error", "model: claude-x"), "not_found", True),
-        (_error(413, "request_too_large", "Request exceeds the maximum size"), "context_window", False),
-        (_error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), "context_window",
-         False),
-        (_error(429, "rate_limit_error", "slow down", **{"retry-after": "7"}), "rate_limited", None),
-        (_error(529, "overloaded_error", "Overloaded"), "server", None),
-        (_error(500, "api_error", "Internal server error"), "server", None),
-        (_error(504, "timeout_error", "took too long"), "server", None),
-        (_error(400, "invalid_request_error", "messages: roles must alternate"), "bad_request", False),
-    ],
-)  # fmt: skip
-async def test_every_error_has_its_kind(faulty: FaultyServer, answer: Answer, kind: str, fatal: bool | None) -> None:  # noqa: FBT001 - a column
-    faulty.script(answer)
-    with pytest.raises(BackendError) as caught:
-        await _judge(faulty).complete(_asking())
-    failure = caught.value
-    assert failure.kind == kind
-    assert KEY not in str(failure)
-    assert (failure.fatal if isinstance(failure, PermanentError) else None) == fatal
-    if isinstance(failure, TransientError) and "retry-after" in answer.headers:
-        assert failure.retry_after == 7.0
+FAILURES: list[tuple[Answer, str, bool | None]] = [
+    (_error(401, "authentication_error", f"invalid x-api-key {KEY}"), "unauthorized", True),
+    (_error(403, "permission_error", "no access"), "unauthorized", True),
+    (_error(402, "billing_error", "pay"), "rate_limited", True),
+    (_error(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+     "rate_limited", True),
+    (_error(400, "invalid_request_error", "You have reached your specified API usage limits."), "rate_limited",
+     True),
+    (_error(404, "not_found_error", "model: claude-x"), "not_found", True),
+    (_error(413, "request_too_large", "Request exceeds the maximum size"), "context_window", False),
+    (_error(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"), "context_window",
+     False),
+    (_error(429, "rate_limit_error", "slow down", **{"retry-after": "7"}), "rate_limited", None),
+    (_error(529, "overloaded_error", "Overloaded"), "server", None),
+    (_error(500, "api_error", "Internal server error"), "server", None),
+    (_error(504, "timeout_error", "took too long"), "server", None),
+    (_error(400, "invalid_request_error", "messages: roles must alternate"), "bad_request", False),
+]  # fmt: skip
+
+
+async def test_every_error_has_its_kind(faulty: FaultyServer) -> None:
+    for answer, kind, fatal in FAILURES:
+        faulty.script(answer)
+        with pytest.raises(BackendError) as caught:
+            await _judge(faulty).complete(_asking())
+        failure = caught.value
+        assert failure.kind == kind
+        assert KEY not in str(failure)
+        assert (failure.fatal if isinstance(failure, PermanentError) else None) == fatal, kind
+        if isinstance(failure, TransientError) and "retry-after" in answer.headers:
+            assert failure.retry_after == 7.0
 
 
 async def test_a_model_without_structured_output_is_asked_in_plain_text_from_then_on(faulty: FaultyServer) -> None:
@@ -204,22 +198,21 @@ async def test_a_limit_too_large_is_lowered_and_never_left_out(faulty: FaultySer
         await _judge(faulty).complete(_asking())
 
 
-@pytest.mark.parametrize("tail", ["", "/", "/v1", "/v1/"])
-async def test_the_address_may_end_in_v1_or_not(faulty: FaultyServer, tail: str) -> None:
+async def test_the_address_may_end_in_v1_or_not(faulty: FaultyServer) -> None:
     faulty.script(Answer(body=message("{}")))
-    await Anthropic("m", base_url=f"http://127.0.0.1:{faulty.port}{tail}").complete(_asking())
-    assert faulty.asked[0].path == "/v1/messages"
+    for tail in ("", "/", "/v1", "/v1/"):
+        await Anthropic("m", base_url=f"http://127.0.0.1:{faulty.port}{tail}").complete(_asking())
+    assert {asked.path for asked in faulty.asked} == {"/v1/messages"}
 
 
-@pytest.mark.parametrize(
-    ("models", "warned"),
-    [({"data": [{"id": "claude-x-20260101"}], "has_more": False}, False),
-     ({"data": [{"id": "other"}], "has_more": True}, False),
-     ({"data": [{"id": "other"}], "has_more": False}, True)],
-)  # fmt: skip
-async def test_check_knows_dated_names_and_short_pages(faulty: FaultyServer, models: Any, *, warned: bool) -> None:
-    faulty.get["/v1/models"] = Answer(body=models)
-    assert bool(await _judge(faulty).check()) is warned
+async def test_check_knows_dated_names_and_short_pages(faulty: FaultyServer) -> None:
+    for listed, has_more, warned in (
+        ("claude-x-20260101", False, False),
+        ("other", True, False),
+        ("other", False, True),
+    ):
+        faulty.get["/v1/models"] = Answer(body={"data": [{"id": listed}], "has_more": has_more})
+        assert bool(await _judge(faulty).check()) is warned
     assert faulty.posts == []
 
 

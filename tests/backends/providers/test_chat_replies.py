@@ -38,11 +38,12 @@ def test_text_model_usage_and_latency_are_taken() -> None:
     assert completion == Completion("hi", "stop", "hm", "real", Usage(7, 3, 5, 0.01), 0.5)
 
 
-@pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": None, "prompt_tokens_details": None, "cost": None},
-                                   {"prompt_tokens": -1, "completion_tokens": "3", "cost": True},
-                                   {"cost": 10**400}])  # fmt: skip
-def test_usage_that_is_missing_or_absurd_counts_as_unknown(usage: Any) -> None:
-    assert _read({**_chat(), "usage": usage}).usage == Usage(0, 0, 0, None)
+def test_usage_that_is_missing_or_absurd_counts_as_unknown() -> None:
+    nothing = {"prompt_tokens": None, "prompt_tokens_details": None, "cost": None}
+    absurd = {"prompt_tokens": -1, "completion_tokens": "3", "cost": True}
+    usages: tuple[Any, ...] = (None, [], {}, nothing, absurd, {"cost": 10**400})
+    for usage in usages:
+        assert _read({**_chat(), "usage": usage}).usage == Usage(0, 0, 0, None)
 
 
 def test_only_answers_that_ended_by_themselves_are_read() -> None:
@@ -65,18 +66,6 @@ def test_only_answers_that_ended_by_themselves_are_read() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"choices": [{"message": None, "finish_reason": "content_filter"}]},
-        {"choices": [], "finish_reason": "content_filter"},
-        {"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]},
-    ],
-)
-def test_a_filter_that_left_no_message_is_a_refusal(body: Any) -> None:
-    assert _failure(body).kind == "refused"
-
-
 def test_content_may_be_parts_with_thinking_among_them() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "a"},
              {"type": "text", "text": "b"}, "odd"]  # fmt: skip
@@ -84,20 +73,14 @@ def test_content_may_be_parts_with_thinking_among_them() -> None:
     assert (completion.text, completion.reasoning) == ("ab", "hm")
 
 
-@pytest.mark.parametrize("arguments", ['{"scores": {}}', {"scores": {}}])
-def test_an_only_tool_call_is_the_answer_when_nothing_else_is(arguments: Any) -> None:
-    call = {"function": {"name": "verdict", "arguments": arguments}}
-    assert _read(_chat(None, "tool_calls", tool_calls=[call])).text == '{"scores": {}}'
-    assert _read(_chat("said", "stop", tool_calls=[call])).text == "said"
-    assert _failure(_chat(None, "tool_calls", tool_calls=[call, call])).kind == "bad_reply"
-
-
-@pytest.mark.parametrize("content", [None, "", "  \n", []])
-def test_an_answer_that_ended_without_a_word_is_a_bad_reply(content: Any) -> None:
-    error = _failure(_chat(content))
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_reply"
-    assert _failure({"choices": [{"message": {}, "finish_reason": "stop"}]}).kind == "bad_reply"
+def test_an_only_tool_call_is_the_answer_when_nothing_else_is() -> None:
+    either: tuple[Any, ...] = ('{"scores": {}}', {"scores": {}})
+    for arguments in either:
+        call = {"function": {"name": "verdict", "arguments": arguments}}
+        assert _read(_chat(None, "tool_calls", tool_calls=[call])).text == '{"scores": {}}'
+        assert _read(_chat("said", "stop", tool_calls=[call])).text == "said"
+        assert _failure(_chat(None, "tool_calls", tool_calls=[call, call])).kind == "bad_reply"
+    assert _failure(_chat(None, "tool_calls", tool_calls=[{"function": {"name": "verdict"}}])).kind == "bad_reply"
 
 
 def test_a_cut_answer_may_be_empty() -> None:
@@ -110,38 +93,40 @@ def test_an_answer_under_reasoning_counts_when_it_is_whole_and_strict() -> None:
     assert (completion.text, completion.reasoning) == ('{"scores": {"A": 1}}', "")
 
 
-@pytest.mark.parametrize("reasoning", ['I think {"scores": {"A": 1}}', '{"scores": {"A": 1}', "[1]", "7"])
-def test_reasoning_that_only_mentions_an_answer_is_none(reasoning: str) -> None:
-    assert _failure(_chat("", reasoning_content=reasoning)).kind == "bad_reply"
-    assert _read(_chat("", "length", reasoning_content=reasoning)).text == ""
+def test_reasoning_that_only_mentions_an_answer_is_none() -> None:
+    for reasoning in ('I think {"scores": {"A": 1}}', '{"scores": {"A": 1}', "[1]", "7"):
+        assert _failure(_chat("", reasoning_content=reasoning)).kind == "bad_reply"
+        assert _read(_chat("", "length", reasoning_content=reasoning)).text == ""
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        _chat("no", refusal="I cannot judge this"),
-        _chat("", "content_filter"),
-        _chat('{"scores"', "refusal"),
-        _chat([{"type": "refusal", "refusal": "I cannot"}]),
-        {"error": {"code": 403, "message": "flagged by moderation"}},
-    ],
+REFUSALS: tuple[Any, ...] = (
+    _chat("no", refusal="I cannot judge this"),
+    _chat("", "content_filter"),
+    _chat('{"scores"', "refusal"),
+    _chat([{"type": "refusal", "refusal": "I cannot"}]),
+    {"error": {"code": 403, "message": "flagged by moderation"}},
+    {"choices": [{"message": None, "finish_reason": "content_filter"}]},
+    {"choices": [], "finish_reason": "content_filter"},
+    {"choices": [], "prompt_filter_results": [{"content_filter_results": {"hate": {"filtered": True}}}]},
 )
-def test_a_refusal_is_permanent(body: Any) -> None:
-    error = _failure(body)
-    assert isinstance(error, PermanentError)
-    assert error.kind == "refused"
+NO_ANSWERS: tuple[Any, ...] = (
+    *(b"", b"<html>Sign in</html>", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, {}, {"choices": []}, {"choices": None}),
+    *({"choices": [None]}, {"choices": [{"finish_reason": "stop"}]}, {"choices": [{"message": {}}]}),
+    *map(_chat, (None, "", "  \n", [])),
+    *({"error": "upstream died"}, {"error": {"message": "upstream died"}}),
+    {"choices": [{"error": {"message": "x"}, "message": {"content": "hi"}}]},
+)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>Sign in</html>", b"[]", b"7", b"\xff\xfe", b"[" * 100_000, {}, {"choices": []}, {"choices": None},
-     {"choices": [None]}, {"choices": [{"finish_reason": "stop"}]}, {"error": "upstream died"},
-     {"error": {"message": "upstream died"}}, {"choices": [{"error": {"message": "x"}, "message": {"content": "hi"}}]}],
-)  # fmt: skip
-def test_a_200_without_an_answer_is_a_bad_reply(body: Any) -> None:
-    error = _failure(body, "text/html")
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_reply"
+def test_a_200_without_an_answer_is_a_refusal_or_a_bad_reply() -> None:
+    for body in REFUSALS:
+        failure = _failure(body)
+        assert isinstance(failure, PermanentError), body
+        assert failure.kind == "refused", body
+    for body in NO_ANSWERS:
+        failure = _failure(body, "text/html")
+        assert isinstance(failure, TransientError), body
+        assert failure.kind == "bad_reply", body
 
 
 def test_an_upstream_status_inside_a_200_counts() -> None:
@@ -150,17 +135,12 @@ def test_an_upstream_status_inside_a_200_counts() -> None:
     assert error.kind == "rate_limited"
 
 
-@pytest.mark.parametrize("kind", ["text/event-stream; charset=utf-8", "application/json"])
-def test_a_stream_nobody_asked_for_is_read_all_the_same(kind: str) -> None:
-    body = b'data: {"choices": [{"delta": {"content": "{}"}, "finish_reason": "stop"}]}\n\n'
-    assert _read(body, kind).text == "{}"
-
-
 def test_an_answer_counts_whatever_type_its_server_gives_it() -> None:
     """Frameworks call what they are given as text a page."""
     assert _read(_chat("hi"), "text/html; charset=utf-8").text == "hi"
     body = b'data: {"choices": [{"delta": {"content": "{}"}, "finish_reason": "stop"}]}\n\n'
-    assert _read(body, "text/html").text == "{}"
+    for kind in ("text/html", "text/event-stream; charset=utf-8", "application/json"):
+        assert _read(body, kind).text == "{}"
     error = _failure({"error": {"code": 403, "message": "no such key"}}, "text/html")
     assert "check KEY" in str(error)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from calipers.trainers.verl import compute_score
 from calipers.trainers.verl.rows import common_group_fields
 from calipers.trainers.verl.settings import make_judge, read_settings
 from servers.checker import checker
-from servers.faulty_server import Answer, FaultyServer, error, said
+from servers.faulty_server import FaultyServer
 
 ASKED = [{"role": "user", "content": "Which planets are there?"}]
 RUBRICS = [
@@ -73,12 +72,6 @@ def test_rows_as_parquet_gives_them_are_read(server: FaultyServer) -> None:
     assert "Which planets are there?" in server.posts[-1]["messages"][-1]["content"]
 
 
-def test_main_eval_brings_no_row_and_gets_a_float(server: FaultyServer) -> None:
-    truth = {"prompt": "Which planets are there?", "rubrics": RUBRICS}
-    assert graded(server, "Mars", None, truth=truth) == 0.75
-    assert graded(server, "Mars", None, truth=json.dumps(truth)) == 0.75
-
-
 @pytest.mark.parametrize("row", [{}, {"prompt": ASKED}, {"prompt": ASKED, "reward_model": {"ground_truth": ""}}])
 def test_a_row_without_criteria_is_no_zero(server: FaultyServer, row: Mapping[str, Any]) -> None:
     with pytest.raises(InputError, match=r"no criteria: they are expected in reward_model.rubrics or extra"):
@@ -86,23 +79,6 @@ def test_a_row_without_criteria_is_no_zero(server: FaultyServer, row: Mapping[st
     with pytest.raises(InputError, match="no criteria"):
         graded(server, "Mars", None)
     assert server.posts == []
-
-
-@pytest.mark.parametrize("reply", [error(400), said("no opinion"), said('{"1": {"reason": "", "met": true}}')])
-def test_a_judge_that_fails_is_no_zero(server: FaultyServer, reply: Answer) -> None:
-    server.script(reply)
-    with pytest.raises(CalipersError, match="a response of planets got no score"):
-        graded(server, "Mars")
-    assert graded(server, "Mars", on_failure=0.5) == 0.5
-
-
-def test_rule_tags_are_checked_by_code_and_not_asked_about(server: FaultyServer) -> None:
-    rule = {"verifier": "rule", "function": "word_count_range", "parameters": {"max": 2}}
-    rubrics = [*RUBRICS, {"criterion": "has two words or fewer", "points": 2, "tags": rule}]
-    row = {**ROW, "reward_model": {"rubrics": rubrics}}
-    assert graded(server, "Mars only", row) == 0.8
-    assert graded(server, "Mars and nothing", row) == 0.6
-    assert "two words" not in str(server.posts)
 
 
 def test_thoughts_are_not_graded(server: FaultyServer) -> None:
@@ -130,12 +106,6 @@ def test_verif_is_the_share_of_rules_times_the_judges_bit(server: FaultyServer, 
     assert checked(server, answer) == score
 
 
-def test_half_of_the_rules_is_half_of_the_reward(server: FaultyServer) -> None:
-    short = "def check_following(instruction, response):\n    return len(response) < 40"
-    truth = {"checkers": [*TRUTH["checkers"], "[rule] Length: short"], "functions": [*TRUTH["functions"], short]}
-    assert checked(server, "Mars, Venus", json.dumps(truth)) == 0.5
-
-
 def test_skipped_rules_are_put_to_the_judge_and_ignored_ones_to_nobody(server: FaultyServer) -> None:
     truth = {"checkers": ["[rule] Venus: names Venus", "[llm] Mars: names Mars"], "functions": [CRASHES, ""]}
     assert checked(server, "Mars", truth, rules="judge") == 0.0
@@ -161,11 +131,6 @@ def test_rules_alone_need_no_judge_and_no_prompt(server: FaultyServer) -> None:
 def test_what_was_asked_is_found_where_verif_has_it(server: FaultyServer, key: str) -> None:
     assert checked(server, "Mars", row={key: "Which planets are there?"}) == 1.0
     assert "Which planets are there?" in server.posts[-1]["messages"][-1]["content"]
-
-
-def test_main_eval_takes_the_prompt_from_the_ground_truth(server: FaultyServer) -> None:
-    truth = json.dumps({**TRUTH, "prompt": "Which?"})
-    assert compute_score("planets", "Mars", truth, judge="vllm/judge", base_url=server.url) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -198,18 +163,6 @@ def test_thoughts_are_not_checked_and_an_answer_that_never_came_gets_nothing(ser
 
 
 # --- servers --------------------------------------------------------------------------------------------------------
-
-
-def test_several_servers_share_the_work_and_what_one_cannot_do_goes_to_the_other(server: FaultyServer) -> None:
-    with FaultyServer() as second, ThreadPoolExecutor(6) as calls:
-        second.script(checker)
-        told: dict[str, Any] = {"base_url": [server.url, second.url], "concurrency": 6}
-        scores = calls.map(lambda number: graded(server, f"Mars {number}", **told), range(24))
-        assert list(scores) == [0.75] * 24
-        assert min(len(server.posts), len(second.posts)) >= 3
-        second.script(error(500))
-        scores = calls.map(lambda number: graded(server, f"Venus {number}", **told), range(6))
-        assert list(scores) == [0.25] * 6
 
 
 # --- for the agent loop ---------------------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""verl's own V1 code on a CPU, as tests drive it: a tiny model, its configuration, a scripted policy and judge, a step.
-
-Not responsible for what is done with it (``verl_rollouts``, ``verl_rewards``), or for running it (``verl_run``).
-"""
+"""verl's own V1 code on a CPU, as tests drive it: a tiny model, its configuration, a scripted policy and a step."""
 
 from __future__ import annotations
 

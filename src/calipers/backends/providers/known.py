@@ -261,7 +261,7 @@ ALIASES: Final[Mapping[str, str]] = {"hosted_vllm": "vllm", "ollama_chat": "olla
 BACKENDS: Final[Mapping[str, Provider | str]] = {
     **PROVIDERS,
     "embedded": "calipers.backends.embedded:Embedded",
-    "local": "calipers.backends.local:Local",
+    "local": "calipers.backends.local.judge:Local",
     "profile": "calipers.study.profiles.named:profile_judge",
     "replay": "calipers.ledger:Replay",
     "scripted": "calipers.backends.providers.scripted:Scripted",

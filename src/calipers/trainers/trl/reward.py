@@ -16,7 +16,7 @@ from calipers.config.arguments import require_text, require_whole
 from calipers.errors import ConfigError
 from calipers.judging.api import check_or_continue
 from calipers.judging.judge import Judge
-from calipers.trainers.process import JudgeLike, build_judge, installed_version, require_sendable, run_coroutine
+from calipers.trainers.process import JudgeLike, as_judge, installed_version, require_sendable, run_coroutine
 from calipers.trainers.rewards import rewards_or_none, trajectory_rewards, undone_by_division
 from calipers.trainers.rows import UNREADABLE, USUAL_RUBRIC_COLUMN, step_fields, warn_unused_columns
 from calipers.trainers.run import PATIENCE, JudgedRun, Lasting, Row, Stop, judged, require_settings
@@ -137,7 +137,7 @@ class _Reward:
     def judge(self) -> Judge:
         """Return the judge, built when first needed."""
         if self._judge is None:
-            self._judge = build_judge(self._source)
+            self._judge = as_judge(self._source)
         return self._judge
 
     @property
