@@ -74,7 +74,7 @@ def test_an_option_without_its_value_or_with_a_wrong_one_is_refused():
     wrong = []
     for path, _, command in declared():
         for option in command.params:
-            if not isinstance(option, click.Option) or option.is_flag or option.count or option.opts[-1] == "--ray":
+            if not isinstance(option, click.Option) or option.is_flag or option.count:
                 continue
             flag = option.opts[-1]
             kind = option.type.name

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, and ``calipers score`` run on it as a program of its own."""
+"""A Ray cluster of two nodes on this machine, and a process that judges datasets there (``program.py``)."""
 
 from __future__ import annotations
 
@@ -48,56 +48,35 @@ def workers_of(node: Any) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str], *, seconds: float = 90.0) -> None:
-    """Wait for ``condition`` of another program while ``process`` runs; it is another program, so this polls."""
-    ends = time.monotonic() + seconds
-    while not condition():
-        if process.poll() is not None or time.monotonic() > ends:
-            process.kill()
-            raise AssertionError(f"the command waited for something else: {process.communicate()[1]}")
-        time.sleep(0.02)
-
-
-def command(*arguments: str) -> subprocess.Popen[str]:
-    """Start ``calipers`` with ``arguments``, as a user does."""
-    return python("-m", "calipers", *arguments)
-
-
-def python(*arguments: str, stdin: int | None = None) -> subprocess.Popen[str]:
-    """Start Python with ``arguments``."""
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"},
-    )
-
-
-class Driver:
-    """A process that is connected to the cluster, and runs one program after the other there (``driver.py``)."""
+class Program:
+    """A process that is connected to the cluster and judges one dataset after the other."""
 
     def __init__(self, address: str) -> None:
-        self._process = python(str(Path(__file__).with_name("driver.py")), address, stdin=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("program.py")), address],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
 
-    def ended(self, *words: str) -> tuple[int, str]:
-        """The exit code of a program, and what it wrote to stderr: of ``calipers``, or of a file in Python."""
+    def begin(self, groups: Path, out: Path, **options: Any) -> None:
+        """Judge the groups of a file with the arguments of ``score_dataset``; the rows of the result go to ``out``."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.write(json.dumps([str(groups), str(out), options]) + "\n")
         self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise AssertionError(f"the driver has ended: {self._process.communicate()[1]}")
-        code, told = json.loads(line)
-        return code, told
+
+    def wait_until(self, condition: Callable[[], bool], *, seconds: float = 90.0) -> None:
+        """Wait for ``condition`` of another program while this one runs; it is another program, so this polls."""
+        ends = time.monotonic() + seconds
+        while not condition():
+            assert self._process.poll() is None
+            assert time.monotonic() < ends, "the program waited for something else"
+            time.sleep(0.02)
+
+    def error(self) -> str | None:
+        """Wait for the end of the program that was begun, and return the error of calipers that it raised."""
+        assert self._process.stdout is not None
+        found: str | None = json.loads(self._process.stdout.readline())
+        return found
 
     def close(self) -> None:
         self._process.communicate()
-
-
-def ended(process: subprocess.Popen[str], *, seconds: float = 100.0) -> tuple[int, str]:
-    """The exit code of a command and what it wrote to stderr."""
-    _, told = process.communicate(timeout=seconds)
-    return process.returncode, told

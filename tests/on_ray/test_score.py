@@ -1,4 +1,4 @@
-"""``calipers score --ray`` on a real cluster of two nodes: the same results, and nothing lost or paid twice."""
+"""``score_dataset`` on a real cluster of two nodes: the results of one process, and nothing lost or paid twice."""
 
 from __future__ import annotations
 
@@ -6,29 +6,38 @@ import json
 import os
 import signal
 import sqlite3
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from on_ray.clusters import Driver, add_node, command, ended, two_nodes, wait_until, workers_of
+import calipers
+from calipers.errors import ConfigError
+from calipers.ray import score_dataset
+from on_ray.clusters import Program, add_node, two_nodes, workers_of
 from servers.faulty_server import Answer, Asked, FaultyServer, error
 from servers.opinions import Opinions
 
-pytest.importorskip("ray.data", reason="Ray is not installed: pip install 'calipers[ray]'")
+
+def test_ray_that_is_not_installed_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match=r"pip install 'calipers\[ray\]'"):
+        score_dataset(None, judge="embedded")
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    pytest.importorskip("ray.data", reason="Ray is not installed: pip install 'calipers[ray]'")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     with two_nodes() as nodes:
         yield nodes
 
 
 @pytest.fixture(scope="module")
-def driver(cluster: Any) -> Iterator[Driver]:
-    made = Driver(cluster.address)
+def program(cluster: Any) -> Iterator[Program]:
+    made = Program(cluster.address)
     try:
         yield made
     finally:
@@ -51,21 +60,24 @@ def judge() -> Iterator[FaultyServer]:
         yield server
 
 
-def write_groups(path: Path, count: int, *, bad_line: bool = False) -> None:
-    lines = []
+def write_groups(path: Path, count: int) -> list[dict[str, Any]]:
+    groups = []
     for number in range(count):
         context = [{"role": "user", "content": f"What is {number} plus 1?"}]
         texts = (f"It is {number + 1}.", f"I think {number}, or \u00fc.", f"{number}?")
         members = [{"messages": [{"role": "assistant", "content": text}]} for text in texts]
-        lines.append(json.dumps({"group_id": f"g{number}", "context": context, "trajectories": members}))
-    if bad_line:
-        lines.insert(3, "{not json")
-    path.write_text("\n".join(lines) + "\n")
+        groups.append({"group_id": f"g{number}", "context": context, "trajectories": members})
+    path.write_text("".join(json.dumps(one) + "\n" for one in groups))
+    return groups
 
 
-def options(server: FaultyServer, *, concurrency: int) -> tuple[str, ...]:
-    asked = ("--judge", "vllm/judge", "--base-url", server.url)
-    return (*asked, "--concurrency", str(concurrency))
+async def alone(groups: list[dict[str, Any]], server: FaultyServer) -> list[list[float | None]]:
+    """The rewards that one process gives."""
+    async with calipers.Judge("vllm/judge", base_url=server.url) as judge:
+        found = [one.rewards async for one in judge.score_groups(groups, ordered=True)]
+    server.asked.clear()
+    server.most_at_once = 0
+    return found
 
 
 def recorded(ledger: Path, query: str) -> list[tuple[Any, ...]]:
@@ -75,74 +87,62 @@ def recorded(ledger: Path, query: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def test_nothing_is_lost_or_paid_twice_when_a_worker_and_then_a_node_is_killed(
-    cluster: Any, judge: FaultyServer, tmp_path: Path
+@pytest.mark.slow
+async def test_nothing_is_lost_or_paid_twice_when_a_worker_and_then_a_node_is_killed(
+    cluster: Any, program: Program, judge: FaultyServer, tmp_path: Path
 ):
-    groups, local, remote = tmp_path / "groups.jsonl", tmp_path / "local.jsonl", tmp_path / "remote.jsonl"
-    write_groups(groups, 160, bad_line=True)
-    alone = command("score", str(groups), "-o", str(local), *options(judge, concurrency=64))
+    path, out, ledger = tmp_path / "groups.jsonl", tmp_path / "out.json", tmp_path / "ray.db"
+    expected = await alone(write_groups(path, 160), judge)
     node = add_node(cluster)
-    assert ended(alone)[0] == 1
-    judge.asked.clear()
-    judge.most_at_once = 0
-    process = command("score", str(groups), "-o", str(remote), *options(judge, concurrency=4), "--ray", cluster.address)
-    wait_until(lambda: len(judge.posts) > 20 and bool(workers_of(node)), process)
+    program.begin(path, out, judge="vllm/judge", base_url=judge.url, concurrency=4, ledger=str(ledger), batch_size=8)
+    program.wait_until(lambda: len(judge.posts) > 20 and bool(workers_of(node)))
     os.kill(workers_of(node)[0], signal.SIGKILL)
     already = len(judge.posts)
-    wait_until(lambda: len(judge.posts) > already + 30, process)
+    program.wait_until(lambda: len(judge.posts) > already + 30)
     cluster.remove_node(node, allow_graceful=False)
     before_the_end = len(judge.posts)
-    code, told = ended(process)
 
-    assert (code, "groups.jsonl:4: not JSON" in told) == (1, True), told
+    assert program.error() is None
     assert before_the_end < 160, "the node was killed too late to show anything"
-    assert remote.read_bytes() == local.read_bytes()
+    assert [row["rewards"] for row in json.loads(out.read_text())] == expected
     assert len(judge.posts) == 160, "what was in flight when the worker and the node died was asked again"
     assert judge.most_at_once <= 4, "the bound on calls in flight is not one for all workers"
-    ledger = Path(f"{remote}.ledger.db")
-    assert recorded(ledger, "SELECT count(*), count(DISTINCT position), max(position) FROM groups") == [(160, 160, 159)]
-    again = tmp_path / "again.jsonl"
-    assert ended(command("replay", str(ledger), "-o", str(again)))[0] == 0
-    assert again.read_bytes() == local.read_bytes()
+    assert recorded(ledger, "SELECT count(*), count(DISTINCT group_id) FROM groups") == [(160, 160)]
 
 
-def test_a_budget_is_one_for_all_workers(cluster: Any, driver: Driver, judge: FaultyServer, tmp_path: Path):
-    groups, out = tmp_path / "groups.jsonl", tmp_path / "out.jsonl"
-    write_groups(groups, 40)
-    asked = ("--judge", "vllm/judge", "--base-url", judge.url, "--budget", "calls=10")
-    code, told = driver.ended("score", str(groups), "-o", str(out), *asked, "--ray", cluster.address)
-    statuses = [json.loads(line)["status"] for line in out.read_text().splitlines()]
-    assert (code, sorted(statuses)) == (1, ["failed"] * 30 + ["scored"] * 10), told
-    assert len(judge.posts) == 10
-    assert "10 of 10 calls are made" in told
-
-
-def test_a_dataset_is_judged_and_what_cannot_be_read_is_reported(
-    cluster: Any, driver: Driver, judge: FaultyServer, tmp_path: Path
+async def test_what_cannot_be_read_is_reported_and_a_refused_parameter_is_found_once(
+    program: Program, judge: FaultyServer, tmp_path: Path
 ):
-    program = Path(__file__).with_name("dataset_process.py")
-    groups, lines = tmp_path / "groups.jsonl", tmp_path / "lines.jsonl"
-    write_groups(groups, 24)
-    assert ended(command("score", str(groups), "-o", str(lines), *options(judge, concurrency=64)))[0] == 0
-    done = driver.ended(str(program), cluster.address, judge.url, str(groups), str(tmp_path / "ray.db"))
-    found = json.loads((tmp_path / "ray.db.json").read_text()) if done[0] == 0 else pytest.fail(done[1])
-    expected = [json.loads(line)["trajectories"] for line in lines.read_text().splitlines()]
-    judged = [row for row in found if row["error"] is None]
-    assert [json.loads(row["result"])["trajectories"] for row in judged] == expected
-    assert [row["rewards"] for row in judged] == [[one["reward"] for one in members] for members in expected]
+    path, out = tmp_path / "groups.jsonl", tmp_path / "out.json"
+    groups = write_groups(path, 24)
+    expected = await alone(groups, judge)
+    groups.insert(5, {"group_id": "bad", "trajectories": [{"id": "a"}]})
+    path.write_text("".join(json.dumps(one) + "\n" for one in groups))
+    options = {"calls": {"params": {"top_k": 1}}, "concurrency": 1}
+    program.begin(path, out, judge="vllm/judge", base_url=judge.url, workers=2, batch_size=8, **options)
+    assert program.error() is None
+    rows = json.loads(out.read_text())
+    assert "messages" in rows.pop(5)["error"]
+    assert [row["rewards"] for row in rows] == expected
+    assert [one["reward"] for one in json.loads(rows[0]["result"])["trajectories"]] == expected[0]
     assert sum("top_k" in post for post in judge.posts) == 1, "each worker found out what the server refuses"
-    assert "messages" in found[5]["error"]
-    assert recorded(tmp_path / "ray.db", "SELECT count(*), max(position) FROM groups") == [(24, 23)]
 
 
-def test_a_judge_that_refuses_every_question_ends_the_command_before_a_result(
-    cluster: Any, driver: Driver, faulty: FaultyServer, tmp_path: Path
+def test_a_budget_is_one_for_all_workers(program: Program, judge: FaultyServer, tmp_path: Path):
+    path, out = tmp_path / "groups.jsonl", tmp_path / "out.json"
+    write_groups(path, 40)
+    program.begin(path, out, judge="vllm/judge", base_url=judge.url, budget={"calls": 10})
+    assert program.error() is None
+    statuses = [row["status"] for row in json.loads(out.read_text())]
+    assert sorted(statuses) == ["failed"] * 30 + ["scored"] * 10
+    assert len(judge.posts) == 10
+
+
+def test_a_judge_that_cannot_be_asked_is_an_error_before_a_result(
+    program: Program, faulty: FaultyServer, tmp_path: Path
 ):
-    groups, out = tmp_path / "groups.jsonl", tmp_path / "out.jsonl"
-    write_groups(groups, 10)
-    faulty.script(error(401, "wrong key"))
-    asked = ("--judge", "vllm/judge", "--base-url", faulty.url)
-    code, told = driver.ended("score", str(groups), "-o", str(out), *asked, "--ray", cluster.address)
-    assert (code, out.exists()) == (2, False), told
-    assert "refused" in told
-    assert "Traceback" not in told
+    path, out = tmp_path / "groups.jsonl", tmp_path / "out.json"
+    write_groups(path, 10)
+    program.begin(path, out, judge="vllm/judge", base_url=faulty.url, records={"debug": True})
+    assert "ConfigError: debug only works where one process judges" in (program.error() or "")
+    assert not out.exists()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
+import io
+import sqlite3
 import threading
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,7 +19,8 @@ pytest.importorskip("uvicorn", reason="the server's packages are not installed: 
 
 import msgspec
 
-from calipers.errors import ConfigError
+from calipers.errors import ConfigError, LedgerError
+from calipers.ledger.sqlite import Ledger
 from calipers.server.collector import recorded_name
 from calipers.server.limits import Room, wait_of
 from calipers.server.tenants import TenantSettings
@@ -38,7 +42,7 @@ async def test_a_lost_rollout_gets_the_same_answer_after_a_restart(faulty: Fault
 
 
 async def test_groups_whose_judge_is_slower_than_the_grace_are_sent_away_in_the_described_form(
-    faulty: FaultyServer, store: str | None, caplog: pytest.LogCaptureFixture
+    faulty: FaultyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer, released, held = worth(), threading.Event(), []
 
@@ -49,7 +53,7 @@ async def test_groups_whose_judge_is_slower_than_the_grace_are_sent_away_in_the_
         return answer(asked)
 
     faulty.script(slow)
-    async with served(faulty, ledger=store, grace=1.0) as server:
+    async with served(faulty, grace=1.0) as server:
         waiting = asyncio.ensure_future(server.rollouts(*THREE))
         await until(lambda: len(held) == 1)
         server.ends.set()
@@ -67,7 +71,7 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
     faulty: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     half = b"POST /v1/rollouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
-    async with served(faulty, grace=30.0) as server:
+    async with served(faulty, grace=1.0) as server:
         host, port = server.url.removeprefix("http://").split(":")
         monkeypatch.setattr("calipers.server.limits.TO_READ", 0.2)
         reader, writer = await asyncio.open_connection(host, port)
@@ -88,10 +92,10 @@ async def test_a_request_that_does_not_arrive_is_refused_and_does_not_delay_the_
 
 @pytest.mark.parametrize("groups", [1, 2])
 async def test_what_never_fits_is_refused_for_good_and_not_sent_away_to_come_again(
-    faulty: FaultyServer, store: str | None, groups: int
+    faulty: FaultyServer, groups: int
 ) -> None:
     big = [{"role": "assistant", "content": "x" * (2500 // groups)}]
-    async with served(faulty, ledger=store, size=1000, body=4000) as server:
+    async with served(faulty, size=1000, body=4000) as server:
         *waiting, last = (
             asyncio.ensure_future(server.post("/v1/rollouts", {**one, "messages": big})) for one in THREE[:groups]
         )
@@ -237,3 +241,58 @@ async def test_the_room_of_a_tenant_is_its_own(faulty: FaultyServer) -> None:
 def test_two_groups_never_share_a_name_in_the_ledger() -> None:
     pairs = [(run, group) for run in ("", "a", "b") for group in ("a:b", "b", ":b", "a:a:b", "", ":")]
     assert len({recorded_name(*pair) for pair in pairs}) == len(pairs)
+
+
+async def test_neither_a_locked_ledger_nor_one_that_cannot_be_written_stops_others_or_costs_a_question(
+    faulty: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.script(worth())
+    async with served(faulty, ledger=str(tmp_path / "l.db")) as server:
+        with contextlib.closing(sqlite3.connect(tmp_path / "l.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            waiting = asyncio.ensure_future(server.rollouts(*THREE))
+            for _ in range(10):
+                began = time.perf_counter()
+                assert (await server.get("/healthz")).status == 200
+                assert time.perf_counter() - began < 1
+                await asyncio.sleep(0.05)
+            assert not waiting.done()
+            other.execute("ROLLBACK")
+        assert [one.body["reward"] for one in await waiting] == [0.2, 0.9, 0.55]
+        asked = len(faulty.posts)
+
+        async def full(_: object) -> None:
+            raise LedgerError("the disk is full")
+
+        monkeypatch.setattr(Ledger, "require_writable", full)
+        replies = await server.rollouts(*({**one, "group_id": "h", "rubric": "x"} for one in THREE))
+        assert {(one.status, one.body["kind"]) for one in replies} == {(503, "ledger")}
+        assert len(faulty.posts) == asked
+        assert (await server.get("/readyz")).status == 503
+
+
+async def test_what_a_group_announces_takes_no_place_of_others(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty, rollouts=5000) as server:
+        tiny = [rollout(0, group=f"tiny {n}", size=4096) for n in range(4)]
+        waiting = [asyncio.ensure_future(server.post("/v1/rollouts", one)) for one in tiny]
+        await until(lambda: server.waiting == 4)
+        assert [one.status for one in await server.rollouts(*THREE)] == [200] * 3
+        server.ends.set()
+        await asyncio.gather(*waiting)
+
+
+@pytest.mark.slow
+async def test_megabytes_of_hostile_text_keep_nobody_waiting(faulty: FaultyServer) -> None:
+    faulty.script(worth())
+    async with served(faulty, wait=1.0, quorum=3) as server:
+        for text in ("<|im_start|>", "a\u200b", "a\u202eb "):
+            body = {**THREE[0], "group_id": text, "messages": [{"role": "assistant", "content": text * 300_000}]}
+            waiting = asyncio.ensure_future(server.post("/v1/rollouts", io.BytesIO(msgspec.json.encode(body))))
+            longest = 0.0
+            while not waiting.done():
+                began = time.perf_counter()
+                await server.get("/healthz")
+                longest = max(longest, time.perf_counter() - began)
+            assert (await waiting).status == 200
+            assert longest < 1, text

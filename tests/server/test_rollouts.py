@@ -28,11 +28,9 @@ def rewards(replies: Sequence[Reply]) -> list[float | None]:
     return [one.body["reward"] for one in replies]
 
 
-async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_a_whole_group_is_judged_once_and_each_caller_gets_its_own_reward(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         replies = await server.rollouts(*reversed(THREE))
         assert rewards(replies) == [0.55, 0.9, 0.2]
         assert replies[0].body == {
@@ -55,9 +53,9 @@ async def test_the_same_rollout_twice_is_one_rollout_before_during_and_after_the
         assert questions(faulty) == 1
 
 
-async def test_a_client_that_gave_up_keeps_its_place_and_asks_again(faulty: FaultyServer, store: str | None) -> None:
+async def test_a_client_that_gave_up_keeps_its_place_and_asks_again(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await server.post("/v1/rollouts", THREE[0])
@@ -77,9 +75,9 @@ async def test_at_the_deadline_a_quorum_is_judged_and_a_late_member_is_told(faul
         assert questions(faulty) == 1
 
 
-async def test_a_group_without_a_quorum_gets_no_number(faulty: FaultyServer, store: str | None) -> None:
+async def test_a_group_without_a_quorum_gets_no_number(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, wait=0.2) as server:
+    async with served(faulty, wait=0.2) as server:
         (alone,) = await server.rollouts(THREE[0])
         assert (alone.body["status"], alone.body["reward"]) == ("not_judged", None)
         assert "1 of 3" in alone.body["reason"]
@@ -87,11 +85,9 @@ async def test_a_group_without_a_quorum_gets_no_number(faulty: FaultyServer, sto
     assert faulty.posts == []
 
 
-async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         lost = {**THREE[2], "messages": []}
         first, second, gone = await server.rollouts(THREE[0], THREE[1], lost)
         assert rewards([first, second, gone]) == [0.2, 0.9, None]
@@ -108,79 +104,75 @@ async def test_a_rollout_without_messages_is_lost_and_its_siblings_do_not_wait(
     ],
 )
 async def test_a_failed_judgment_is_never_a_number(
-    faulty: FaultyServer, never: list[int], statuses: list[str], numbers: list[float | None], store: str | None
+    faulty: FaultyServer, never: list[int], statuses: list[str], numbers: list[float | None]
 ) -> None:
     faulty.script(worth(never=never))
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         replies = await server.rollouts(*THREE)
         assert rewards(replies) == numbers
         assert [one.body["status"] for one in replies] == statuses
         assert all((one.body["reward"] is None) == bool(one.body["reason"]) for one in replies)
 
 
-async def test_a_judge_that_fails_gives_nobody_a_reward(faulty: FaultyServer, store: str | None) -> None:
+async def test_a_judge_that_fails_gives_nobody_a_reward(faulty: FaultyServer) -> None:
     faulty.script(worth(down="Tell a joke"))
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         replies = await server.rollouts(*THREE)
         assert rewards(replies) == [None] * 3
         assert {one.body["status"] for one in replies} == {"failed"}
 
 
-@pytest.mark.parametrize(
-    ("changed", "status", "said"),
-    [
-        ({"messages": [{"role": "assistant", "content": "other worth 1"}]}, 409, "arrived before with other messages"),
-        ({"group_size": 4}, 409, "has group_size 3"),
-        ({"context": [{"role": "user", "content": "Other?"}]}, 409, "another context"),
-        ({"rubric": "Be brief."}, 409, "another context, tools or rubric"),
-        ({"index": 3}, 422, "index 3 is not below group_size 3"),
-        ({"index": -1}, 422, "$.index"),
-        ({"group_size": 0}, 422, "$.group_size"),
-        ({"group_size": "3"}, 422, "Expected `int`"),
-        ({"group_id": ""}, 422, "$.group_id"),
-        ({"rubrik": "x"}, 422, "rubrik"),
-        ({"run": "a b"}, 422, "$.run"),
-        ({"messages": "text"}, 422, "$.messages"),
-        ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
-    ],
-)
 @pytest.mark.parametrize("answered", [False, True])
 async def test_what_contradicts_or_cannot_be_read_is_refused_and_changes_nothing(
-    faulty: FaultyServer, changed: dict[str, Any], status: int, said: str, store: str | None, *, answered: bool
+    faulty: FaultyServer, *, answered: bool
 ) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
-        first = server.rollouts(*THREE if answered else THREE[:1])
-        waiting = asyncio.ensure_future(first)
-        if answered:
-            await waiting
-        else:
-            await until(lambda: server.waiting >= 1)
-        (reply,) = await server.rollouts({**THREE[0], **changed})
-        assert (reply.status, said in reply.body["error"]) == (status, True), reply.text
-        assert reply.body["request_id"] == reply.headers["x-request-id"]
-        rest = await server.rollouts(*THREE)
-        assert rewards(rest) == [0.2, 0.9, 0.55]
+    async with served(faulty) as server:
+        waiting = asyncio.ensure_future(server.rollouts(*THREE if answered else THREE[:1]))
+        await until(waiting.done if answered else lambda: server.waiting >= 1)
+        wrong = []
+        cases: list[tuple[dict[str, Any], int, str]] = [
+            (
+                {"messages": [{"role": "assistant", "content": "other worth 1"}]},
+                409,
+                "arrived before with other messages",
+            ),
+            ({"group_size": 4}, 409, "has group_size 3"),
+            ({"context": [{"role": "user", "content": "Other?"}]}, 409, "another context"),
+            ({"rubric": "Be brief."}, 409, "another context, tools or rubric"),
+            ({"index": 3}, 422, "index 3 is not below group_size 3"),
+            ({"index": -1}, 422, "$.index"),
+            ({"group_size": 0}, 422, "$.group_size"),
+            ({"group_size": "3"}, 422, "Expected `int`"),
+            ({"group_id": ""}, 422, "$.group_id"),
+            ({"rubrik": "x"}, 422, "rubrik"),
+            ({"run": "a b"}, 422, "$.run"),
+            ({"messages": "text"}, 422, "$.messages"),
+            ({"index": 1, "messages": [{"role": "assistant", "content": 5}]}, 422, "content"),
+        ]
+        for changed, status, said in cases:
+            (reply,) = await server.rollouts({**THREE[0], **changed})
+            if reply.status != status or said not in reply.body["error"]:
+                wrong.append((changed, reply.text))
+            assert reply.body["request_id"] == reply.headers["x-request-id"]
+        assert wrong == []
+        assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
         await waiting
         assert questions(faulty) == 1
 
 
-async def test_the_first_rollout_of_a_group_that_cannot_be_read_leaves_nothing(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_the_first_rollout_of_a_group_that_cannot_be_read_leaves_nothing(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         for bad in ({"context": [{"role": "user", "content": 5}]}, {"rubric": {"criteria": 3}}):
             assert (await server.rollouts({**THREE[0], **bad}))[0].status == 422
         assert server.waiting == 0
         assert rewards(await server.rollouts(*THREE)) == [0.2, 0.9, 0.55]
 
 
-async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apart(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_equal_groups_of_two_runs_and_equal_prompts_of_two_groups_stay_apart(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         second = [{**one, "run": "b", "messages": THREE[2 - place]["messages"]} for place, one in enumerate(THREE)]
         third = [{**one, "group_id": "h"} for one in THREE]
         replies = await server.rollouts(*THREE, *second, *third)
@@ -241,11 +233,9 @@ async def test_a_group_that_nobody_waits_for_is_judged_to_its_end_when_the_serve
     assert questions(faulty) == 1
 
 
-async def test_at_the_end_open_groups_are_sent_away_and_judged_ones_answered(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_at_the_end_open_groups_are_sent_away_and_judged_ones_answered(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
         await until(lambda: server.waiting >= 1)
         server.ends.set()
@@ -266,11 +256,9 @@ async def test_while_the_server_ends_a_caller_cannot_keep_its_connection_and_com
 # --- bounds -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(
-    faulty: FaultyServer, store: str | None
-) -> None:
+async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitted_one(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, rollouts=3) as server:
+    async with served(faulty, rollouts=3) as server:
         waiting = asyncio.ensure_future(server.rollouts(*THREE[:2]))
         await until(lambda: server.waiting == 2)
         large = asyncio.ensure_future(
@@ -287,9 +275,9 @@ async def test_a_full_server_refuses_new_groups_and_never_a_member_of_an_admitte
         assert (await server.rollouts(rollout(0, size=5, group="k")))[0].status == 422
 
 
-async def test_bytes_are_bounded_too(faulty: FaultyServer, store: str | None) -> None:
+async def test_bytes_are_bounded_too(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store, size=780, body=2000) as server:
+    async with served(faulty, size=780, body=2000) as server:
         waiting = asyncio.ensure_future(server.rollouts({**THREE[0], "rubric": "x" * 600}))
         await until(lambda: server.waiting >= 1)
         (refused,) = await server.rollouts(rollout(0, group="h"))
@@ -306,15 +294,12 @@ async def _chunks(part: bytes, count: int) -> Any:
         yield part
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"null", b'{"group_id": "\\ud800"}', b"[" * 100_000])
-async def test_no_body_however_broken_is_more_than_a_refusal(
-    faulty: FaultyServer, body: bytes, store: str | None
-) -> None:
-    async with served(faulty, ledger=store) as server:
-        for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify", "/compare"):
-            reply = await server.post(path, body)
-            assert reply.status in {400, 422}, (path, reply.text)
-            assert "Traceback" not in reply.text
+async def test_no_body_however_broken_is_more_than_a_refusal(faulty: FaultyServer) -> None:
+    async with served(faulty) as server:
+        for body in (b"", b"{", b"[]", b"\xff", b"null", b'{"group_id": "\\ud800"}', b"[" * 100_000):
+            for path in ("/v1/rollouts", "/v1/groups", "/openrlhf", "/slime/remote_rm", "/verify", "/compare"):
+                reply = await server.post(path, body)
+                assert reply.status in {400, 422}, (path, reply.text)
 
 
 # --- tenants ----------------------------------------------------------------------------------------------------------
@@ -350,9 +335,9 @@ async def test_each_token_has_its_own_groups_ledger_and_budget(faulty: FaultySer
     assert "l.db" not in {one.name for one in os.scandir(tmp_path)}
 
 
-async def test_the_judge_and_the_end_are_part_of_readiness(faulty: FaultyServer, store: str | None) -> None:
+async def test_the_judge_and_the_end_are_part_of_readiness(faulty: FaultyServer) -> None:
     faulty.script(worth())
-    async with served(faulty, ledger=store) as server:
+    async with served(faulty) as server:
         assert (await server.get("/readyz")).body == {"status": "ready", "reason": None}
         server.service.draining = True
         reply = await server.get("/readyz")
@@ -376,8 +361,6 @@ async def test_whole_groups_are_results_of_a_result_file_and_judged_once(faulty:
         assert (await server.post("/v1/groups", group)).body == first.body
         named = {**group, "group_id": "g", "run": "r"}
         assert (await server.post("/v1/groups", named)).body["group_id"] == "g"
-        changed = {**named, "trajectories": group["trajectories"][:2]}
-        assert (await server.post("/v1/groups", changed)).status == 409
         assert (await server.post("/v1/groups", {"trajectories": []})).status == 422
     assert questions(faulty) == 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -40,9 +41,8 @@ def test_tenants_are_told_apart_by_their_tokens_however_the_file_has_them(tmp_pa
     assert LONG not in repr(tenants)
 
 
-@pytest.mark.parametrize(
-    ("header", "token"),
-    [
+def test_a_token_is_a_bearers_or_a_password() -> None:
+    cases = [
         (b"Bearer abc", "abc"),
         (b"bearer  abc ", "abc"),
         (b"Basic " + b64encode(b"calipers:abc"), "abc"),
@@ -52,15 +52,14 @@ def test_tenants_are_told_apart_by_their_tokens_however_the_file_has_them(tmp_pa
         (b"Digest abc", None),
         (b"abc", None),
         (None, None),
-    ],
-)
-def test_a_token_is_a_bearers_or_a_password(header: bytes | None, token: str | None) -> None:
-    assert token_of(header) == token
+    ]
+    assert [token_of(header) for header, _ in cases] == [token for _, token in cases]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    wrong = []
+    for text, said in [
         ("", r"tokens\.toml: has no tenant"),
         ("[ann", "not valid TOML"),
         ('ann = "x"', "'ann' is not a table"),
@@ -80,18 +79,12 @@ def test_a_token_is_a_bearers_or_a_password(header: bytes | None, token: str | N
         (f'[ann]\ntoken = "{LONG}"\nledger = 3', "ledger must be a text"),
         (f'["a b"]\ntoken = "{LONG}"', "letters, digits"),
         (f'[ann]\ntoken = "{LONG}"\n[bob]\ntoken = "{LONG}"', r"\[ann\] and \[bob\] have the same token"),
-    ],
-)
-def test_a_file_that_cannot_work_is_refused_with_its_place_and_never_its_token(
-    tmp_path: Path, text: str, said: str
-) -> None:
-    path = tmp_path / "tokens.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=said) as caught:
-        tenants_from(path, {})
-    assert LONG not in str(caught.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    ]:
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError) as caught:
+            tenants_from(path, {})
+        if LONG in str(caught.value) or not re.search(said, str(caught.value)):
+            wrong.append((text, str(caught.value)))
+    assert wrong == []
     with pytest.raises(ConfigError, match="the file of tokens cannot be read"):
         tenants_from(tmp_path / "none.toml", {})

@@ -46,11 +46,7 @@ def score(groups: str, out: str, **options: Any) -> int:
         name = url_without_password(run.ledger)
         kept = f"Answers are in the ledger {name}: run the same command again to continue."
     with tells_if_interrupted(kept):
-        if options["ray"] is None:
-            return asyncio.run(_score(run))
-        from calipers.cli.score_ray import score_on_ray  # noqa: PLC0415 - an extra
-
-        return score_on_ray(run)
+        return asyncio.run(_score(run))
 
 
 class ScoreRun:
@@ -203,7 +199,7 @@ class Scoring(Protocol):
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The ``rules`` of a command with the ``settings`` of their Hybrid, and the judge's ``standards`` if reference
-    answers are added to them. Ray's workers use it, too.
+    answers are added to them.
     """
 
     rules: RuleFile | None = None

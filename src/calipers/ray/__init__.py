@@ -1,10 +1,7 @@
-"""Groups judged on a Ray cluster: ``score_dataset`` for a Ray Dataset; ``calipers score --ray`` uses the other files.
-
-Ray is imported when one of the functions is called.
-"""
+"""Groups of a Ray Dataset judged on a Ray cluster. Ray is imported when ``score_dataset`` is called."""
 
 from __future__ import annotations
 
-from calipers.ray.datasets import score_dataset
+from calipers.ray.judging import score_dataset
 
 __all__ = ["score_dataset"]

@@ -24,6 +24,7 @@ from calipers.server.limits import (
     RefusalError,
     Scope,
     Send,
+    draining,
     header,
     query_of,
     read_body,
@@ -134,18 +135,20 @@ class Endpoint:
 
         try:
             tenant = service.tenant_of(header(scope, b"authorization"))
-            async with service.reading():
-                body = await read_body(scope, receive, service.limits.body, tenant.room)
+            body = await read_body(scope, receive, service.limits.body, tenant.room)
             service.require_open()  # asked last: the server may have begun to end while the body arrived
             asked = route.asked(body, query_of(scope), service.limits.group_size)
-            with service.answering():
-                try:
-                    async with asyncio.timeout(waits):
-                        return 200, await tenant.answer(route, asked, gone), {}
-                except TimeoutError:
-                    return 202, _WAITING, {"retry-after": "0", "preference-applied": f"wait={waits}"}
+            try:
+                async with asyncio.timeout(waits):
+                    return 200, await tenant.answer(route, asked, gone), {}
+            except TimeoutError:
+                return 202, _WAITING, {"retry-after": "0", "preference-applied": f"wait={waits}"}
         except CallerGoneError:
             raise
+        except asyncio.CancelledError:
+            if not service.draining:
+                raise
+            return _refused(draining(), name)
         except Exception as error:  # noqa: BLE001 - the log has it, and the caller its id
             refusal = refusal_for(error)
             if refusal is None or isinstance(error, OSError):
@@ -190,7 +193,7 @@ async def metrics_page(service: Service, authorization: bytes | None) -> str:
 def openapi(*, tokens: bool) -> dict[str, Any]:
     """Return the server's description as an OpenAPI 3.1 document. ``tokens`` says whether requests need one."""
     template = "#/components/schemas/{name}"
-    types = [Problem, Waiting, Health, *(form for route in ROUTES for form in (route.form, route.answer))]
+    types = [Problem, Waiting, *(form for route in ROUTES for form in (route.form, route.answer))]
     _, components = msgspec.json.schema_components(types, ref_template=template)
 
     def schema(form: Any) -> dict[str, Any]:
@@ -228,28 +231,13 @@ def openapi(*, tokens: bool) -> dict[str, Any]:
         }
         for route in ROUTES
     }
-    gets: dict[str, Any] = {
-        path: {"get": {"summary": summary, "responses": {"200": answer, "503": answer, **problem}}}
-        for path, summary, answer in (
-            ("/healthz", "Does the process run?", content("It does.", Health)),
-            ("/readyz", "Can it judge now?", content("Whether it can, and why not.", Health)),
-            (
-                "/metrics",
-                "Counts and health of the judge.",
-                {"description": "Prometheus' text format.", "content": {"text/plain": {}}},
-            ),
-        )
-    }
-    components_of = {"schemas": components}
-    if tokens:
-        schemes = {name: {"type": "http", "scheme": name} for name in ("bearer", "basic")}
-        components_of["securitySchemes"] = schemes
+    schemes = {name: {"type": "http", "scheme": name} for name in ("bearer", "basic")}
     return {
         "openapi": "3.1.0",
         "info": {"title": "calipers", "version": __version__, "license": {"name": "Apache-2.0"}},
-        "paths": posts | gets,
-        "components": components_of,
-        **({"security": [{"bearer": []}, {"basic": []}]} if tokens else {}),
+        "paths": posts,
+        "components": {"schemas": components, "securitySchemes": schemes},
+        **({"security": [{name: []} for name in schemes]} if tokens else {}),
     }
 
 

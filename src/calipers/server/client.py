@@ -22,7 +22,6 @@ from calipers.server.replies import (
     checked_token,
     checked_url,
     listed,
-    plain,
     read_group,
     read_rollout,
     refusal,
@@ -109,8 +108,8 @@ class AsyncClient:
         body |= {"run": self._run} if self._run else {}
         body |= {} if context is None else {"context": listed("context", context)}
         body |= {} if tools is None else {"tools": listed("tools", tools)}
-        body |= {} if rubric is None else {"rubric": plain(rubric, "rubric")}
-        body |= {} if policy_version is None else {"policy_version": plain(policy_version, "policy_version")}
+        body |= {} if rubric is None else {"rubric": rubric}
+        body |= {} if policy_version is None else {"policy_version": policy_version}
         return await self._answer("/v1/rollouts", body, partial(read_rollout, group_id=group_id, index=index))
 
     async def score_group(self, group: TrajectoryGroup | Mapping[str, Any]) -> GroupResult:
@@ -118,7 +117,7 @@ class AsyncClient:
         body = group.to_dict() if isinstance(group, TrajectoryGroup) else group
         if not isinstance(body, Mapping):
             raise InputError(f"a group is a TrajectoryGroup or an object of a groups file, not {type_in_words(group)}")
-        sent = plain(body, "the group") | ({"run": self._run} if self._run else {})
+        sent = dict(body) | ({"run": self._run} if self._run else {})
         return await self._answer("/v1/groups", sent, partial(read_group, sent=sent))
 
     async def aclose(self) -> None:

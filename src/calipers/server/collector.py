@@ -176,9 +176,11 @@ class Collector:
             group = self._last(sent.key)  # it may have begun, or been judged, during the search
         if group is None:
             group = self._begun(sent)
-        elif group.whole or group.size != sent.size:
-            was = "was sent whole before" if group.whole else f"has group_size {group.size}, not {sent.size}"
-            raise conflict(f"group {sent.title!r} {was}; if this rollout belongs to another training run, name the run")
+        elif group.size != sent.size:
+            raise conflict(
+                f"group {sent.title!r} has group_size {group.size}, not {sent.size}; if this rollout belongs to "
+                "another training run, name the run"
+            )
         self._require_shared(group, sent)
         place = next((one for one in group.places if one.number == sent.number), None)
         if place is not None:
@@ -197,31 +199,26 @@ class Collector:
             return self._answer(sent.key, sent.number, MemberResult(None, LATE if sent.messages else NO_MESSAGES))
         return await _answer_in(group, place)
 
-    async def of_whole(self, group: TrajectoryGroup, run: str, size: int) -> bytes:
+    async def of_whole(self, group: TrajectoryGroup, size: int) -> bytes:
         """Return the result of a group that a request of ``size`` bytes brings whole, as JSON.
 
-        Cancelling this leaves the group with the judge. Raises as ``of_rollout`` does.
+        The same group again is the same request. Cancelling this leaves the group with the judge. Raises RefusalError
+        if there is no room, and what the judge raises.
         """
         self.run.require_running()
-        key, seen = (run, group.group_id), group_digest(group).encode()
-        known = await self._known(key)
+        key = ("/groups", group_digest(group))
+        known = self._last(key)
         if known is not None:
-            if not known.whole or known.places[0].seen != seen:
-                raise conflict(
-                    f"group {group.group_id!r} was sent before with other content; a group_id names one group of its "
-                    "run"
-                )
             self.repeated += 1
         else:
             members = len(group.trajectories)
             self._require_room(members)
             self._room.hold(size, members=members)
-            marked = replace(group, group_id=recorded_name(*key), extra={**group.extra, **_mark(key, None)})
-            known = self._opened(key, group.group_id, members, replace(marked, trajectories=()))
+            known = self._opened(key, group.group_id, members, replace(group, trajectories=()))
             known.whole, known.taking, known.members, known.held = True, False, members, size
-            known.places.append(Place(seen))
-            self._groups.setdefault(key, []).append(known)
-            self._spawn(self._judged(known, marked, known.places))
+            known.places.append(Place(b""))
+            self._groups[key] = [known]
+            self._spawn(self._judged(known, group, known.places))
         found: bytes = await _answer_in(known, known.places[0])
         return found
 
@@ -386,7 +383,7 @@ class Collector:
                     judged = await asyncio.to_thread(_each, prepare, judged)
                 result = await self._score(judged)
             if group.whole:
-                answers: dict[Place, Any] = {members[0]: to_json(_shown_result(result.to_dict(), group.key[1]))}
+                answers: dict[Place, Any] = {members[0]: to_json(result.to_dict())}
             else:
                 answers = self._answers(group, members, result)
         except Exception as error:  # noqa: BLE001 - raised in every caller that waits
@@ -505,17 +502,11 @@ class Collector:
         marked = source.get(_MARK)
         if not isinstance(marked, dict) or (marked.get("run"), marked.get("group_id")) != key:
             return None
-        recorded, size = as_group(source), marked.get("size")
-        group = self._opened(key, key[1], size or 0, recorded)
-        group.taking, group.judged, group.whole, group.settled = False, True, size is None, _now()
-        if size is None:
-            seen = group_digest(as_group(_shown_result(source, key[1]))).encode()
-            answers: dict[Place, Any] = {Place(seen): to_json(_shown_result(result, key[1]))}
-        else:
-            places = [
-                Place(digest(one.messages), int(one.id) if self._named else None) for one in recorded.trajectories
-            ]
-            answers = self._answers(group, places, _result(result))
+        recorded = as_group(source)
+        group = self._opened(key, key[1], marked["size"], recorded)
+        group.taking, group.judged, group.settled = False, True, _now()
+        places = [Place(digest(one.messages), int(one.id) if self._named else None) for one in recorded.trajectories]
+        answers = self._answers(group, places, _result(result))
         group.places = list(answers)
         group.outcome.set_result(answers)
         return group
@@ -528,6 +519,11 @@ class Collector:
         for group in [one for groups in self._groups.values() for one in groups if one.taking]:
             self._fail(group, draining())
 
+    def release(self) -> None:
+        """Ask the callers of all groups to come again, also of those that are being judged."""
+        for group in [one for groups in self._groups.values() for one in groups if not one.outcome.done()]:
+            self._fail(group, draining())
+
     async def finish(self) -> None:
         """Wait until all groups that are complete are judged, so that they are recorded and not asked again."""
         while self._tasks:
@@ -536,11 +532,10 @@ class Collector:
     async def aclose(self) -> None:
         """Release all callers. No task or timer remains."""
         self.drain()
+        self.release()
         for task in (tasks := tuple(self._tasks)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for group in [one for groups in self._groups.values() for one in groups if not one.outcome.done()]:
-            self._fail(group, draining())
 
 
 def digest(value: Any) -> bytes:
@@ -566,9 +561,8 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _mark(key: Key, size: int | None) -> dict[str, Any]:
-    run, group_id = key
-    return {_MARK: {"run": run, "group_id": group_id} | ({} if size is None else {"size": size})}
+def _mark(key: Key, size: int) -> dict[str, Any]:
+    return {_MARK: {"run": key[0], "group_id": key[1], "size": size}}
 
 
 def _digest_of_shared(group: TrajectoryGroup) -> bytes:
@@ -596,11 +590,6 @@ def _in_order(place: Place) -> tuple[str, str]:
     """Return the id, which no sibling has, or the content: an order that does not depend on who arrived first."""
     one = _trajectory(place)
     return one.id, json.dumps(one.messages, ensure_ascii=False, default=_plain) if one.id == UNNAMED else ""
-
-
-def _shown_result(result: Mapping[str, Any], group_id: str) -> dict[str, Any]:
-    """Return a result as the server answers it: under the id of the request, without the server's own keys."""
-    return {key: value for key, value in result.items() if key != _MARK} | {"group_id": group_id}
 
 
 def _result(recorded: Mapping[str, Any]) -> GroupResult:

@@ -26,7 +26,6 @@ Rubric = str | dict[str, Any] | None
 Tools = list[dict[str, Any]] | None
 Version = Annotated[int, msgspec.Meta(ge=0, le=9007199254740991)]
 Versions = Version | Annotated[list[Version], msgspec.Meta(min_length=1, max_length=4096)] | None
-AnswerStatus = Literal["scored", "abstained", "failed", "too_few", "late", "not_judged"]
 
 
 class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -46,25 +45,6 @@ class Rollout(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     tools: Tools = None
     rubric: Rubric = None
     policy_version: Versions = None
-
-
-class RolloutAnswer(msgspec.Struct, frozen=True, gc=False):
-    """The result of one rollout: a finite ``reward``, or null with a ``reason``, and never both.
-
-    ``status`` is "scored" if there is a reward; "abstained" or "failed" if the judge gave none; "too_few" if too few
-    rollouts of the group were scored; "late" if the group had been judged without this rollout; "not_judged" if no
-    judge was asked. ``score`` and ``stderr`` are the judge's score and its standard error. ``rewarded`` counts the
-    rollouts of the group that got a reward.
-    """
-
-    group_id: str
-    index: int
-    status: AnswerStatus
-    reward: float | None
-    score: float | None = None
-    stderr: float | None = None
-    reason: str | None = None
-    rewarded: int = 0
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -91,29 +71,6 @@ class Group(msgspec.Struct, frozen=True):
     rubric: Rubric = None
 
 
-class MemberResult(msgspec.Struct, frozen=True):
-    """The result of a rollout: a line's ``trajectories`` entry in a result file. Some results have further keys."""
-
-    id: str
-    status: Literal["scored", "abstained", "failed"]
-    reward: float | None
-    score: float | None
-    stderr: float | None
-    explanation: str | None
-    reason: str | None
-
-
-class GroupResult(msgspec.Struct, frozen=True):
-    """The result of a group: a line of a result file."""
-
-    group_id: str
-    status: Literal["scored", "partial", "abstained", "failed"]
-    trajectories: list[MemberResult]
-    judge_calls: int
-    usage: dict[str, Any]
-    warnings: list[str]
-
-
 class Problem(msgspec.Struct, frozen=True):
     """Why a request got no result. ``request_id`` finds it in the server's log."""
 
@@ -128,14 +85,6 @@ class OpenRlhfRequest(msgspec.Struct, frozen=True):
     query: list[str] | str
     prompts: list[str] | str
     labels: list[Any] | str | None = None
-
-
-class OpenRlhfReply(msgspec.Struct, frozen=True):
-    """OpenRLHF's reply: numbers for one rollout, lists for several. ``extra_logs`` has ``judge_scored``."""
-
-    rewards: float | list[float]
-    scores: float | list[float]
-    extra_logs: dict[str, Any]
 
 
 class RemoteSample(msgspec.Struct, frozen=True):
@@ -169,27 +118,12 @@ class GymRow(msgspec.Struct, frozen=True):
     rollout: int | None = msgspec.field(default=None, name="_ng_rollout_index")
 
 
-class GymVerified(msgspec.Struct, frozen=True):
-    """The reply to ``/verify``: the request, and these fields."""
-
-    reward: float
-    judge_scored: float
-
-
 class GymComparison(msgspec.Struct, frozen=True):
     """NeMo-Gym's request to ``/compare``. ``principle`` is the rubric."""
 
     conversation_history: list[dict[str, Any]]
     response_objs: Annotated[list[GymResponse], msgspec.Meta(min_length=1, max_length=4096)]
     principle: str | None = None
-
-
-class GymCompared(msgspec.Struct, frozen=True):
-    """The reply to ``/compare``: a reward for each response, in order."""
-
-    rewards: list[float]
-    metrics: dict[str, float]
-    comparison_results: list[dict[str, Any]] | None = None
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
@@ -18,7 +19,6 @@ SOON: Final = 1
 """Seconds after which a client should ask again: a full server frees places with every judged group."""
 TO_READ: Final = 60.0
 """Seconds within which the body of a request must have arrived."""
-TO_READ_AT_THE_END: Final = 1.0
 HEADER_SECONDS: Final = 60.0
 """Seconds within which the headers of a request must have arrived, also of the first one of a connection."""
 MOST_HEADERS: Final = 2**17  # bytes
@@ -82,12 +82,6 @@ def draining() -> RefusalError:
 def busy(message: str) -> RefusalError:
     """Return the refusal of a request for which the server has no room now."""
     return RefusalError(429, "busy", f"{message}; ask again", retry_after=SOON)
-
-
-def too_slow(seconds: float) -> RefusalError:
-    """Return the refusal of a request whose body has not arrived within so many ``seconds``."""
-    message = f"the request did not arrive within {seconds:g} seconds; send it again"
-    return RefusalError(408, "too_slow", message, retry_after=SOON)
 
 
 def refusal_for(error: Exception) -> RefusalError | None:
@@ -203,8 +197,8 @@ def wait_of(scope: Scope) -> int | None:
 async def read_body(scope: Scope, receive: Receive, most: int, room: Room) -> bytes:
     """Return the body of a request; ``room`` counts its bytes while it comes in pieces.
 
-    Raises RefusalError for a compressed body (415), for more than ``most`` bytes (413) and for too many at once (429),
-    and CallerGoneError.
+    Raises RefusalError for a compressed body (415), a slow one (408), more than ``most`` bytes (413) or too many
+    at once (429), and CallerGoneError.
     """
     if (header(scope, b"content-encoding") or b"identity").strip().lower() != b"identity":
         raise RefusalError(415, "compressed", "the request has a Content-Encoding; send its JSON as it is")
@@ -213,16 +207,20 @@ async def read_body(scope: Scope, receive: Receive, most: int, room: Room) -> by
     size, more = int(stated) if stated is not None and stated.isdigit() else 0, True
     counted = 0
     try:
-        while size <= most and more:
-            message = await receive()
-            if message["type"] != "http.request":
-                raise CallerGoneError
-            chunks.append(message.get("body", b""))
-            more = bool(message.get("more_body"))
-            size = max(size, counted + len(chunks[-1]))
-            if size <= most and (more or counted):
-                counted += len(chunks[-1])
-                room.arrive(len(chunks[-1]))
+        async with asyncio.timeout(TO_READ):
+            while size <= most and more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise CallerGoneError
+                chunks.append(message.get("body", b""))
+                more = bool(message.get("more_body"))
+                size = max(size, counted + len(chunks[-1]))
+                if size <= most and (more or counted):
+                    counted += len(chunks[-1])
+                    room.arrive(len(chunks[-1]))
+    except TimeoutError:
+        why = f"the request did not arrive within {TO_READ:g} seconds; send it again"
+        raise RefusalError(408, "too_slow", why, retry_after=SOON) from None
     finally:
         room.arriving -= counted
     if size > most:

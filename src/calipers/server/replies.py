@@ -6,79 +6,54 @@ Fields that a newer server adds are ignored.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 import orjson
 
 from calipers.backends.transport.refusals import retry_after_seconds
 from calipers.errors import CalipersError, ConfigError, InputError
-from calipers.inputs.plain import MAX_DEPTH, TOO_DEEP, type_in_words
+from calipers.inputs.plain import type_in_words
 from calipers.types import GroupResult, Trajectory, TrajectoryResult, Usage
-from calipers.types.encoding import finite_number, printable, to_json
+from calipers.types.encoding import finite_number, printable
 from calipers.types.results import GroupStatus, TrajectoryStatus
-
-_ATOMS: Final = frozenset((str, int, bool, type(None)))
 
 
 def request_json(body: Mapping[str, Any]) -> bytes:
     """Return a request to the server as JSON. Raises InputError for what JSON cannot express."""
     try:
-        return to_json(body)
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain).encode()
     except UnicodeEncodeError as error:
         raise InputError(
             "the request holds half a surrogate pair, which UTF-8 cannot express; replace it, for example with "
             'text.encode("utf-8", "replace").decode()'
         ) from error
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the request cannot be written as JSON: {error}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the request cannot be written as JSON: {error}; send dicts, lists, text, numbers") from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Trajectory):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if callable(getattr(value, "tolist", None)):  # a numpy array or number, without importing numpy
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"it holds an object of type {type(value).__name__}")
 
 
 def listed(name: str, value: object) -> list[Any]:
-    """Return ``messages``, ``context`` or ``tools`` of a request to the server as a list of plain data."""
+    """Return ``messages``, ``context`` or ``tools`` of a request as a list."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InputError(f"{name} must be a list of objects, not {type_in_words(value)}")
-    return [plain(one, f"{name}, item {number}") for number, one in enumerate(value, start=1)]
-
-
-def plain(value: Any, where: str, depth: int = 0) -> Any:
-    """Return a part of a request to the server as dicts, lists, text and numbers.
-
-    Raises InputError for an object, for a key that is not text, and for NaN or infinity, which JSON does not have.
-    """
-    if type(value) in _ATOMS:
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InputError(f"{where} holds {value}, which JSON does not have; leave it out or send None")
-        return value
-    if depth >= MAX_DEPTH:
-        raise InputError(f"{where} {TOO_DEEP}")
-    value = _by_its_form(value, where)
-    if isinstance(value, dict):
-        return {key: plain(one, where, depth + 1) for key, one in value.items()}
-    return [plain(one, where, depth + 1) for one in value] if isinstance(value, list) else value
-
-
-def _by_its_form(value: Any, where: str) -> Any:
-    """Return a part of a request as a dict with keys of text, a list, or what JSON can express."""
-    if isinstance(value, Trajectory):
-        value = value.to_dict()
-    if isinstance(value, Mapping):
-        if odd := [key for key in value if not isinstance(key, str)]:
-            raise InputError(f"{where} has the key {odd[0]!r}; keys must be text")
-        return dict(value)
-    if isinstance(value, str | int):
-        return value
-    if callable(getattr(value, "tolist", None)):  # a numpy array or number, without importing numpy
-        return plain(value.tolist(), where, 1)
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return list(value)
-    raise InputError(f"{where} holds an object of type {type(value).__name__}; send dicts, lists, text and numbers")
+    return list(value)
 
 
 def checked_url(url: object) -> str:
@@ -124,7 +99,6 @@ def checked_seconds(timeout: object, hold: object) -> tuple[float, int]:
     return float(timeout), max(1, round(hold))  # type: ignore[arg-type, call-overload]
 
 
-T = TypeVar("T")
 AnswerStatus = Literal["scored", "abstained", "failed", "too_few", "late", "not_judged"]
 
 _MOST_SHOWN: Final = 2000
@@ -153,14 +127,14 @@ def read_rollout(text: bytes, group_id: str, index: int) -> RolloutAnswer:
     """Return the server's answer for this rollout. Raises ValueError for anything else."""
     found = _decoded(text)
     answer = RolloutAnswer(
-        group_id=_text(found, "group_id"),
-        index=_count(found, "index"),
-        status=_word(found, get_args(AnswerStatus)),
-        reward=_number(found, "reward", required=True),
-        score=_number(found, "score"),
-        stderr=_number(found, "stderr"),
-        reason=_text_or_none(found, "reason"),
-        rewarded=_count(found, "rewarded", 0),
+        group_id=_taken(found, "group_id", _TEXT),
+        index=_taken(found, "index", _COUNT),
+        status=_taken(found, "status", _one_of(get_args(AnswerStatus))),
+        reward=_reward(found),
+        score=_taken(found, "score", _NUMBER, None),
+        stderr=_taken(found, "stderr", _NUMBER, None),
+        reason=_taken(found, "reason", _TEXT, None),
+        rewarded=_taken(found, "rewarded", _COUNT, 0),
     )
     if (answer.group_id, answer.index) != (group_id, index):
         raise ValueError(f"it is for group {answer.group_id!r}, index {answer.index}, which was not asked for")
@@ -175,22 +149,18 @@ def read_group(text: bytes, sent: Mapping[str, Any]) -> GroupResult:
     Raises ValueError for anything else.
     """
     found = _decoded(text)
-    rows = tuple(_member(row) for row in _listed(found, "trajectories"))
+    rows = tuple(_member(row) for row in _taken(found, "trajectories", _LIST))
     usage = _object(found.pop("usage", None), "usage")
+    tokens = {name: _taken(usage, name, _COUNT, 0) for name in ("input_tokens", "output_tokens", "cached_tokens")}
     result = GroupResult(
-        group_id=_text(found, "group_id"),
-        status=_word(found, get_args(GroupStatus)),
+        group_id=_taken(found, "group_id", _TEXT),
+        status=_taken(found, "status", _one_of(get_args(GroupStatus))),
         trajectories=rows,
-        judge_calls=_count(found, "judge_calls"),
-        usage=Usage(
-            input_tokens=_count(usage, "input_tokens", 0),
-            output_tokens=_count(usage, "output_tokens", 0),
-            cached_tokens=_count(usage, "cached_tokens", 0),
-            cost_usd=_number(usage, "cost_usd"),
-        ),
-        warnings=tuple(map(str, _listed(found, "warnings"))),
-        attempts=_count(found, "attempts", 0),
-        unusable=_count(found, "unusable", 0),
+        judge_calls=_taken(found, "judge_calls", _COUNT),
+        usage=Usage(**tokens, cost_usd=_taken(usage, "cost_usd", _NUMBER, None)),
+        warnings=tuple(map(str, _taken(found, "warnings", _LIST))),
+        attempts=_taken(found, "attempts", _COUNT, 0),
+        unusable=_taken(found, "unusable", _COUNT, 0),
         extra=found,
     )
     _require_same_group(result, sent)
@@ -200,13 +170,13 @@ def read_group(text: bytes, sent: Mapping[str, Any]) -> GroupResult:
 def _member(row: Any) -> TrajectoryResult:
     found = _object(row, "a trajectory")
     return TrajectoryResult(
-        id=_text(found, "id"),
-        status=_word(found, get_args(TrajectoryStatus)),
-        reward=_number(found, "reward", required=True),
-        score=_number(found, "score"),
-        stderr=_number(found, "stderr"),
-        explanation=_text_or_none(found, "explanation"),
-        reason=_text_or_none(found, "reason"),
+        id=_taken(found, "id", _TEXT),
+        status=_taken(found, "status", _one_of(get_args(TrajectoryStatus))),
+        reward=_reward(found),
+        score=_taken(found, "score", _NUMBER, None),
+        stderr=_taken(found, "stderr", _NUMBER, None),
+        explanation=_taken(found, "explanation", _TEXT, None),
+        reason=_taken(found, "reason", _TEXT, None),
         extra=found,
     )
 
@@ -222,7 +192,7 @@ def _require_same_group(result: GroupResult, sent: Mapping[str, Any]) -> None:
     if len(members) != len(result.trajectories):
         raise ValueError(f"it has {len(result.trajectories)} trajectories, the group has {len(members)}")
     for member, row in zip(members, result.trajectories, strict=True):
-        own = member.get("id") if isinstance(member, dict) else None
+        own = member.get("id") if isinstance(member, Mapping) else None
         if own is not None and row.id != str(own):
             raise ValueError(f"it has trajectory {row.id!r} where the group has {own!r}")
 
@@ -272,40 +242,31 @@ def _object(value: Any, what: str) -> dict[str, Any]:
     return value
 
 
-def _taken(found: dict[str, Any], name: str, fits: Callable[[Any], T | None], what: str) -> T:
-    """Take a field out of the server's reply. Raises ValueError unless it ``fits``."""
+_Kind: TypeAlias = tuple[Callable[[Any], bool], str]
+_TEXT: Final[_Kind] = (lambda value: isinstance(value, str), "text")
+_COUNT: Final[_Kind] = (lambda value: type(value) is int and value >= 0, "a whole number")
+_NUMBER: Final[_Kind] = (lambda value: finite_number(value) is not None, "a number")
+_LIST: Final[_Kind] = (lambda value: isinstance(value, list), "a list")
+_REQUIRED: Final = object()
+
+
+def _one_of(words: tuple[str, ...]) -> _Kind:
+    return (lambda value: value in words, f"one of {', '.join(words)}")
+
+
+def _taken(found: dict[str, Any], name: str, kind: _Kind, default: Any = _REQUIRED) -> Any:
+    """Take a field out of the server's reply; null is the default, too. Raises ValueError for another kind of value."""
     value = found.pop(name, None)
-    read = fits(value)
-    if read is None:
-        shown = printable(repr(value))[:80]
-        raise ValueError(f"its {name} is {shown}, which is not {what}")
-    return read
-
-
-def _text(found: dict[str, Any], name: str) -> str:
-    return _taken(found, name, lambda value: value if isinstance(value, str) else None, "text")
-
-
-def _text_or_none(found: dict[str, Any], name: str) -> str | None:
-    return None if found.get(name) is None else _text(found, name)
-
-
-def _word(found: dict[str, Any], known: tuple[str, ...]) -> Any:
-    return _taken(found, "status", lambda value: value if value in known else None, f"one of {', '.join(known)}")
-
-
-def _count(found: dict[str, Any], name: str, default: int | None = None) -> int:
-    if name not in found and default is not None:
+    if value is None and default is not _REQUIRED:
         return default
-    return _taken(found, name, lambda value: value if type(value) is int and value >= 0 else None, "a whole number")
+    fits, what = kind
+    if not fits(value):
+        raise ValueError(f"its {name} is {printable(repr(value))[:80]}, which is not {what}")
+    return value
 
 
-def _number(found: dict[str, Any], name: str, *, required: bool = False) -> float | None:
-    if found.get(name) is None and not (required and name not in found):
-        found.pop(name, None)
-        return None
-    return _taken(found, name, finite_number, "a number")
-
-
-def _listed(found: dict[str, Any], name: str) -> list[Any]:
-    return _taken(found, name, lambda value: value if isinstance(value, list) else None, "a list")
+def _reward(found: dict[str, Any]) -> float | None:
+    """Return the reward, which may be null but not missing."""
+    missing = "reward" not in found
+    reward: float | None = _taken(found, "reward", _NUMBER, _REQUIRED if missing else None)
+    return reward

@@ -17,6 +17,7 @@ from calipers.inputs import as_group
 from calipers.server import forms
 from calipers.server.collector import LATE, Key, Sent, digest
 from calipers.server.limits import RefusalError, invalid
+from calipers.server.replies import RolloutAnswer
 from calipers.trainers.cohorts import MemberResult, NamedKey, key_of_prompt
 from calipers.trainers.nemo_gym import group_key as gym_key
 from calipers.trainers.nemo_gym import items_for_judge, prompt_of
@@ -78,7 +79,6 @@ class Whole:
     """A group that one request brings whole."""
 
     group: TrajectoryGroup
-    run: str
 
 
 Work: TypeAlias = Whole | Sequence[Sent]
@@ -97,9 +97,9 @@ class Route:
     name: str
     summary: str
     form: Any
-    answer: Any
     read: Callable[[Asked], Work]
     write: Callable[[Asked, Sequence[Any]], bytes]
+    answer: Any = dict[str, Any]
     engine: str | None = None
     parameters: tuple[Parameter, ...] = ()
     waits: bool = False
@@ -125,12 +125,12 @@ def _decoder(form: Any) -> msgspec.json.Decoder[Any]:
 # --- rollouts with ids, and whole groups
 
 
-def rollout_answer(key: Key, index: int | None, member: MemberResult) -> forms.RolloutAnswer:
+def rollout_answer(key: Key, index: int | None, member: MemberResult) -> RolloutAnswer:
     """Return the answer for a rollout with an id, of a group that has been judged or given up."""
     row = member.member
     nobody = "late" if member.reason == LATE else "not_judged"
     status: Any = nobody if row is None else "too_few" if row.reward is not None else row.status
-    return forms.RolloutAnswer(
+    return RolloutAnswer(
         group_id=key[1],
         index=index or 0,
         status="scored" if member.reward is not None else status,
@@ -163,7 +163,7 @@ def _read_rollout(asked: Asked) -> Work:
 
 
 def _read_group(asked: Asked) -> Work:
-    return Whole(as_group({name: value for name, value in asked.data.items() if name != "run"}), asked.form.run)
+    return Whole(as_group({name: value for name, value in asked.data.items() if name != "run"}))
 
 
 # --- engines
@@ -229,7 +229,7 @@ def _remote_rm(engine: str) -> Route:
         said = [[*prompt_messages(one.prompt), assistant_message(one.response)] for one in samples]
         if isinstance(asked.form, list):
             group = as_group({"trajectories": [{"messages": one} for one in said], "rubric": rubric})
-            return Whole(group, asked.parameters["run"])
+            return Whole(group)
         key = key_of_prompt(first.prompt, digest([first.prompt, first.label]))
         return [_sent(asked, engine, key, asked.group_size(), said[0], {"rubric": rubric})]
 
@@ -274,7 +274,7 @@ def _write_gym(asked: Asked, found: Sequence[Any]) -> bytes:
 def _read_comparison(asked: Asked) -> Work:
     members = [{"messages": items_for_judge(one.output)} for one in asked.form.response_objs]
     group = {"context": asked.form.conversation_history, "trajectories": members, "rubric": asked.form.principle}
-    return Whole(as_group(group), asked.parameters["run"])
+    return Whole(as_group(group))
 
 
 def _write_comparison(_: Asked, found: Sequence[Any]) -> bytes:
@@ -308,7 +308,7 @@ ROUTES: Final = (
         name="scoreRollout",
         summary="Score a rollout against its siblings, which other requests bring. Held until the group is judged.",
         form=forms.Rollout,
-        answer=forms.RolloutAnswer,
+        answer=RolloutAnswer,
         read=_read_rollout,
         write=lambda _, found: _ENCODER.encode(found[0]),
         waits=True,
@@ -318,7 +318,6 @@ ROUTES: Final = (
         name="scoreGroup",
         summary="Score a whole group: an object of a groups file, answered with a line of a result file.",
         form=forms.Group,
-        answer=forms.GroupResult,
         read=_read_group,
         write=lambda _, found: found[0],
         waits=True,
@@ -328,7 +327,6 @@ ROUTES: Final = (
         name="openrlhf",
         summary=f"OpenRLHF's --reward.remote_url. {_CONSTANT}",
         form=forms.OpenRlhfRequest,
-        answer=forms.OpenRlhfReply,
         read=_read_openrlhf,
         write=_write_openrlhf,
         engine="openrlhf",
@@ -341,7 +339,6 @@ ROUTES: Final = (
         name="nemoGymVerify",
         summary=f"NeMo-Gym's /verify. {_CONSTANT}",
         form=forms.GymRow,
-        answer=forms.GymVerified,
         read=_read_gym,
         write=_write_gym,
         engine="nemo_gym",
@@ -352,7 +349,6 @@ ROUTES: Final = (
         name="nemoGymCompare",
         summary=f"NeMo-Gym's genrm_compare: a whole group. {_CONSTANT}",
         form=forms.GymComparison,
-        answer=forms.GymCompared,
         read=_read_comparison,
         write=_write_comparison,
         engine="nemo_gym",
@@ -363,7 +359,6 @@ ROUTES: Final = (
         name="nemoGymSeedSession",
         summary="NeMo-Gym's agents send this before each rollout. It does nothing.",
         form=Any,
-        answer=dict[str, Any],
         read=lambda _: (),
         write=lambda _, __: b"{}",
         engine="nemo_gym",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +16,8 @@ from calipers.judging.judge import Judge
 from calipers.judging.preparing import EarlySearch
 from calipers.ledger import WritableLedger, open_ledger
 from calipers.monitoring.monitor import Monitor
-from calipers.server import limits
 from calipers.server.collector import Collector
-from calipers.server.limits import Limits, RefusalError, Room, draining, too_slow
+from calipers.server.limits import Limits, RefusalError, Room, draining
 from calipers.server.routes import PATIENCE_OF, Asked, Route, Whole, engine_answer, rollout_answer
 from calipers.server.tenants import TenantSettings, ledgers_of, tenant_named, token_of
 from calipers.trainers.run import JudgedRun, run_for_floats
@@ -55,6 +54,7 @@ class Tenant:
         self.monitor = Monitor(every=_HEALTH_EVERY, batches=False, in_pieces=True)
         self.ledger = None if ledger is None else open_ledger(ledger)
         self.judge = make_judge(settings, self.ledger, self.monitor)
+        _ = self.judge.store  # begins the run: with the first group, a locked ledger would hold up the event loop
         self.run = JudgedRun(self.judge, patience=limits.patience, min_scored=limits.quorum)
         self.float_run = run_for_floats(self.judge, patience=limits.patience)
         parts = room, self.ledger, EarlySearch()
@@ -77,7 +77,7 @@ class Tenant:
         work = route.read(asked)
         found: Sequence[Any] = ()
         if isinstance(work, Whole):
-            found = [await self.own.of_whole(work.group, work.run, len(asked.body))]
+            found = [await self.own.of_whole(work.group, len(asked.body))]
         elif route.engine is not None:
             found = await self.engines[route.engine].of_engine(work, gone)
         else:
@@ -127,8 +127,6 @@ class Service:
         self.tokens = any(one.digest is not None for one in tenants)
         self.draining = False
         self._ends = 0.0
-        self._reading: set[asyncio.Timeout] = set()
-        self._answering: set[asyncio.Task[Any]] = set()
         self._settings = tuple(tenants)
         ledgers = ledgers_of(self._settings, ledger)
         self.tenants = {
@@ -148,41 +146,6 @@ class Service:
         if token is None:
             why = "the request needs a token: Authorization: Bearer TOKEN"
         raise RefusalError(401, "unauthorized", why)
-
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[None]:
-        """While a request's body is read: refuse it if it has not arrived in time.
-
-        Raises RefusalError (408, or 503 if the server is about to end).
-        """
-        seconds = limits.TO_READ_AT_THE_END if self.draining else limits.TO_READ
-        limit = asyncio.timeout(seconds)
-        try:
-            async with limit:
-                self._reading.add(limit)
-                yield
-        except TimeoutError:
-            raise (draining() if self.draining else too_slow(seconds)) from None
-        finally:
-            self._reading.discard(limit)
-
-    @contextmanager
-    def answering(self) -> Iterator[None]:
-        """While a request is answered: the running task is cancelled when the grace of ``drain`` is over.
-
-        Raises RefusalError (503) in place of CancelledError if the server is about to end.
-        """
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - requests are answered in tasks
-        self._answering.add(task)
-        try:
-            yield
-        except asyncio.CancelledError:
-            if not self.draining:
-                raise
-            raise draining() from None
-        finally:
-            self._answering.discard(task)
 
     async def why_not_ready(self) -> str | None:
         """Return why the server cannot judge now, or None if it can. A check of the judge costs no token."""
@@ -220,19 +183,12 @@ class Service:
             return
         loop = asyncio.get_running_loop()
         self.draining, self._ends = True, loop.time() + grace
-        loop.call_at(self._ends, self._release)
-        for limit in self._reading:
-            if not limit.expired():
-                limit.reschedule(loop.time() + limits.TO_READ_AT_THE_END)
         collectors = [one for tenant in self.tenants.values() for one in tenant.collectors]
         waiting = sum(one.gathering for one in collectors)
         _log.info("draining: %d groups are open; those that are being judged are answered first", waiting)
         for one in collectors:
             one.drain()
-
-    def _release(self) -> None:
-        for task in self._answering:
-            task.cancel()
+            loop.call_at(self._ends, one.release)
 
     async def aclose(self) -> None:
         """Release all callers, and close the judges and ledgers.

@@ -119,7 +119,7 @@ class _Member:
 class _Pending:
     """A group that is not judged yet. ``size`` members are expected; ``lost`` of them will never arrive.
 
-    ``common`` is what the members share. ``ends`` is when every member must have its result, on the loop's clock.
+    ``common`` is what the members share.
     """
 
     size: int
@@ -129,7 +129,6 @@ class _Pending:
     lost: int = 0
     arrived: int = 0
     timer: asyncio.TimerHandle | None = None
-    ends: float | None = None
 
     @property
     def missing(self) -> int:
@@ -169,10 +168,8 @@ class Cohorts:
 
     A key is free for the next group as soon as each member of the last has arrived, is lost or is past that time. A
     key that no other group has, such as a ``uid``, is best. An object belongs to one event loop at a time. ``on_lost``
-    is called with the name of every group that is given up before it has a result, and the reason; ``on_closed`` with
-    the key of every group that takes no more members. ``limit`` is in seconds from the first member until judging is
-    cancelled, for engines that ask again after some time. With ``preparing`` (``Judge.preparing``) a rollout is
-    prepared when it arrives, while its siblings are still rolled out.
+    is called with the name of every group that is given up before it has a result, and the reason. With ``preparing``
+    (``Judge.preparing``) a rollout is prepared when it arrives, while its siblings are still rolled out.
     """
 
     def __init__(
@@ -183,16 +180,14 @@ class Cohorts:
         preparing: Preparing | None = None,
         quorum: int | None = 2,
         deadline: float | None = 600.0,
-        limit: float | None = None,
         on_lost: Callable[[str, str], object] | None = None,
-        on_closed: Callable[[Hashable], object] | None = None,
     ) -> None:
-        require_callable(judge=judge, preparing=preparing, on_lost=on_lost, on_closed=on_closed)
+        require_callable(judge=judge, preparing=preparing, on_lost=on_lost)
         require_whole(size=size, quorum=quorum)
-        require_above_zero(size=size, quorum=quorum, deadline=deadline, limit=limit)
+        require_above_zero(size=size, quorum=quorum, deadline=deadline)
         self._judge, self._size, self._quorum = judge, size, quorum
-        self._preparing, self._on_lost, self._on_closed = preparing, on_lost, on_closed
-        self._deadline, self._limit = deadline, limit
+        self._preparing, self._on_lost = preparing, on_lost
+        self._deadline = deadline
         self._open: dict[Hashable, _Pending] = {}
         self._closed: OrderedDict[Hashable, _Closed] = OrderedDict()
         self._judging: dict[asyncio.Task[None], _Pending] = {}
@@ -218,44 +213,11 @@ class Cohorts:
                 self._withdraw(key, pending, number)
             raise
 
-    def enter(
-        self,
-        key: Hashable,
-        member: object,
-        *,
-        size: int | None = None,
-        group: Mapping[str, Any] | TrajectoryGroup | None = None,
-    ) -> asyncio.Future[MemberResult]:
-        """Add a rollout to its group, and return the future of its result at once.
-
-        For servers: the member stays in its group whether or not a caller still waits, and several callers may wait for
-        the same future, each behind ``asyncio.shield``. ``group`` may be a TrajectoryGroup without trajectories, which
-        is not read again. Raises as ``join`` does.
-        """
-        return self._enter(key, member, size, group)[0]
-
-    def is_open(self, key: Hashable) -> bool:
-        """Return whether a group of this key still takes members. A group that is being judged does not."""
-        return key in self._open
-
     def report_lost(self, key: Hashable, *, size: int | None = None) -> None:
         """Report that a member of a group will not come, so that the others do not wait for it."""
         self._bind()
         if not self._late(key, UNNAMED):
             self._lost(key, self._pending(key, size))
-
-    def abandon(self, error: Exception) -> None:
-        """Raise ``error`` in all rollouts whose group is not being judged yet. Those groups are forgotten."""
-        abandoned = dict(self._open)
-        self._open.clear()
-        for key, pending in abandoned.items():
-            self._closing(key, pending)
-            pending.settle(error)
-
-    async def finish(self) -> None:
-        """Wait until no group is being judged. Incomplete groups are not waited for."""
-        while self._judging:
-            await asyncio.wait(tuple(self._judging))
 
     async def aclose(self) -> None:
         """Release all waiting rollouts, which get no reward. No task or timer remains."""
@@ -296,7 +258,7 @@ class Cohorts:
         key: Hashable,
         member: object,
         size: int | None,
-        group: Mapping[str, Any] | TrajectoryGroup | None,
+        group: Mapping[str, Any] | None,
     ) -> tuple[asyncio.Future[MemberResult], _Pending | None, int]:
         """Return the future of a member's result, its group (None if it has its result at once), and its number."""
         result: asyncio.Future[MemberResult] = self._bind().create_future()
@@ -310,7 +272,7 @@ class Cohorts:
             result.set_result(MemberResult(None, unfit))
             return result, None, 0
         with self._lost_on_error(key, pending):
-            common = group if isinstance(group, TrajectoryGroup) else read_common_fields(group or {}, trajectory)
+            common = read_common_fields(group or {}, trajectory)
             if pending.common is None:
                 pending.prepare = self._preparing(common) if self._preparing is not None else pending.prepare
                 pending.common = common
@@ -342,8 +304,6 @@ class Cohorts:
             require_whole(size=wanted)
             require_above_zero(size=wanted)
             self._open[key] = fresh = _Pending(wanted)
-            if self._limit is not None:
-                fresh.ends = self._bind().time() + self._limit
             if self._deadline is not None:
                 fresh.timer = _call_later(self._deadline, partial(self._close, key, fresh))
         pending = self._open[key]
@@ -390,16 +350,11 @@ class Cohorts:
             if one is pending and all(member.result.done() for member in one.members.values()):
                 task.cancel()  # no caller waits for the answer any longer
 
-    def _closing(self, key: Hashable, pending: _Pending) -> None:
-        if self._on_closed is not None:
-            self._on_closed(key)
-        if pending.timer is not None:
-            pending.timer.cancel()
-
     def _close(self, key: Hashable, pending: _Pending) -> None:
         """Judge the group, or give it up if it has too few members. In both cases the group takes no more members."""
         del self._open[key]
-        self._closing(key, pending)
+        if pending.timer is not None:
+            pending.timer.cancel()
         arrived, needed = len(pending.members), self._needed(pending)
         if pending.missing > 0:
             reason = _LATE if arrived >= needed else _TOO_LATE
@@ -419,15 +374,10 @@ class Cohorts:
 
     async def _ask(self, pending: _Pending) -> None:
         members, group = _assembled(pending)
-        limited = asyncio.timeout_at(pending.ends)
         try:
-            async with limited:
-                results = member_results(await self._judge(group), len(members), self._needed(pending))
+            results = member_results(await self._judge(group), len(members), self._needed(pending))
         except Exception as error:  # noqa: BLE001 - raised in every member that waits
-            if limited.expired():
-                self._give_up(group.group_id, pending, f"its group was not judged within {self._limit:g} seconds")
-            else:
-                pending.settle(error)
+            pending.settle(error)
             return
         for member, result in zip(members, results, strict=True):
             member.settle(result)

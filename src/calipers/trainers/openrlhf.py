@@ -7,7 +7,7 @@ which reads and answers OpenRLHF's rows with the functions at the end. OpenRLHF 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from inspect import signature
 from typing import Any, Final, TypeAlias
 
@@ -138,14 +138,3 @@ def member_of(row: Row) -> dict[str, Any]:
 def shared_by(row: Row, rubric: str | None) -> dict[str, Any]:
     """Return what the rollouts of a row's group share. Raises InputError for a label that cannot be read."""
     return {"rubric": read_label_of_row(row[2], rubric)[0]}
-
-
-def reply_for(members: Sequence[MemberResult]) -> dict[str, Any]:
-    """Return OpenRLHF's reply with the rewards of these rollouts.
-
-    One rollout gets plain numbers, because a list would give OpenRLHF's tensor two dimensions.
-    """
-    rewards, scored = [float_reward(one) for one in members], [float(is_group_scored(one)) for one in members]
-    if len(rewards) == 1:
-        return {"rewards": rewards[0], "scores": rewards[0], "extra_logs": {SCORED: scored[0]}}
-    return {"rewards": rewards, "scores": rewards, "extra_logs": {SCORED: scored}}

@@ -338,8 +338,6 @@ def complete_cohorts(
     *,
     size: int,
     deadline: float | None,
-    limit: float | None = None,
-    on_closed: Callable[[Hashable], object] | None = None,
 ) -> Cohorts:
     """Return cohorts that judge a group only when all its rollouts have arrived: a float cannot say that a late member
     has no reward. The arguments are those of ``Cohorts``.
@@ -350,9 +348,7 @@ def complete_cohorts(
         preparing=run.judge.preparing,
         quorum=None,
         deadline=deadline,
-        limit=limit,
         on_lost=run.lost_before_judging,
-        on_closed=on_closed,
     )
 
 

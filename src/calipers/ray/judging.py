@@ -1,0 +1,229 @@
+"""Groups of a Ray Dataset: workers read, render and score them, and ask through one process that owns the judge.
+
+That process runs on the machine of the caller, with its environment and folder, so keys, addresses and the ledger are
+the caller's. If it ends, judging ends: the same call again continues with the answers in the ledger. Ray is imported
+when a function is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+from calipers._version import __version__
+from calipers.errors import CalipersError, ConfigError, InputError, LedgerError
+from calipers.inputs import as_group
+from calipers.inputs.records import row_as_object
+from calipers.judging.judge import Judge
+from calipers.judging.remote import Asked, Batch, Note, Outcome, SharedJudge, judge_of_batch
+from calipers.protocols.question import Parse
+from calipers.types import GroupResult, JudgeRequest, TrajectoryGroup
+from calipers.types.encoding import without_lone_surrogates
+
+_log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 100_000
+"""Calls of the owner that may run at once; nearly all of them wait for the judge, whose own limits count."""
+_ENDED: Final = (
+    "the process that asks the judge has ended; judge the same groups again: what was answered is in the ledger"
+)
+
+
+class Scoring(Protocol):
+    """What scores groups: a Judge, or a Hybrid of rules and a judge."""
+
+    def score_groups(
+        self, groups: Iterable[object], *, concurrency: int | None = None, ordered: bool = False
+    ) -> AsyncIterator[GroupResult]: ...
+
+
+Wrap: TypeAlias = Callable[[Judge], Scoring]
+"""Makes of a batch's judge what scores its groups."""
+
+
+def score_dataset(
+    ds: Any,
+    *,
+    judge: Any,
+    workers: int | None = None,
+    batch_size: int = 32,
+    wrap: Wrap | None = None,
+    **options: Any,
+) -> Any:
+    """Return a Ray Dataset with the result of each group of ``ds``, in its order; judging starts when it is consumed.
+
+    A row of ``ds`` is a group as in a groups file: ``context``, ``trajectories`` and so on, nested or as JSON text. A
+    row of the result has ``group_id``, ``status``, ``rewards`` (a list, null without a reward), ``result`` (the line of
+    a result file), and, if the row could not be read, only ``error``. ``judge`` and ``options`` are those of
+    ``calipers.Judge``: one process on this machine asks the judge, keeps its limits and its budget for all workers, and
+    records in ``ledger``. ``workers`` processes, by default one for each CPU of the cluster but one, read, render and
+    score ``batch_size`` groups at a time each. Ray starts a lost worker again. ``wrap`` makes of a batch's Judge what
+    scores its groups, such as a ``Hybrid``.
+
+    Raises ConfigError, before any token is spent, if Ray is missing or the judge cannot be asked. If the ledger cannot
+    be written, or the process that asks has ended, consuming the result raises an exception of Ray that says so.
+    """
+    ray = import_ray()
+    if not isinstance(ds, ray.data.Dataset):
+        raise ConfigError(f"score_dataset() takes a ray.data.Dataset, not {type(ds).__name__}")
+    here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    owner = ray.remote(num_cpus=0, max_restarts=0, max_concurrency=_AT_ONCE, label_selector=here)(JudgeActor)
+    actor = owner.remote({"judge": judge, **options}, environment, os.getcwd())  # noqa: PTH109 - for another process
+    warnings = ray.get(actor.start.remote())
+    if isinstance(warnings, CalipersError):
+        raise warnings
+    for warning in warnings:
+        _log.warning("%s", warning)
+    results = ds.map_batches(
+        Worker,
+        fn_constructor_args=[actor, __version__, options.get("parse"), wrap],
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        concurrency=workers or max(1, int(ray.cluster_resources().get("CPU", 1)) - 1),
+        num_cpus=1,
+    )
+    results.context.execution_options.preserve_order = True
+    results.context.enable_progress_bars = False
+    return results
+
+
+def import_ray() -> Any:
+    """Return the module ``ray`` with Ray Data. Raises ConfigError if it is not installed."""
+    try:
+        import ray  # noqa: PLC0415 - an extra, and slow to import
+        import ray.data  # noqa: PLC0415 - likewise
+    except ImportError:
+        raise ConfigError("judging on a Ray cluster needs Ray: pip install 'calipers[ray]'") from None
+    return ray
+
+
+class JudgeActor:
+    """A SharedJudge as an actor of Ray. Errors of calipers are returned, not raised, because Ray wraps exceptions."""
+
+    def __init__(self, arguments: Mapping[str, Any], environment: Mapping[str, str], folder: str) -> None:
+        os.environ.update(environment)
+        os.chdir(folder)
+        self._arguments = arguments
+        self._judge: SharedJudge
+        self._tasks: dict[tuple[str, int], int] = {}
+        self._numbered = 0
+
+    async def start(self) -> Sequence[str] | CalipersError:
+        """Build the judge, check it, and begin the run. Returns its warnings, or the error."""
+        try:
+            self._judge = SharedJudge(**self._arguments)
+            return list(await self._judge.start(None))
+        except CalipersError as error:
+            return error
+
+    async def begin(self, task: str, part: int, groups: int) -> Batch:
+        """Begin the ``groups`` of a ``part`` of a task of Ray, and number them.
+
+        Ray repeats a task under its old name if its worker or its result was lost; the groups keep their numbers.
+        """
+        first = self._tasks.setdefault((task, part), self._numbered)
+        self._numbered = max(self._numbered, first + groups)
+        return Batch(self._judge.begin(first + groups - 1), range(first, first + groups))
+
+    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+        """Return the answer to a request about group ``number``, or the error."""
+        return await self._judge.answer(number, request, asked)
+
+    async def finish(
+        self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]
+    ) -> LedgerError | None:
+        """Record the result of group ``number``. Returns the error if the ledger cannot be written."""
+        try:
+            await self._judge.finish(number, group, result, notes)
+        except LedgerError as error:
+            return error
+        return None
+
+
+class Worker:
+    """Judges batches of groups, given as Arrow tables; it is the ``Owner`` for the judge of each batch."""
+
+    def __init__(self, actor: Any, version: str, parse: Parse | None, wrap: Wrap | None) -> None:
+        if version != __version__:
+            raise ConfigError(
+                f"a machine of the Ray cluster has calipers {__version__}, the caller has {version}: install one "
+                "version on all of them"
+            )
+        self._actor, self._parse, self._wrap = actor, parse, wrap
+        self._ray = import_ray()
+        self._task, self._parts = "", 0
+
+    def __call__(self, rows: Any) -> Any:
+        """Return a table with a row for each of the ``rows``, in their order: the result, or the error."""
+        read = [_read(row) for row in rows.to_pylist()]
+        groups = [one for one in read if isinstance(one, TrajectoryGroup)]
+        results = iter(asyncio.run(self._judged(groups)) if groups else ())
+        return _table([next(results) if isinstance(one, TrajectoryGroup) else one for one in read])
+
+    async def answer(self, number: int, request: JudgeRequest, asked: Asked) -> Outcome:
+        """Return the answer to a request about group ``number``, or the error."""
+        reference = self._actor.answer.remote(number, request, asked)
+        try:
+            outcome: Outcome = await self._of_actor(reference)
+        except asyncio.CancelledError:
+            self._ray.cancel(reference)  # the group's deadline passed
+            raise
+        return outcome
+
+    async def finish(
+        self, number: int, group: TrajectoryGroup, result: GroupResult, notes: Sequence[Note]
+    ) -> LedgerError | None:
+        """Record the result of group ``number``. Returns the error if the ledger cannot be written."""
+        error: LedgerError | None = await self._of_actor(self._actor.finish.remote(number, group, result, notes))
+        return error
+
+    async def _judged(self, groups: Sequence[TrajectoryGroup]) -> list[GroupResult]:
+        task = str(self._ray.get_runtime_context().get_task_id())
+        self._task, self._parts = task, self._parts + 1 if task == self._task else 0
+        batch = await self._of_actor(self._actor.begin.remote(task, self._parts, len(groups)))
+        judge = judge_of_batch(self, batch, parse=self._parse)
+        scoring: Scoring = judge if self._wrap is None else self._wrap(judge)
+        return [one async for one in scoring.score_groups(groups, concurrency=len(groups), ordered=True)]
+
+    async def _of_actor(self, reference: Any) -> Any:
+        """Return what the actor returned. Raises LedgerError if it has ended: no group can be judged then."""
+        try:
+            return await reference
+        except self._ray.exceptions.RayActorError as error:
+            raise LedgerError(_ENDED) from error
+
+
+def _read(row: dict[str, Any]) -> TrajectoryGroup | str:
+    """Return a row's group, or why it cannot be read."""
+    read = row_as_object(row)
+    try:
+        return read if isinstance(read, str) else as_group(read)
+    except InputError as error:
+        return str(error)
+
+
+def _table(results: Sequence[GroupResult | str]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - comes with Ray Data
+
+    scored = [None if isinstance(one, str) else one for one in results]
+    errors = [without_lone_surrogates(one) if isinstance(one, str) else None for one in results]
+    rewards = [one and [each.reward for each in one.trajectories] for one in scored]
+    columns = {
+        "group_id": pa.array([one and without_lone_surrogates(one.group_id) for one in scored], pa.string()),
+        "status": pa.array([one and one.status for one in scored], pa.string()),
+        "rewards": pa.array(rewards, pa.list_(pa.float64())),
+        "result": pa.array([one and _line(one) for one in scored], pa.string()),
+        "error": pa.array(errors, pa.string()),
+    }
+    return pa.table(columns)
+
+
+def _line(result: GroupResult) -> str:
+    """Return a result as a line of a result file. Half a surrogate pair can only be written as an escape."""
+    text = json.dumps(result.to_dict(), ensure_ascii=False)
+    return text if without_lone_surrogates(text) == text else json.dumps(result.to_dict())
